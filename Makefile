@@ -1,0 +1,69 @@
+PYTHON ?= python3
+VENV ?= .venv
+# More flags for what `make spam` runs: make spam ARGS="--output_dir runs/mine"
+ARGS ?=
+# More flags for pytest: make test PYTEST_ARGS="-k memory -x"
+PYTEST_ARGS ?=
+# Extras that `make test` installs. JAX is small; torch can bring several GB (see `backends` in
+# pyproject.toml), so it comes with `make test-all`, and its tests are skipped without it.
+TEST_EXTRAS ?= test,jax
+# Every worker holds a TensorFlow of its own, about 1 GB: two is what a small machine carries.
+WORKERS ?= 2
+
+BIN := $(VENV)/bin
+COMMA := ,
+# A file a set of extras says that it is installed; editing pyproject.toml makes it stale.
+TEST_STAMP := $(VENV)/.installed-$(subst $(COMMA),-,$(TEST_EXTRAS))
+ALL_STAMP := $(VENV)/.installed-test-backends
+EXAMPLES_STAMP := $(VENV)/.installed-examples
+
+# A user's ~/.keras/keras.json may name another backend; text and tf.data need this one.
+export KERAS_BACKEND := tensorflow
+
+# One file a worker at a time, so that a module's expensive fixtures are built once.
+PYTEST := $(BIN)/python -m pytest --doctest-modules -n $(WORKERS) --dist loadfile
+TESTED := tests keras_xlnet
+
+.DEFAULT_GOAL := help
+.PHONY: help spam test test-all lint format coverage bazel-test clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+spam: $(EXAMPLES_STAMP) ## train the spam classifier; ARGS="..." passes flags on
+	$(BIN)/python examples/spam_classifier.py $(ARGS)
+
+test: $(TEST_STAMP) ## run the fast tests and the doctests; PYTEST_ARGS="..." passes flags on
+	$(PYTEST) -m "not slow" $(PYTEST_ARGS) $(TESTED)
+
+test-all: $(ALL_STAMP) ## run every test, the slow ones and the PyTorch backend too
+	$(PYTEST) $(PYTEST_ARGS) $(TESTED)
+
+lint: $(TEST_STAMP) ## check format and lint rules, change nothing
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+format: $(TEST_STAMP) ## format, and fix what ruff can fix safely
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+coverage: $(TEST_STAMP) ## run the fast tests with coverage; pages in build/coverage/
+	$(PYTEST) -m "not slow" --cov=keras_xlnet --cov-report=term --cov-report=html \
+		$(PYTEST_ARGS) $(TESTED)
+
+bazel-test: $(TEST_STAMP) ## run the fast tests under Bazel (CONTRIBUTING.md says what it needs)
+	bazel test --python_path=$(abspath $(BIN))/python $(BAZEL_ARGS) //...
+
+clean: ## remove the virtual environment, caches and build outputs; keeps runs/
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamp comes last, and --clear starts over: an interrupted run leaves nothing half-made behind.
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit(None if sys.version_info >= (3, 10) else "Python 3.10 or newer is needed, $(PYTHON) is " + v + "; name another: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/.installed-%: pyproject.toml setup.py $(VENV)/.created
+	$(BIN)/python -m pip install --quiet --editable '.[$(subst -,$(COMMA),$*)]'
+	@touch $@
