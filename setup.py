@@ -1,3 +1,3 @@
 from setuptools import setup
 
-setup()
+setup(license="Apache-2.0")
