@@ -1,0 +1,25 @@
+"""The layers of XLNet and Transformer-XL, written in `keras.ops` for every Keras backend."""
+
+from keras_xlnet.layers.attention_biases import AttentionBiases
+from keras_xlnet.layers.attention_mask import AttentionMask
+from keras_xlnet.layers.feed_forward import FeedForward
+from keras_xlnet.layers.gelu_tanh import gelu_tanh
+from keras_xlnet.layers.recurrent_memory import RecurrentMemory
+from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAttention
+from keras_xlnet.layers.relative_position_encoding import RelativePositionEncoding
+from keras_xlnet.layers.segment_matrix import SegmentMatrix
+from keras_xlnet.layers.sequence_pooling import SequencePooling
+from keras_xlnet.layers.two_stream_block import TwoStreamBlock
+
+__all__ = [
+    "AttentionBiases",
+    "AttentionMask",
+    "FeedForward",
+    "RecurrentMemory",
+    "RelativeMultiHeadAttention",
+    "RelativePositionEncoding",
+    "SegmentMatrix",
+    "SequencePooling",
+    "TwoStreamBlock",
+    "gelu_tanh",
+]

@@ -1,0 +1,24 @@
+"""Checks of constructor arguments: each error names the argument, what was given and expected."""
+
+
+def check_positive_int(name, value):
+    """Returns `value` if it is an int above 0, otherwise raises `ValueError`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+        raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value!r}")
+    return value
+
+
+def check_rate(name, value):
+    """Returns `value` if it is a dropout rate (0 <= rate < 1), otherwise raises `ValueError`."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
+        raise ValueError(
+            f"`{name}` must be a dropout rate, 0 <= rate < 1. Received: {name}={value!r}"
+        )
+    return value
+
+
+def check_choice(name, value, choices):
+    """Returns `value` if it is one of `choices`, otherwise raises `ValueError`."""
+    if value not in choices:
+        raise ValueError(f"`{name}` must be one of {choices}. Received: {name}={value!r}")
+    return value

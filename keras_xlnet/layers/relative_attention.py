@@ -1,0 +1,108 @@
+"""The maths of relative attention, as functions of tensors.
+
+Axis letters: B batch, N heads, T query rows, S context rows (memory then content), D head
+dimension, R positions of the table, P directions (1, or 2 with bidirectional data).
+Source: Dai et al. 2019 (Transformer-XL), section 3.3 and appendix B; Yang et al. 2019 (XLNet),
+section 2.5 for the segment term.
+"""
+
+import keras
+from keras import ops
+
+
+def content_scores(query, key):
+    """`(B, N, T, D)` x `(B, N, S, D)` -> `(B, N, T, S)`."""
+    return ops.matmul(query, ops.swapaxes(key, -1, -2))
+
+
+def position_scores(query, position_key, context_length, first_position=None):
+    """How much each query row likes each distance, laid out by context row.
+
+    Args:
+        query: `(B, N, T, D)`.
+        position_key: `(P, N, R, D)`, row `r` for the distance `S - r`. Shared by the batch.
+        context_length: S.
+        first_position: `(B, T)` int32, the row of `position_key` for the distance from each query
+            row to context row 0. `None` where query rows are the content in its order.
+
+    Returns:
+        `(B, N, T, S)`. Keys whose distance is not in the table get an arbitrary score: mask them.
+    """
+    scores = _scores_of_positions(query, position_key)
+    if first_position is None:
+        return relative_shift(scores, context_length)
+    rows = ops.expand_dims(first_position, -1) + ops.arange(context_length, dtype="int32")
+    rows = ops.minimum(rows, ops.shape(scores)[-1] - 1)
+    return ops.take_along_axis(scores, ops.expand_dims(rows, 1), axis=-1)
+
+
+def _scores_of_positions(query, position_key):
+    """`(B, N, T, D)` x `(P, N, R, D)` -> `(B, N, T, R)`, never tiling a key over the batch."""
+    keys = ops.swapaxes(position_key, -1, -2)
+    if position_key.shape[0] == 1:
+        return ops.matmul(query, keys)
+    batch_size, num_heads, query_length, head_dim = ops.shape(query)
+    # An odd batch of unknown size can only fail when it runs: the scope's name tells why.
+    with keras.name_scope("bidirectional_data_needs_an_even_batch_size"):
+        halves = ops.reshape(query, (2, batch_size // 2, num_heads, query_length, head_dim))
+    scores = ops.matmul(halves, ops.expand_dims(keys, 1))
+    return ops.reshape(scores, (batch_size, num_heads, query_length, ops.shape(keys)[-1]))
+
+
+def relative_shift(scores, context_length):
+    """Turns scores by table row into scores by context row, with one reshape.
+
+    Content row `i` meets context row `j` at the distance `S - T + i - j`, which is row
+    `T - i + j` of the table. In the flattened `(T, R)` matrix that is entry `T + i * (R - 1) + j`.
+
+    Args:
+        scores: `(B, N, T, R)`.
+        context_length: S, at most R - 1.
+
+    Returns:
+        `(B, N, T, S)`.
+    """
+    batch_size, num_heads, query_length, num_positions = ops.shape(scores)
+    flat = ops.reshape(scores, (batch_size, num_heads, query_length * num_positions))
+    flat = flat[:, :, query_length:]
+    shifted = ops.reshape(flat, (batch_size, num_heads, query_length, num_positions - 1))
+    return shifted[..., :context_length]
+
+
+def segment_scores(query, segment_embeddings, segment_matrix):
+    """How much each query row likes keys of its own segment and of another.
+
+    Softmax does not see what a whole row has in common, so one number a row is enough: the
+    difference between "another segment" and "the same segment".
+
+    Args:
+        query: `(B, N, T, D)`.
+        segment_embeddings: `(2, N, D)`: same segment, different segment.
+        segment_matrix: `(B, T, S)` bool, `True` for different segments.
+
+    Returns:
+        `(B, N, T, S)`.
+    """
+    difference = segment_embeddings[1] - segment_embeddings[0]
+    scores = ops.matmul(query, ops.expand_dims(difference, -1))
+    different = ops.cast(ops.expand_dims(segment_matrix, 1), "bool")
+    return ops.where(different, scores, ops.zeros_like(scores))
+
+
+def masked_softmax(scores, attention_mask):
+    """Attention probabilities in float32.
+
+    A query row that may see nothing attends to every key alike, as in the original.
+
+    Args:
+        scores: `(B, N, T, S)`.
+        attention_mask: `(B, T, S)` bool, `True` = may attend; or `None`.
+
+    Returns:
+        `(B, N, T, S)` float32.
+    """
+    scores = ops.cast(scores, "float32")
+    if attention_mask is not None:
+        mask = ops.cast(ops.expand_dims(attention_mask, 1), "bool")
+        scores = ops.where(mask, scores, -1e30)
+    return ops.softmax(scores, axis=-1)

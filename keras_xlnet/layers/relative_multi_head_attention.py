@@ -1,0 +1,267 @@
+import math
+
+import keras
+from keras import ops
+
+from keras_xlnet.layers.arguments import check_positive_int, check_rate
+from keras_xlnet.layers.dtype_serialization import serialize_dtype
+from keras_xlnet.layers.initialization import (
+    clone_initializer,
+    get_kernel_initializer,
+)
+from keras_xlnet.layers.relative_attention import (
+    content_scores,
+    masked_softmax,
+    position_scores,
+    segment_scores,
+)
+
+
+@keras.saving.register_keras_serializable(package="keras_xlnet")
+class RelativeMultiHeadAttention(keras.layers.Layer):
+    """Multi-head attention that knows how far apart two tokens are, not where they stand.
+
+    The score of a query row and a context row is the sum of a content, a position and a segment
+    term, scaled by `1 / sqrt(head_dim)`. There is no residual connection and no normalization
+    here: `TwoStreamBlock` adds them.
+
+    Args:
+        num_heads: Int, number of attention heads.
+        head_dim: Int, size of each head; `num_heads * head_dim` need not be the width of `query`.
+        dropout: Float, dropout rate of the attention probabilities.
+        kernel_initializer: Initializer of all weights. `None` for normal(0, 0.02).
+        seed: Optional int that fixes the dropout masks.
+
+    Call arguments:
+        query: Tensor `(batch, query_length, hidden_dim)`: the content in its order, or with
+            `target_positions` one row a prediction.
+        context: Tensor `(batch, context_length, hidden_dim)`: memory followed by content.
+        position_encoding: Tensor `(directions, num_positions, hidden_dim)` as
+            `RelativePositionEncoding` makes it. Projected once for the whole batch.
+        segment_matrix: Optional bool tensor `(batch, query_length, context_length)`, `True` where
+            query and context row are in DIFFERENT segments. The segment weights exist only if the
+            first call has it.
+        attention_mask: Optional bool tensor `(batch or 1, query_length or 1, context_length)`,
+            `True` = may attend. A row that may see nothing attends to all keys alike.
+        target_positions: Optional int tensor `(batch, query_length)`, the position in the content
+            (0 is the first content token) that each query row predicts. Only these rows are
+            computed.
+        attention_biases: Optional tensor `(3, num_heads, head_dim)` from an `AttentionBiases`
+            layer that several attention layers share. Without it the layer has its own.
+        content_length: Number of content rows at the end of `context`. Needed with
+            `target_positions` only, and only if `position_encoding` is of type `"uni"`: the table
+            of type `"bi"` tells it.
+        return_attention_scores: If `True`, the attention probabilities are returned too.
+        training: Whether dropout is applied.
+
+    Returns:
+        Tensor `(batch, query_length, hidden_dim)`, and with `return_attention_scores` the
+        probabilities `(batch, num_heads, query_length, context_length)` before dropout.
+
+    Raises:
+        ValueError: If an argument has not the shape given above.
+
+    Example:
+
+    >>> content = np.random.normal(size=(2, 6, 16)).astype("float32")
+    >>> memory = np.random.normal(size=(2, 3, 16)).astype("float32")
+    >>> positions = RelativePositionEncoding(hidden_dim=16)(content, memory)
+    >>> attention = RelativeMultiHeadAttention(num_heads=4, head_dim=4)
+    >>> attention(content, np.concatenate([memory, content], axis=1), positions).shape
+    TensorShape([2, 6, 16])
+
+    Source: Dai et al. 2019 (Transformer-XL), section 3.3; Yang et al. 2019 (XLNet), sections
+    2.3-2.5 and appendix A.2.
+    """
+
+    def __init__(
+        self, num_heads, head_dim, dropout=0.0, kernel_initializer=None, seed=None, **kwargs
+    ):
+        super().__init__(**kwargs)
+        self.num_heads = check_positive_int("num_heads", num_heads)
+        self.head_dim = check_positive_int("head_dim", head_dim)
+        self.dropout = check_rate("dropout", dropout)
+        self.kernel_initializer = get_kernel_initializer(kernel_initializer)
+        self.seed = seed
+        self.query_dense, self.key_dense, self.value_dense, self.position_dense = (
+            self._head_projection(name) for name in ("query", "key", "value", "position")
+        )
+        self.dropout_layer = keras.layers.Dropout(
+            dropout, seed=seed, dtype=self.dtype_policy, name="dropout"
+        )
+
+    def _head_projection(self, name):
+        return keras.layers.EinsumDense(
+            "abc,cde->abde",
+            output_shape=(None, self.num_heads, self.head_dim),
+            kernel_initializer=clone_initializer(self.kernel_initializer),
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def build(
+        self,
+        query_shape,
+        context_shape,
+        position_encoding_shape,
+        segment_matrix_shape=None,
+        attention_biases_shape=None,
+    ):
+        self.query_dense.build(query_shape)
+        self.key_dense.build(context_shape)
+        self.value_dense.build(context_shape)
+        self.position_dense.build(position_encoding_shape)
+        self.output_dense = keras.layers.EinsumDense(
+            "abcd,cde->abe",
+            output_shape=(None, query_shape[-1]),
+            kernel_initializer=clone_initializer(self.kernel_initializer),
+            dtype=self.dtype_policy,
+            name="output",
+        )
+        self.output_dense.build((*query_shape[:2], self.num_heads, self.head_dim))
+        has_segments = segment_matrix_shape is not None
+        if attention_biases_shape is None:
+            self.content_bias = self._add_head_weight("content_bias")
+            self.position_bias = self._add_head_weight("position_bias")
+            self.segment_bias = self._add_head_weight("segment_bias") if has_segments else None
+        self.segment_embeddings = (
+            self._add_head_weight("segment_embeddings", 2) if has_segments else None
+        )
+
+    def _add_head_weight(self, name, *leading):
+        return self.add_weight(
+            shape=(*leading, self.num_heads, self.head_dim),
+            initializer=clone_initializer(self.kernel_initializer),
+            name=name,
+        )
+
+    def call(
+        self,
+        query,
+        context,
+        position_encoding,
+        segment_matrix=None,
+        attention_mask=None,
+        target_positions=None,
+        attention_biases=None,
+        content_length=None,
+        return_attention_scores=False,
+        training=None,
+    ):
+        output, probabilities = self.attend(
+            query,
+            *self.project_context(context, position_encoding),
+            segment_matrix=segment_matrix,
+            attention_mask=attention_mask,
+            target_positions=target_positions,
+            attention_biases=attention_biases,
+            content_length=content_length,
+            training=training,
+        )
+        return (output, probabilities) if return_attention_scores else output
+
+    def project_context(self, context, position_encoding):
+        """What all queries of a layer share, so that two streams pay for it once.
+
+        Returns:
+            Keys and values `(batch, num_heads, context_length, head_dim)`, and position keys
+            `(directions, num_heads, num_positions, head_dim)`.
+        """
+        return tuple(
+            ops.swapaxes(dense(x), 1, 2)
+            for dense, x in (
+                (self.key_dense, context),
+                (self.value_dense, context),
+                (self.position_dense, position_encoding),
+            )
+        )
+
+    def attend(
+        self,
+        query,
+        key,
+        value,
+        position_key,
+        segment_matrix=None,
+        attention_mask=None,
+        target_positions=None,
+        attention_biases=None,
+        content_length=None,
+        training=None,
+    ):
+        """Attention of `query` to what `project_context` returned; arguments as in the call.
+
+        Returns:
+            The output `(batch, query_length, hidden_dim)` and the attention probabilities
+            `(batch, num_heads, query_length, context_length)`.
+        """
+        scale = 1.0 / math.sqrt(self.head_dim)
+        heads = ops.swapaxes(self.query_dense(query), 1, 2) * scale
+        content_bias, position_bias, segment_bias = (
+            None if bias is None else ops.expand_dims(bias, 1) * scale
+            for bias in self._biases(attention_biases)
+        )
+        context_length = ops.shape(key)[2]
+        scores = content_scores(heads + content_bias, key)
+        scores += position_scores(
+            heads + position_bias,
+            position_key,
+            context_length,
+            self._first_positions(target_positions, position_key, context_length, content_length),
+        )
+        if segment_matrix is not None:
+            if self.segment_embeddings is None:
+                raise ValueError(
+                    "`segment_matrix` was given, but the layer was built without one and has no "
+                    "segment weights. Pass `segment_matrix` in the first call."
+                )
+            scores += segment_scores(heads + segment_bias, self.segment_embeddings, segment_matrix)
+        probabilities = ops.cast(masked_softmax(scores, attention_mask), self.compute_dtype)
+        weights = self.dropout_layer(probabilities, training=training)
+        mixed = ops.swapaxes(ops.matmul(weights, value), 1, 2)
+        return self.output_dense(mixed), probabilities
+
+    def _biases(self, attention_biases):
+        if attention_biases is not None:
+            return attention_biases[0], attention_biases[1], attention_biases[2]
+        return self.content_bias, self.position_bias, self.segment_bias
+
+    def _first_positions(self, target_positions, position_key, context_length, content_length):
+        if target_positions is None:
+            return None
+        if content_length is None:
+            content_length = ops.shape(position_key)[2] - context_length
+        return content_length - ops.cast(target_positions, "int32")
+
+    def compute_output_shape(
+        self,
+        query_shape,
+        context_shape,
+        position_encoding_shape,
+        return_attention_scores=False,
+    ):
+        if return_attention_scores:
+            scores = (query_shape[0], self.num_heads, query_shape[1], context_shape[1])
+            return tuple(query_shape), scores
+        return tuple(query_shape)
+
+    def compute_output_spec(
+        self, query, context, position_encoding, return_attention_scores=False, **kwargs
+    ):
+        shapes = self.compute_output_shape(
+            query.shape, context.shape, position_encoding.shape, return_attention_scores
+        )
+        if return_attention_scores:
+            return tuple(keras.KerasTensor(s, dtype=self.compute_dtype) for s in shapes)
+        return keras.KerasTensor(shapes, dtype=self.compute_dtype)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "dtype": serialize_dtype(self),
+            "num_heads": self.num_heads,
+            "head_dim": self.head_dim,
+            "dropout": self.dropout,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "seed": self.seed,
+        }

@@ -1,0 +1,113 @@
+import keras
+import numpy as np
+from keras import ops
+
+from keras_xlnet.layers.arguments import check_choice, check_positive_int
+
+
+@keras.saving.register_keras_serializable(package="keras_xlnet")
+class RelativePositionEncoding(keras.layers.Layer):
+    """Sinusoids of the distances between a query and the keys it may attend to.
+
+    Row `r` of the table encodes the distance `context_length - r`, positive where the key lies
+    before the query. The table has no batch axis: every row of the batch shares it.
+
+    Args:
+        hidden_dim: Even int, the width of the table.
+        attention_type: `"bi"` for distances of both signs, `"uni"` for distances `>= 0` only
+            (causal attention, which masks the rest).
+        clamp_length: Positive int: larger distances are taken as this one. `None` for no limit.
+        bidirectional_data: If `True`, the second half of the batch holds text in reverse, whose
+            distances have the opposite sign.
+
+    Call arguments:
+        content: Tensor `(batch, content_length, ...)`. Only its first two axes are looked at.
+        memory: Optional tensor `(..., memory_length, hidden_dim)`. Only its length is looked at.
+
+    Returns:
+        Tensor `(directions, num_positions, hidden_dim)` in the layer's compute dtype, computed
+        in float32. `directions` is 1, or 2 (forward, backward) with `bidirectional_data`;
+        `num_positions` is `context_length + content_length` for `"bi"`, `context_length + 1`
+        for `"uni"`, where `context_length = memory_length + content_length`.
+
+    Raises:
+        ValueError: If `hidden_dim` is odd, or `bidirectional_data` meets an odd batch.
+
+    Example:
+
+    >>> content = np.zeros((2, 5, 8), "float32")
+    >>> RelativePositionEncoding(hidden_dim=8)(content).shape
+    TensorShape([1, 10, 8])
+
+    Source: Dai et al. 2019 (Transformer-XL), section 3.3; Yang et al. 2019 (XLNet), section 2.4.
+    """
+
+    def __init__(
+        self,
+        hidden_dim,
+        attention_type="bi",
+        clamp_length=None,
+        bidirectional_data=False,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if check_positive_int("hidden_dim", hidden_dim) % 2:
+            raise ValueError(f"`hidden_dim` must be even. Received: hidden_dim={hidden_dim}")
+        self.hidden_dim = hidden_dim
+        self.attention_type = check_choice("attention_type", attention_type, ("bi", "uni"))
+        if clamp_length is not None:
+            check_positive_int("clamp_length", clamp_length)
+        self.clamp_length = clamp_length
+        self.bidirectional_data = bidirectional_data
+
+    def build(self, content_shape, memory_shape=None):
+        self._check_batch(content_shape[0])
+
+    def call(self, content, memory=None):
+        self._check_batch(content.shape[0])
+        distances = self._distances(
+            ops.shape(content)[1], 0 if memory is None else ops.shape(memory)[-2]
+        )
+        # float32 whatever the policy: half precision cannot tell neighbouring distances apart.
+        frequencies = np.arange(0, self.hidden_dim, 2, dtype="float32") / self.hidden_dim
+        frequencies = (1 / 10000**frequencies).astype("float32")
+        angles = ops.expand_dims(distances, -1) * frequencies
+        table = ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
+        return ops.cast(table, self.compute_dtype)
+
+    def _distances(self, content_length, memory_length):
+        """`(directions, num_positions)` distances in float32, one row a direction."""
+        context_length = memory_length + content_length
+        last = -content_length if self.attention_type == "bi" else -1
+        distances = ops.cast(ops.arange(context_length, last, -1, dtype="int32"), "float32")
+        directions = [distances, -distances] if self.bidirectional_data else [distances]
+        distances = ops.stack(directions, axis=0)
+        if self.clamp_length is not None:
+            distances = ops.clip(distances, -float(self.clamp_length), float(self.clamp_length))
+        return distances
+
+    def _check_batch(self, batch_size):
+        if self.bidirectional_data and batch_size is not None and batch_size % 2:
+            raise ValueError(
+                "`bidirectional_data=True` reads the second half of the batch backwards, so the "
+                f"batch size must be even. Received: batch size {batch_size}"
+            )
+
+    def compute_output_shape(self, content_shape, memory_shape=None):
+        content_length = content_shape[1]
+        memory_length = 0 if memory_shape is None else memory_shape[-2]
+        num_positions = None
+        if content_length is not None and memory_length is not None:
+            context_length = memory_length + content_length
+            future = content_length if self.attention_type == "bi" else 1
+            num_positions = context_length + future
+        return (2 if self.bidirectional_data else 1, num_positions, self.hidden_dim)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "hidden_dim": self.hidden_dim,
+            "attention_type": self.attention_type,
+            "clamp_length": self.clamp_length,
+            "bidirectional_data": self.bidirectional_data,
+        }

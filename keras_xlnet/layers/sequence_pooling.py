@@ -1,0 +1,162 @@
+import keras
+from keras import ops
+
+from keras_xlnet.layers.arguments import check_choice, check_positive_int, check_rate
+from keras_xlnet.layers.dtype_serialization import serialize_dtype
+from keras_xlnet.layers.initialization import (
+    clone_initializer,
+    get_kernel_initializer,
+    spawn_seeds,
+)
+
+_MODES = ("last", "first", "mean", "attention", "cls")
+
+
+@keras.saving.register_keras_serializable(package="keras_xlnet")
+class SequencePooling(keras.layers.Layer):
+    """One vector for a sequence, from its real tokens only, whichever side the padding is on.
+
+    Args:
+        mode: `"last"` or `"first"` real token, `"mean"` of the real tokens, `"cls"`: the token
+            with id `cls_token_id`, or `"attention"`: a learned query attends to the real tokens.
+        num_heads: Int, number of heads. Only for `"attention"`.
+        head_dim: Int, size of each head. Only for `"attention"`.
+        dropout: Float, dropout rate of the attention output and probabilities. Only for
+            `"attention"`.
+        layer_norm_epsilon: Float. Only for `"attention"`.
+        kernel_initializer: Initializer of the weights, `None` for normal(0, 0.02). Only for
+            `"attention"`.
+        cls_token_id: Int. Only for `"cls"`.
+        seed: Optional int that fixes the dropout masks.
+
+    Call arguments:
+        sequence: Tensor `(batch, length, hidden_dim)`.
+        padding_mask: Optional tensor `(batch, length)`, `True` / 1 for real tokens. Without it
+            all are real: `"last"`, `"first"`, `"mean"` and `"attention"` are then those of the
+            original (which masks padding in `"attention"` alone).
+        token_ids: Int tensor `(batch, length)`. Only for `"cls"`, which needs it.
+        training: Whether dropout is applied.
+
+    Returns:
+        Tensor `(batch, hidden_dim)`; zeros for a row without a real token (`"attention"` attends
+        to all tokens alike then).
+
+    Example:
+
+    >>> sequence = np.arange(6, dtype="float32").reshape(1, 3, 2)
+    >>> pooled = SequencePooling("last")(sequence, padding_mask=np.array([[1, 1, 0]]))
+    >>> print(ops.convert_to_numpy(pooled))
+    [[2. 3.]]
+
+    Source: the original's `summarize_sequence`.
+    """
+
+    def __init__(
+        self,
+        mode="last",
+        num_heads=None,
+        head_dim=None,
+        dropout=0.0,
+        layer_norm_epsilon=1e-12,
+        kernel_initializer=None,
+        cls_token_id=3,
+        seed=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.mode = check_choice("mode", mode, _MODES)
+        if mode == "attention":
+            check_positive_int("num_heads", num_heads)
+            check_positive_int("head_dim", head_dim)
+        self.num_heads = num_heads
+        self.head_dim = head_dim
+        self.dropout = check_rate("dropout", dropout)
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.kernel_initializer = get_kernel_initializer(kernel_initializer)
+        self.cls_token_id = cls_token_id
+        self.seed = seed
+
+    def build(self, sequence_shape):
+        if self.mode != "attention":
+            return
+        attention_seed, dropout_seed = spawn_seeds(self.seed, 2)
+        hidden_dim = sequence_shape[-1]
+        self.query = self.add_weight(
+            shape=(hidden_dim,),
+            initializer=clone_initializer(self.kernel_initializer),
+            name="query",
+        )
+        self.attention = keras.layers.MultiHeadAttention(
+            self.num_heads,
+            self.head_dim,
+            dropout=self.dropout,
+            use_bias=False,
+            flash_attention=False,
+            kernel_initializer=self.kernel_initializer,
+            seed=attention_seed,
+            dtype=self.dtype_policy,
+            name="attention",
+        )
+        self.dropout_layer = keras.layers.Dropout(
+            self.dropout, seed=dropout_seed, dtype=self.dtype_policy, name="dropout"
+        )
+        self.norm = keras.layers.LayerNormalization(
+            epsilon=self.layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
+        )
+        query_shape = (sequence_shape[0], 1, hidden_dim)
+        self.attention.build(query_shape, sequence_shape)
+        self.norm.build(query_shape)
+
+    def call(self, sequence, padding_mask=None, token_ids=None, training=None):
+        if padding_mask is None:
+            padding_mask = ops.ones(ops.shape(sequence)[:2], dtype="bool")
+        padding_mask = ops.cast(padding_mask, "bool")
+        if self.mode == "attention":
+            return self._attend(sequence, padding_mask, training)
+        if self.mode == "cls":
+            if token_ids is None:
+                raise ValueError("`mode='cls'` needs `token_ids`. Received: token_ids=None")
+            padding_mask = ops.logical_and(padding_mask, ops.equal(token_ids, self.cls_token_id))
+        weights = ops.cast(self._weights(padding_mask), sequence.dtype)
+        # A sum with one weight of 1 is a gather that every accelerator does well.
+        return ops.squeeze(ops.matmul(ops.expand_dims(weights, 1), sequence), 1)
+
+    def _weights(self, padding_mask):
+        """`(batch, length)` float32 weights of the tokens."""
+        real = ops.cast(padding_mask, "int32")
+        if self.mode == "mean":
+            real = ops.cast(padding_mask, "float32")
+            return real / ops.maximum(ops.sum(real, axis=1, keepdims=True), 1.0)
+        if self.mode == "first":
+            return ops.logical_and(padding_mask, ops.cumsum(real, axis=1) == 1)
+        up_to_here = ops.cumsum(real, axis=1)
+        return ops.logical_and(padding_mask, up_to_here == up_to_here[:, -1:])
+
+    def _attend(self, sequence, padding_mask, training):
+        batch_size = ops.shape(sequence)[0]
+        query = ops.broadcast_to(self.query, (batch_size, 1, sequence.shape[-1]))
+        attended = self.attention(
+            ops.cast(query, sequence.dtype),
+            sequence,
+            attention_mask=ops.expand_dims(padding_mask, 1),
+            training=training,
+        )
+        attended = self.dropout_layer(attended, training=training)
+        return ops.squeeze(self.norm(attended), 1)
+
+    def compute_output_shape(self, sequence_shape):
+        return (sequence_shape[0], sequence_shape[-1])
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "dtype": serialize_dtype(self),
+            "mode": self.mode,
+            "num_heads": self.num_heads,
+            "head_dim": self.head_dim,
+            "dropout": self.dropout,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "cls_token_id": self.cls_token_id,
+            "seed": self.seed,
+        }

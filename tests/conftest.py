@@ -1,0 +1,51 @@
+"""Fixtures that several tests share. Golden numbers come from the original implementation."""
+
+import json
+import os
+import pathlib
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import numpy as np
+import pytest
+
+GOLDEN = pathlib.Path(__file__).parent / "golden"
+
+
+@pytest.fixture(scope="session")
+def golden_dir():
+    return GOLDEN
+
+
+@pytest.fixture(scope="session")
+def golden():
+    """`golden("encoder.npz")` or `golden("heads.json")`: the parsed file, read once."""
+    cache = {}
+
+    def read(name):
+        if name not in cache:
+            path = GOLDEN / name
+            if path.suffix == ".npz":
+                with np.load(path) as arrays:
+                    cache[name] = dict(arrays)
+            else:
+                cache[name] = json.loads(path.read_text(encoding="utf-8"))
+        return cache[name]
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def golden_checkpoint():
+    """`golden_checkpoint("tiny_ckpt")`: a function from a variable's original name to its value."""
+    import tensorflow as tf
+
+    def read(name):
+        return tf.train.load_checkpoint(str(GOLDEN / name / "xlnet_model.ckpt")).get_tensor
+
+    return read
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20)
