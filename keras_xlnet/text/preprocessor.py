@@ -1,0 +1,259 @@
+"""Packs a text, or a pair of texts, into the inputs of an XLNet task model."""
+
+import keras
+import tensorflow as tf
+
+from keras_xlnet.text.tokenizer import XLNetTokenizer
+
+_SEGMENT_A = 0
+_SEGMENT_B = 1
+_SEGMENT_CLS = 2
+_SEGMENT_PAD = 4
+# One token of each text, <sep> after each, and <cls>.
+_MIN_LENGTH_SINGLE = 3
+_MIN_LENGTH_PAIR = 5
+
+
+@keras.saving.register_keras_serializable(package="keras_xlnet")
+class XLNetPreprocessor(keras.layers.Layer):
+    """Turns a text, or a pair of texts, into `token_ids`, `segment_ids` and `padding_mask`.
+
+    One text becomes `[A, <sep>, <cls>]`, a pair `[A, <sep>, B, <sep>, <cls>]`, as in the
+    original's `convert_single_example`. What is too long loses tokens from its end: of a pair
+    always the longer text, B where both are equally long. A pair whose B has no tokens is packed
+    as the one text A. Segments are 0 for A, 1 for B (each with its `<sep>`), 2 for `<cls>` and 4
+    for padding.
+
+    Args:
+        tokenizer: an `XLNetTokenizer`.
+        sequence_length: int, the length of every output, at least 3, and at least 5 for pairs.
+        padding_side: "left", where the original pads so that `<cls>` comes last, or "right".
+        padding_token_id: int, the id at padding. The default is the original's 0 (`<unk>`), not
+            `<pad>`; no token attends to it, so that it does not change a model's result.
+        **kwargs: passed to `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: a text, a pair as a tuple `(text, pair)`, or a dict with the key "text" and,
+            optionally, "pair". Each is a str, a list of str, a numpy array or a string tensor, of
+            shape `()`, `(batch,)` or `(batch, 1)`, or a symbolic Keras input of such a shape. A
+            list is a batch: `["a", "b"]` is two texts, `("a", "b")` is one pair.
+
+    Returns:
+        A dict: `token_ids` and `segment_ids`, int32, and `padding_mask`, bool, True at what is no
+        padding. All have the shape `(batch, sequence_length)`, or `(sequence_length,)` for inputs
+        of shape `()`.
+
+    Raises:
+        ValueError: an argument is not as described.
+
+    Example:
+
+    >>> from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+    >>> tokenizer = XLNetTokenizer.train(iter(["a rose is a rose"] * 9), vocabulary_size=26)
+    >>> preprocessor = XLNetPreprocessor(tokenizer, sequence_length=8)
+    >>> features = preprocessor(("rose", "a"))
+    >>> features["segment_ids"].numpy().tolist()
+    [4, 4, 0, 0, 1, 1, 1, 2]
+
+    Source: `classifier_utils.py` of the original; Yang et al. 2019, "XLNet", section 2.5, for the
+    layout.
+    """
+
+    def __init__(
+        self,
+        tokenizer,
+        sequence_length=512,
+        padding_side="left",
+        padding_token_id=0,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if not isinstance(tokenizer, XLNetTokenizer):
+            raise ValueError(f"tokenizer must be an XLNetTokenizer. Received: {tokenizer!r}")
+        if not isinstance(sequence_length, int) or sequence_length < _MIN_LENGTH_SINGLE:
+            raise ValueError(
+                f"sequence_length must be an int of at least {_MIN_LENGTH_SINGLE}: one token, "
+                f"<sep> and <cls>. Received: {sequence_length!r}"
+            )
+        if padding_side not in ("left", "right"):
+            raise ValueError(f'padding_side must be "left" or "right". Received: {padding_side!r}')
+        if not isinstance(padding_token_id, int) or padding_token_id < 0:
+            raise ValueError(f"padding_token_id must be an id. Received: {padding_token_id!r}")
+        self.tokenizer = tokenizer
+        self.sequence_length = sequence_length
+        self.padding_side = padding_side
+        self.padding_token_id = padding_token_id
+        # As in the tokenizer: strings are no tensors to most backends, and unknown to XLA.
+        self._convert_input_args = False
+        self._allow_non_tensor_positional_args = True
+        self.supports_jit = False
+        self.built = True
+
+    def call(self, inputs):
+        with tf.device("CPU:0"):
+            text, pair = self._text_and_pair(inputs)
+            ids_a = self._tokenize(text, "text")
+            ids_b = None if pair is None else self._tokenize(pair, "pair")
+            is_scalar = ids_a.shape.rank == 1
+            if ids_b is not None:
+                _require_same_shape(ids_a, ids_b)
+            if is_scalar:
+                ids_a = tf.RaggedTensor.from_tensor(ids_a[tf.newaxis])
+                ids_b = None if ids_b is None else tf.RaggedTensor.from_tensor(ids_b[tf.newaxis])
+            outputs = self._pack(ids_a, ids_b)
+            return {k: v[0] for k, v in outputs.items()} if is_scalar else outputs
+
+    def compute_output_shape(self, input_shape):
+        shape = input_shape
+        if isinstance(input_shape, dict):
+            shape = input_shape["text"]
+        elif input_shape and isinstance(input_shape[0], (tuple, list)):
+            shape = input_shape[0]
+        shape = (*shape[:1], self.sequence_length)
+        return {"token_ids": shape, "segment_ids": shape, "padding_mask": shape}
+
+    def compute_output_spec(self, inputs):
+        text, pair = self._text_and_pair(inputs)
+        for name, value in (("text", text), ("pair", pair)):
+            if value is not None:
+                _require_shape(value, name)
+        shape = (*text.shape[:1], self.sequence_length)
+        return {
+            "token_ids": keras.KerasTensor(shape, dtype="int32"),
+            "segment_ids": keras.KerasTensor(shape, dtype="int32"),
+            "padding_mask": keras.KerasTensor(shape, dtype="bool"),
+        }
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "tokenizer": keras.saving.serialize_keras_object(self.tokenizer),
+            "sequence_length": self.sequence_length,
+            "padding_side": self.padding_side,
+            "padding_token_id": self.padding_token_id,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        tokenizer = keras.saving.deserialize_keras_object(config["tokenizer"])
+        return cls(**{**config, "tokenizer": tokenizer})
+
+    def _text_and_pair(self, inputs):
+        text, pair = _split_inputs(inputs)
+        if pair is not None and self.sequence_length < _MIN_LENGTH_PAIR:
+            raise ValueError(
+                f"sequence_length must be at least {_MIN_LENGTH_PAIR} for a pair: a token of "
+                f"each, two <sep> and <cls>. Received: {self.sequence_length}"
+            )
+        return text, pair
+
+    def _tokenize(self, texts, name):
+        if _has_shape(texts):
+            _require_shape(texts, name)
+        try:
+            ids = self.tokenizer(texts)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+        if isinstance(ids, tf.RaggedTensor) and ids.shape.rank == 3:
+            _require_shape(ids[:, :, 0], name)
+            ids = ids.merge_dims(0, 1)
+        return ids
+
+    def _pack(self, ids_a, ids_b):
+        if ids_b is None:
+            ids_b = tf.RaggedTensor.from_row_splits(
+                tf.zeros([0], tf.int32), tf.zeros_like(ids_a.row_splits)
+            )
+        length_a, length_b = self._truncated_lengths(ids_a.row_lengths(), ids_b.row_lengths())
+        one = tf.ones_like(length_a)
+        parts = [
+            (_first(ids_a, length_a), _SEGMENT_A),
+            (_repeated(self.tokenizer.sep_token_id, one), _SEGMENT_A),
+            (_first(ids_b, length_b), _SEGMENT_B),
+            (_repeated(self.tokenizer.sep_token_id, tf.cast(length_b > 0, tf.int64)), _SEGMENT_B),
+            (_repeated(self.tokenizer.cls_token_id, one), _SEGMENT_CLS),
+        ]
+        token_ids = tf.concat([ids for ids, _ in parts], axis=1)
+        segment_ids = tf.concat(
+            [ids.with_values(tf.fill(tf.shape(ids.values), segment)) for ids, segment in parts],
+            axis=1,
+        )
+        return {
+            "token_ids": self._pad(token_ids, self.padding_token_id),
+            "segment_ids": self._pad(segment_ids, _SEGMENT_PAD),
+            "padding_mask": self._pad(tf.ones_like(token_ids, tf.bool), False),
+        }
+
+    def _truncated_lengths(self, length_a, length_b):
+        """What cutting the longer one, token by token, would leave of each."""
+        # The <sep> after B is there only where B is.
+        room = self.sequence_length - 2 - tf.cast(length_b > 0, tf.int64)
+        # The longer one gives way until both are equal, then B and A in turn: each is sure of
+        # half the room (A of the odd token), and of what the other leaves.
+        half_b = room // 2
+        half_a = room - half_b
+        kept_a = tf.minimum(length_a, tf.maximum(half_a, room - length_b))
+        kept_b = tf.minimum(length_b, tf.maximum(half_b, room - length_a))
+        return kept_a, kept_b
+
+    def _pad(self, rows, value):
+        padded = rows.to_tensor(value, shape=(None, self.sequence_length))
+        if self.padding_side == "right":
+            return padded
+        return tf.reverse(tf.reverse_sequence(padded, rows.row_lengths(), seq_axis=1), [1])
+
+
+def _first(ids, lengths):
+    """The first tokens of each row."""
+    position = tf.ragged.range(ids.row_lengths()).values
+    return tf.ragged.boolean_mask(
+        ids, ids.with_values(position < tf.repeat(lengths, ids.row_lengths()))
+    )
+
+
+def _repeated(token_id, lengths):
+    return tf.RaggedTensor.from_row_lengths(tf.fill([tf.reduce_sum(lengths)], token_id), lengths)
+
+
+def _split_inputs(inputs):
+    if isinstance(inputs, dict):
+        if not {"text"} <= inputs.keys() <= {"text", "pair"}:
+            raise ValueError(
+                'inputs must be a dict with the key "text" and, optionally, "pair". '
+                f"Received the keys: {sorted(inputs)}"
+            )
+        return inputs["text"], inputs.get("pair")
+    if isinstance(inputs, tuple):
+        if len(inputs) != 2:
+            raise ValueError(
+                f"inputs must be a tuple of two for a pair. Received: a tuple of {len(inputs)}"
+            )
+        return inputs
+    if isinstance(inputs, list) and any(map(_has_shape, inputs)):
+        raise ValueError(
+            "inputs must be a list of str for a batch of texts, or a tuple for a pair. "
+            "Received: a list of tensors"
+        )
+    return inputs, None
+
+
+def _has_shape(value):
+    return hasattr(value, "shape")
+
+
+def _require_shape(value, name):
+    shape = tuple(value.shape)
+    if len(shape) > 2 or (len(shape) == 2 and shape[1] != 1):
+        raise ValueError(
+            f"{name} must have the shape (), (batch,) or (batch, 1). Received: {shape}"
+        )
+
+
+def _require_same_shape(ids_a, ids_b):
+    if ids_a.shape.rank != ids_b.shape.rank or (
+        ids_a.shape.rank == 2 and not ids_a.shape[:1].is_compatible_with(ids_b.shape[:1])
+    ):
+        raise ValueError(
+            "text and pair must have the same number of texts. Received: "
+            f"{ids_a.shape[:-1]} and {ids_b.shape[:-1]}"
+        )
