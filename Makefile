@@ -54,14 +54,15 @@ coverage: $(TEST_STAMP) ## run the fast tests with coverage; pages in build/cove
 bazel-test: $(TEST_STAMP) ## run the fast tests under Bazel (CONTRIBUTING.md says what it needs)
 	bazel test --python_path=$(abspath $(BIN))/python $(BAZEL_ARGS) //...
 
-clean: ## remove the virtual environment, caches and build outputs; keeps runs/
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
+clean: ## remove .venv, caches and build outputs; keeps runs/
+	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The stamp comes last, and --clear starts over: an interrupted run leaves nothing half-made behind.
+# The stamp comes last, so an interrupted run is repaired by the next one. No --clear: VENV may name
+# an environment that is somebody's already.
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit(None if sys.version_info >= (3, 10) else "Python 3.10 or newer is needed, $(PYTHON) is " + v + "; name another: make PYTHON=python3.12 ...")'
-	$(PYTHON) -m venv --clear $(VENV)
+	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 $(VENV)/.installed-%: pyproject.toml setup.py $(VENV)/.created
