@@ -3,6 +3,7 @@
 import keras
 import tensorflow as tf
 
+from keras_xlnet.text.string_inputs import as_strings, require_string_dtype
 from keras_xlnet.text.tokenizer import XLNetTokenizer
 
 _SEGMENT_A = 0
@@ -36,7 +37,8 @@ class XLNetPreprocessor(keras.layers.Layer):
         inputs: a text, a pair as a tuple `(text, pair)`, or a dict with the key "text" and,
             optionally, "pair". Each is a str, a list of str, a numpy array or a string tensor, of
             shape `()`, `(batch,)` or `(batch, 1)`, or a symbolic Keras input of such a shape. A
-            list is a batch: `["a", "b"]` is two texts, `("a", "b")` is one pair.
+            list of str is a batch: `["a", "b"]` is two texts, `("a", "b")` is one pair. (A list of
+        two tensors with a batch dimension is a pair.)
 
     Returns:
         A dict: `token_ids` and `segment_ids`, int32, and `padding_mask`, bool, True at what is no
@@ -49,11 +51,13 @@ class XLNetPreprocessor(keras.layers.Layer):
     Example:
 
     >>> from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
-    >>> tokenizer = XLNetTokenizer.train(iter(["a rose is a rose"] * 9), vocabulary_size=26)
+    >>> tokenizer = XLNetTokenizer.train(iter(["a rose is a rose"] * 9), vocabulary_size=24)
     >>> preprocessor = XLNetPreprocessor(tokenizer, sequence_length=8)
     >>> features = preprocessor(("rose", "a"))
-    >>> features["segment_ids"].numpy().tolist()
-    [4, 4, 0, 0, 1, 1, 1, 2]
+    >>> features["segment_ids"].shape
+    TensorShape([8])
+    >>> features["segment_ids"][-3:].numpy().tolist()
+    [1, 1, 2]
 
     Source: `classifier_utils.py` of the original; Yang et al. 2019, "XLNet", section 2.5, for the
     layout.
@@ -92,16 +96,17 @@ class XLNetPreprocessor(keras.layers.Layer):
     def call(self, inputs):
         with tf.device("CPU:0"):
             text, pair = self._text_and_pair(inputs)
-            ids_a = self._tokenize(text, "text")
-            ids_b = None if pair is None else self._tokenize(pair, "pair")
-            is_scalar = ids_a.shape.rank == 1
-            if ids_b is not None:
-                _require_same_shape(ids_a, ids_b)
-            if is_scalar:
-                ids_a = tf.RaggedTensor.from_tensor(ids_a[tf.newaxis])
-                ids_b = None if ids_b is None else tf.RaggedTensor.from_tensor(ids_b[tf.newaxis])
+            text = _as_batch(text, "text")
+            ids_a = self.tokenizer(_flat(text))
+            ids_b = None
+            if pair is not None:
+                pair = _as_batch(pair, "pair")
+                _require_same_batch(text, pair)
+                ids_b = self.tokenizer(_flat(pair))
             outputs = self._pack(ids_a, ids_b)
-            return {k: v[0] for k, v in outputs.items()} if is_scalar else outputs
+            if text.shape.rank == 0:
+                return {name: value[0] for name, value in outputs.items()}
+            return outputs
 
     def compute_output_shape(self, input_shape):
         shape = input_shape
@@ -116,6 +121,7 @@ class XLNetPreprocessor(keras.layers.Layer):
         text, pair = self._text_and_pair(inputs)
         for name, value in (("text", text), ("pair", pair)):
             if value is not None:
+                require_string_dtype(value, name)
                 _require_shape(value, name)
         shape = (*text.shape[:1], self.sequence_length)
         return {
@@ -138,6 +144,18 @@ class XLNetPreprocessor(keras.layers.Layer):
         tokenizer = keras.saving.deserialize_keras_object(config["tokenizer"])
         return cls(**{**config, "tokenizer": tokenizer})
 
+    def save_assets(self, dir_path):
+        """Writes the tokenizer's model to a directory. Keras calls this.
+
+        Keras saves the tokenizer too, but only once: of several preprocessors with one tokenizer,
+        all but the first would be without a model when they are loaded.
+        """
+        self.tokenizer.save_assets(dir_path)
+
+    def load_assets(self, dir_path):
+        """Reads the tokenizer's model from a directory. Keras calls this."""
+        self.tokenizer.load_assets(dir_path)
+
     def _text_and_pair(self, inputs):
         text, pair = _split_inputs(inputs)
         if pair is not None and self.sequence_length < _MIN_LENGTH_PAIR:
@@ -146,18 +164,6 @@ class XLNetPreprocessor(keras.layers.Layer):
                 f"each, two <sep> and <cls>. Received: {self.sequence_length}"
             )
         return text, pair
-
-    def _tokenize(self, texts, name):
-        if _has_shape(texts):
-            _require_shape(texts, name)
-        try:
-            ids = self.tokenizer(texts)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from error
-        if isinstance(ids, tf.RaggedTensor) and ids.shape.rank == 3:
-            _require_shape(ids[:, :, 0], name)
-            ids = ids.merge_dims(0, 1)
-        return ids
 
     def _pack(self, ids_a, ids_b):
         if ids_b is None:
@@ -229,31 +235,41 @@ def _split_inputs(inputs):
                 f"inputs must be a tuple of two for a pair. Received: a tuple of {len(inputs)}"
             )
         return inputs
-    if isinstance(inputs, list) and any(map(_has_shape, inputs)):
-        raise ValueError(
-            "inputs must be a list of str for a batch of texts, or a tuple for a pair. "
-            "Received: a list of tensors"
-        )
+    # Keras turns a tuple of symbolic inputs into a list when it saves a model. Two batches cannot
+    # be two texts, so this list is still a pair.
+    if isinstance(inputs, list) and len(inputs) == 2 and all(map(_is_batch, inputs)):
+        return tuple(inputs)
     return inputs, None
 
 
-def _has_shape(value):
-    return hasattr(value, "shape")
+def _is_batch(value):
+    return len(getattr(value, "shape", ())) > 0
 
 
-def _require_shape(value, name):
-    shape = tuple(value.shape)
-    if len(shape) > 2 or (len(shape) == 2 and shape[1] != 1):
+def _as_batch(texts, name):
+    """Texts of shape `()` or `(batch,)`."""
+    texts = as_strings(texts, name)
+    _require_shape(texts, name)
+    if texts.shape.rank < 2:
+        return texts
+    return tf.reshape(tf.ensure_shape(texts, (None, 1)), [-1])
+
+
+def _flat(texts):
+    return tf.reshape(texts, [-1])
+
+
+def _require_shape(texts, name):
+    shape = tuple(texts.shape)
+    if len(shape) > 2 or (len(shape) == 2 and shape[1] not in (1, None)):
         raise ValueError(
             f"{name} must have the shape (), (batch,) or (batch, 1). Received: {shape}"
         )
 
 
-def _require_same_shape(ids_a, ids_b):
-    if ids_a.shape.rank != ids_b.shape.rank or (
-        ids_a.shape.rank == 2 and not ids_a.shape[:1].is_compatible_with(ids_b.shape[:1])
-    ):
+def _require_same_batch(text, pair):
+    if not text.shape.is_compatible_with(pair.shape):
         raise ValueError(
             "text and pair must have the same number of texts. Received: "
-            f"{ids_a.shape[:-1]} and {ids_b.shape[:-1]}"
+            f"{text.shape} and {pair.shape}"
         )

@@ -9,6 +9,7 @@ import sentencepiece
 import tensorflow as tf
 
 from keras_xlnet.text.normalization import preprocess_text
+from keras_xlnet.text.string_inputs import as_strings
 
 _BATCH_SIZE = 1024
 
@@ -30,6 +31,11 @@ def train_proto(
     """
     if not isinstance(vocabulary_size, int) or vocabulary_size < 1:
         raise ValueError(f"vocabulary_size must be a positive int. Received: {vocabulary_size!r}")
+    # The trainer's own limit; its message would not say so.
+    if not isinstance(input_sentence_size, int) or input_sentence_size <= 100:
+        raise ValueError(
+            f"input_sentence_size must be an int above 100. Received: {input_sentence_size!r}"
+        )
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -75,7 +81,7 @@ def _lines_of_files(paths):
 
 def _sentences(lines, lowercase, remove_space, remove_accents):
     while batch := list(itertools.islice(lines, _BATCH_SIZE)):
-        texts = preprocess_text(tf.constant(batch), lowercase, remove_space, remove_accents)
+        texts = preprocess_text(as_strings(batch, "files"), lowercase, remove_space, remove_accents)
         yield from filter(None, texts.numpy())
 
 

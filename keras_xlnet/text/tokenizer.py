@@ -11,6 +11,7 @@ from sentencepiece import sentencepiece_model_pb2
 from keras_xlnet.text.digit_comma import digit_comma_table
 from keras_xlnet.text.normalization import preprocess_text
 from keras_xlnet.text.sentencepiece_training import train_proto
+from keras_xlnet.text.string_inputs import as_strings, require_string_dtype
 
 _SPECIAL_TOKENS = ("<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>")
 _ASSET = "spiece.model"
@@ -32,6 +33,14 @@ class XLNetTokenizer(keras.layers.Layer):
     case, white space and accents. Bytes that are not UTF-8 are read as U+FFFD, as
     `bytes.decode("utf-8", "replace")` reads them; a NUL is a character like any other. An empty
     text has no ids.
+
+    Where two splits of a text have the same pieces in another order ("!!!!!!!!!" as
+    "!!!! !!!! !" or "! !!!! !!!!"), their scores have the same sum, and the rounding of float32
+    decides. There tensorflow_text and sentencepiece can decide differently: with the released
+    model they did for 1 of 5,574 lower-cased SMS, and for none of 47,536 cased texts.
+
+    The ids at a digit and a comma assume that the vocabulary has the piece ",", as a vocabulary
+    trained on any text with commas has.
 
     Args:
         proto: a SentencePiece unigram model with XLNet's special pieces at ids 0 to 8: a path or
@@ -58,7 +67,7 @@ class XLNetTokenizer(keras.layers.Layer):
 
     >>> from keras_xlnet.text import XLNetTokenizer
     >>> texts = ["the cat sat on the mat", "the dog sat on the cat"] * 20
-    >>> tokenizer = XLNetTokenizer.train(iter(texts), vocabulary_size=40)
+    >>> tokenizer = XLNetTokenizer.train(iter(texts), vocabulary_size=30)
     >>> ids = tokenizer(["the cat", ""])
     >>> ids.shape
     TensorShape([2, None])
@@ -127,9 +136,9 @@ class XLNetTokenizer(keras.layers.Layer):
         Example:
 
         >>> from keras_xlnet.text import XLNetTokenizer
-        >>> tokenizer = XLNetTokenizer.train(iter(["a rose is a rose"] * 9), vocabulary_size=26)
+        >>> tokenizer = XLNetTokenizer.train(iter(["a rose is a rose"] * 9), vocabulary_size=24)
         >>> tokenizer.vocabulary_size(), tokenizer.id_to_token(9)
-        (26, '.')
+        (24, '.')
 
         Source: "Custom Usage of XLNet" in the original's README, `spm_train`.
         """
@@ -157,7 +166,7 @@ class XLNetTokenizer(keras.layers.Layer):
         # Strings have kernels on the CPU only, and a vocabulary on an accelerator would be copied
         # back at every call.
         with tf.device("CPU:0"):
-            return _map_flat(self._tokenize, _as_strings(inputs))
+            return _map_flat(self._tokenize, as_strings(inputs))
 
     def preprocess(self, inputs):
         """Cleans texts as the call does, without cutting them into pieces.
@@ -176,7 +185,7 @@ class XLNetTokenizer(keras.layers.Layer):
         b'cafe noir'
         """
         with tf.device("CPU:0"):
-            return _map_flat(self._preprocess, _as_strings(inputs))
+            return _map_flat(self._preprocess, as_strings(inputs))
 
     def detokenize(self, inputs):
         """Turns ids back into text, in the graph.
@@ -207,6 +216,11 @@ class XLNetTokenizer(keras.layers.Layer):
             if not isinstance(ids, tf.RaggedTensor):
                 ids = tf.RaggedTensor.from_tensor(ids)
             return self._detokenize(ids)
+
+    @property
+    def has_vocabulary(self):
+        """Whether there is a SentencePiece model yet: a config alone does not bring one."""
+        return self._proto is not None
 
     def vocabulary_size(self):
         """The number of pieces, special ones counted."""
@@ -265,6 +279,7 @@ class XLNetTokenizer(keras.layers.Layer):
         return (*input_shape, None)
 
     def compute_output_spec(self, inputs):
+        require_string_dtype(inputs)
         shape = self.compute_output_shape(inputs.shape)
         return keras.KerasTensor(shape, dtype="int32", ragged=True)
 
@@ -285,7 +300,10 @@ class XLNetTokenizer(keras.layers.Layer):
 
     def load_assets(self, dir_path):
         """Reads the SentencePiece model from `spiece.model` in a directory. Keras calls this."""
-        self._set_proto(_read(os.path.join(dir_path, _ASSET)))
+        # Keras saves a tokenizer that several layers share with the first of them, and has None
+        # for the others; those layers hold the model themselves.
+        if dir_path is not None:
+            self._set_proto(_read(os.path.join(dir_path, _ASSET)))
 
     def _set_proto(self, proto):
         self._processor = _checked_processor(proto)
@@ -324,31 +342,10 @@ class XLNetTokenizer(keras.layers.Layer):
         with tf.control_dependencies([check for check in checks if check is not None]):
             ids = tf.cast(ids, tf.int32)
         ids = tf.ragged.boolean_mask(ids, ids >= len(_SPECIAL_TOKENS))
-        return self._pieces.detokenize(ids.with_row_splits_dtype(tf.int32))
-
-
-def _as_strings(inputs):
-    if not isinstance(inputs, (tf.Tensor, tf.RaggedTensor)):
-        inputs = _to_tensor(inputs)
-    if inputs.dtype != tf.string:
-        raise ValueError(f"inputs must be strings. Received: dtype {inputs.dtype.name}")
-    if inputs.shape.rank is None:
-        raise ValueError("inputs must have a known rank. Received: a tensor of unknown rank")
-    return inputs
-
-
-def _to_tensor(inputs):
-    # Without a string to look at, TensorFlow would make an empty list one of floats.
-    if isinstance(inputs, list) and not inputs:
-        return tf.zeros([0], tf.string)
-    try:
-        return tf.convert_to_tensor(inputs)
-    except (TypeError, ValueError):
-        pass
-    try:
-        return tf.ragged.constant(inputs, tf.string)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"inputs must be strings. Received: {inputs!r}") from error
+        texts = self._pieces.detokenize(ids.with_row_splits_dtype(tf.int32))
+        # Where ids were left out of the front, more than one word start can come first;
+        # sentencepiece drops them all.
+        return tf.strings.regex_replace(texts, "^ +", "")
 
 
 def _map_flat(function, texts):
