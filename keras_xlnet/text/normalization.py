@@ -47,7 +47,7 @@ def preprocess_text(texts, lowercase, remove_space, remove_accents):
     if remove_accents:
         characters = _replace(characters, _accent_rules())
     if lowercase:
-        characters = _replace(_mark_final_sigmas(characters), _lowercase_rules())
+        characters = _replace(_with_final_sigmas(characters), _lowercase_rules())
     return tf.strings.unicode_encode(characters, "UTF-8")
 
 
@@ -61,6 +61,16 @@ def _replace(characters, rules):
     source = tf.repeat(source, target.row_lengths())
     target = target.with_values(tf.where(target.values == _UNCHANGED, source, target.values))
     return characters.with_values(target).merge_dims(1, 2)
+
+
+def _with_final_sigmas(characters):
+    # Most batches hold no Greek, and the search for final sigmas costs as much as all the rest.
+    codes = characters.flat_values
+    return characters.with_values(
+        tf.cond(
+            tf.reduce_any(codes == _SIGMA), lambda: _mark_final_sigmas(characters), lambda: codes
+        )
+    )
 
 
 def _mark_final_sigmas(characters):
@@ -82,7 +92,7 @@ def _mark_final_sigmas(characters):
     is_final = tf.scatter_nd(
         index[:, tf.newaxis], cased_before & ~cased_after, tf.shape(codes, tf.int64)
     )
-    return characters.with_values(tf.where(is_final & (codes == _SIGMA), _FINAL_SIGMA, codes))
+    return tf.where(is_final & (codes == _SIGMA), _FINAL_SIGMA, codes)
 
 
 def _contains(sorted_codes, codes):
