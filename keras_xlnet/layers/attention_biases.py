@@ -30,7 +30,8 @@ class AttentionBiases(keras.layers.Layer):
 
     Example:
 
-    >>> AttentionBiases(num_heads=2, head_dim=4)(np.zeros((1, 10, 8), "float32")).shape
+    >>> biases = keras_xlnet.layers.AttentionBiases(num_heads=2, head_dim=4)
+    >>> biases(np.zeros((1, 10, 8), "float32")).shape
     TensorShape([3, 2, 4])
 
     Source: Dai et al. 2019, section 3.3 (`u` and `v`); Yang et al. 2019, section 2.5 (`b`).

@@ -30,9 +30,9 @@ class AttentionMask(keras.layers.Layer):
 
     Example:
 
-    >>> ids = np.zeros((1, 3))
-    >>> content_mask, query_mask = AttentionMask("uni")(ids, padding_mask=np.array([[0, 1, 1]]))
-    >>> print(ops.convert_to_numpy(content_mask)[0].astype(int))
+    >>> causal = keras_xlnet.layers.AttentionMask("uni")
+    >>> content_mask, _ = causal(np.zeros((1, 3)), padding_mask=np.array([[0, 1, 1]]))
+    >>> print(keras.ops.convert_to_numpy(content_mask)[0].astype(int))
     [[1 0 0]
      [0 1 0]
      [0 1 1]]

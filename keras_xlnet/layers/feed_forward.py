@@ -1,17 +1,17 @@
 import keras
 
 from keras_xlnet.layers.arguments import check_positive_int, check_rate
-from keras_xlnet.layers.dtype_serialization import serialize_dtype
 from keras_xlnet.layers.gelu_tanh import get_activation, serialize_activation
 from keras_xlnet.layers.initialization import (
     clone_initializer,
     get_kernel_initializer,
     spawn_seeds,
 )
+from keras_xlnet.layers.quantization import RestoresQuantization
 
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
-class FeedForward(keras.layers.Layer):
+class FeedForward(RestoresQuantization, keras.layers.Layer):
     """The position-wise feed-forward network: dense, activation, dropout, dense, dropout.
 
     There is no residual connection and no normalization here: `TwoStreamBlock` adds them.
@@ -32,7 +32,7 @@ class FeedForward(keras.layers.Layer):
 
     Example:
 
-    >>> FeedForward(intermediate_dim=32)(np.ones((2, 5, 8), "float32")).shape
+    >>> keras_xlnet.layers.FeedForward(intermediate_dim=32)(np.ones((2, 5, 8), "float32")).shape
     TensorShape([2, 5, 8])
 
     Source: Vaswani et al. 2017, section 3.3.
@@ -76,6 +76,7 @@ class FeedForward(keras.layers.Layer):
         )
         self.intermediate_dense.build(input_shape)
         self.output_dense.build((*input_shape[:-1], self.intermediate_dim))
+        self.restore_quantization()
 
     def call(self, inputs, training=None):
         x = self.intermediate_dropout(self.intermediate_dense(inputs), training=training)
@@ -87,7 +88,6 @@ class FeedForward(keras.layers.Layer):
     def get_config(self):
         return {
             **super().get_config(),
-            "dtype": serialize_dtype(self),
             "intermediate_dim": self.intermediate_dim,
             "dropout": self.dropout,
             "activation": serialize_activation(self.activation),

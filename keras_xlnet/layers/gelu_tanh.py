@@ -17,7 +17,7 @@ def gelu_tanh(x):
 
     Example:
 
-    >>> round(float(gelu_tanh(1.0)), 4)
+    >>> round(float(keras_xlnet.layers.gelu_tanh(1.0)), 4)
     0.8412
 
     Source: Hendrycks and Gimpel 2016, section 2.

@@ -27,9 +27,9 @@ class RecurrentMemory(keras.layers.Layer):
 
     Example:
 
-    >>> memory = RecurrentMemory(memory_length=4, reuse_length=3)
+    >>> memory = keras_xlnet.layers.RecurrentMemory(memory_length=4, reuse_length=3)
     >>> ids = memory(np.array([[4, 5, 6, 7, 8]]), np.array([[0, 1, 2, 3]]))
-    >>> print(ops.convert_to_numpy(ids))
+    >>> print(keras.ops.convert_to_numpy(ids))
     [[3 4 5 6]]
 
     Source: Dai et al. 2019 (Transformer-XL), section 3.2; Yang et al. 2019 (XLNet), section 2.4.

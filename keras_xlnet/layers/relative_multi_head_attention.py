@@ -4,11 +4,11 @@ import keras
 from keras import ops
 
 from keras_xlnet.layers.arguments import check_positive_int, check_rate
-from keras_xlnet.layers.dtype_serialization import serialize_dtype
 from keras_xlnet.layers.initialization import (
     clone_initializer,
     get_kernel_initializer,
 )
+from keras_xlnet.layers.quantization import RestoresQuantization
 from keras_xlnet.layers.relative_attention import (
     content_scores,
     masked_softmax,
@@ -18,7 +18,7 @@ from keras_xlnet.layers.relative_attention import (
 
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
-class RelativeMultiHeadAttention(keras.layers.Layer):
+class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
     """Multi-head attention that knows how far apart two tokens are, not where they stand.
 
     The score of a query row and a context row is the sum of a content, a position and a segment
@@ -65,8 +65,8 @@ class RelativeMultiHeadAttention(keras.layers.Layer):
 
     >>> content = np.random.normal(size=(2, 6, 16)).astype("float32")
     >>> memory = np.random.normal(size=(2, 3, 16)).astype("float32")
-    >>> positions = RelativePositionEncoding(hidden_dim=16)(content, memory)
-    >>> attention = RelativeMultiHeadAttention(num_heads=4, head_dim=4)
+    >>> positions = keras_xlnet.layers.RelativePositionEncoding(hidden_dim=16)(content, memory)
+    >>> attention = keras_xlnet.layers.RelativeMultiHeadAttention(num_heads=4, head_dim=4)
     >>> attention(content, np.concatenate([memory, content], axis=1), positions).shape
     TensorShape([2, 6, 16])
 
@@ -127,6 +127,7 @@ class RelativeMultiHeadAttention(keras.layers.Layer):
         self.segment_embeddings = (
             self._add_head_weight("segment_embeddings", 2) if has_segments else None
         )
+        self.restore_quantization()
 
     def _add_head_weight(self, name, *leading):
         return self.add_weight(
@@ -258,7 +259,6 @@ class RelativeMultiHeadAttention(keras.layers.Layer):
     def get_config(self):
         return {
             **super().get_config(),
-            "dtype": serialize_dtype(self),
             "num_heads": self.num_heads,
             "head_dim": self.head_dim,
             "dropout": self.dropout,

@@ -36,7 +36,7 @@ class RelativePositionEncoding(keras.layers.Layer):
     Example:
 
     >>> content = np.zeros((2, 5, 8), "float32")
-    >>> RelativePositionEncoding(hidden_dim=8)(content).shape
+    >>> keras_xlnet.layers.RelativePositionEncoding(hidden_dim=8)(content).shape
     TensorShape([1, 10, 8])
 
     Source: Dai et al. 2019 (Transformer-XL), section 3.3; Yang et al. 2019 (XLNet), section 2.4.

@@ -18,7 +18,8 @@ class SegmentMatrix(keras.layers.Layer):
 
     Example:
 
-    >>> print(ops.convert_to_numpy(SegmentMatrix()(np.array([[0, 0, 1]])))[0].astype(int))
+    >>> matrix = keras_xlnet.layers.SegmentMatrix()(np.array([[0, 0, 1]]))
+    >>> print(keras.ops.convert_to_numpy(matrix)[0].astype(int))
     [[0 0 1]
      [0 0 1]
      [1 1 0]]

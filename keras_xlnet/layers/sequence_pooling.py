@@ -2,18 +2,18 @@ import keras
 from keras import ops
 
 from keras_xlnet.layers.arguments import check_choice, check_positive_int, check_rate
-from keras_xlnet.layers.dtype_serialization import serialize_dtype
 from keras_xlnet.layers.initialization import (
     clone_initializer,
     get_kernel_initializer,
     spawn_seeds,
 )
+from keras_xlnet.layers.quantization import RestoresQuantization
 
 _MODES = ("last", "first", "mean", "attention", "cls")
 
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
-class SequencePooling(keras.layers.Layer):
+class SequencePooling(RestoresQuantization, keras.layers.Layer):
     """One vector for a sequence, from its real tokens only, whichever side the padding is on.
 
     Args:
@@ -44,8 +44,9 @@ class SequencePooling(keras.layers.Layer):
     Example:
 
     >>> sequence = np.arange(6, dtype="float32").reshape(1, 3, 2)
-    >>> pooled = SequencePooling("last")(sequence, padding_mask=np.array([[1, 1, 0]]))
-    >>> print(ops.convert_to_numpy(pooled))
+    >>> pooling = keras_xlnet.layers.SequencePooling("last")
+    >>> pooled = pooling(sequence, padding_mask=np.array([[1, 1, 0]]))
+    >>> print(keras.ops.convert_to_numpy(pooled))
     [[2. 3.]]
 
     Source: the original's `summarize_sequence`.
@@ -106,6 +107,7 @@ class SequencePooling(keras.layers.Layer):
         query_shape = (sequence_shape[0], 1, hidden_dim)
         self.attention.build(query_shape, sequence_shape)
         self.norm.build(query_shape)
+        self.restore_quantization()
 
     def call(self, sequence, padding_mask=None, token_ids=None, training=None):
         if padding_mask is None:
@@ -150,7 +152,6 @@ class SequencePooling(keras.layers.Layer):
     def get_config(self):
         return {
             **super().get_config(),
-            "dtype": serialize_dtype(self),
             "mode": self.mode,
             "num_heads": self.num_heads,
             "head_dim": self.head_dim,

@@ -2,15 +2,15 @@ import keras
 from keras import ops
 
 from keras_xlnet.layers.arguments import check_rate
-from keras_xlnet.layers.dtype_serialization import serialize_dtype
 from keras_xlnet.layers.feed_forward import FeedForward
 from keras_xlnet.layers.gelu_tanh import serialize_activation
 from keras_xlnet.layers.initialization import spawn_seeds
+from keras_xlnet.layers.quantization import RestoresQuantization
 from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAttention
 
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
-class TwoStreamBlock(keras.layers.Layer):
+class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
     """One layer of XLNet: relative attention and feed-forward, each with residual and norm.
 
     The content stream holds what a token is; the query stream knows where a token stands but not
@@ -54,8 +54,8 @@ class TwoStreamBlock(keras.layers.Layer):
     Example:
 
     >>> content = np.random.normal(size=(2, 6, 16)).astype("float32")
-    >>> positions = RelativePositionEncoding(hidden_dim=16)(content)
-    >>> block = TwoStreamBlock(num_heads=4, head_dim=4, intermediate_dim=32)
+    >>> positions = keras_xlnet.layers.RelativePositionEncoding(hidden_dim=16)(content)
+    >>> block = keras_xlnet.layers.TwoStreamBlock(num_heads=4, head_dim=4, intermediate_dim=32)
     >>> block(content, position_encoding=positions).shape
     TensorShape([2, 6, 16])
     >>> content_out, query_out = block(content, content[:, :2], position_encoding=positions,
@@ -130,6 +130,7 @@ class TwoStreamBlock(keras.layers.Layer):
         self.feed_forward.build(content_stream_shape)
         self.attention_norm.build(content_stream_shape)
         self.feed_forward_norm.build(content_stream_shape)
+        self.restore_quantization()
 
     def call(
         self,
@@ -195,7 +196,6 @@ class TwoStreamBlock(keras.layers.Layer):
     def get_config(self):
         return {
             **super().get_config(),
-            "dtype": serialize_dtype(self),
             "num_heads": self.attention.num_heads,
             "head_dim": self.attention.head_dim,
             "intermediate_dim": self.feed_forward.intermediate_dim,

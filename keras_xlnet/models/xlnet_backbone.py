@@ -9,19 +9,20 @@ from keras_xlnet.layers import (
     SegmentMatrix,
     TwoStreamBlock,
 )
-from keras_xlnet.layers.arguments import check_positive_int
-from keras_xlnet.layers.dtype_serialization import serialize_dtype
+from keras_xlnet.layers.arguments import check_positive_int, check_rate
 from keras_xlnet.layers.gelu_tanh import get_activation, serialize_activation
 from keras_xlnet.layers.initialization import (
     clone_initializer,
     get_kernel_initializer,
     spawn_seeds,
 )
+from keras_xlnet.layers.quantization import RestoresQuantization
+from keras_xlnet.models.optional_inputs import OptionalInputs
 from keras_xlnet.models.preset import Preset
 
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
-class XLNetBackbone(Preset, keras.Model):
+class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
     """The XLNet encoder (Transformer-XL encoder with segments) as a functional model.
 
     Args:
@@ -73,7 +74,8 @@ class XLNetBackbone(Preset, keras.Model):
 
     Example:
 
-    >>> backbone = XLNetBackbone(vocabulary_size=100, num_layers=2, num_heads=2, hidden_dim=16,
+    >>> backbone = keras_xlnet.models.XLNetBackbone(
+    ...     vocabulary_size=100, num_layers=2, num_heads=2, hidden_dim=16,
     ...     intermediate_dim=32, memory_length=4)
     >>> first = backbone({"token_ids": np.array([[5, 17, 8, 9, 3]])})
     >>> first["sequence_output"].shape, first["memory"].shape
@@ -111,6 +113,7 @@ class XLNetBackbone(Preset, keras.Model):
     ):
         check_positive_int("vocabulary_size", vocabulary_size)
         check_positive_int("num_layers", num_layers)
+        check_rate("dropout", dropout)
         head_dim = _head_dim(head_dim, hidden_dim, num_heads)
         memory_length, reuse_length = memory_length or None, reuse_length or None
         _check_memory_arguments(memory_length, reuse_length, carry_memory_segments)
@@ -247,47 +250,11 @@ class XLNetBackbone(Preset, keras.Model):
         self.kernel_initializer = initializer
         self.seed = seed
 
-    def __call__(self, inputs, *args, **kwargs):
-        return super().__call__(self._complete(inputs), *args, **kwargs)
-
-    def _complete(self, inputs):
-        """Adds the inputs that were left out, so that one graph serves all calls."""
-        expected = list(self.input)
-        if not isinstance(inputs, dict) or "token_ids" not in inputs:
-            given = sorted(inputs) if isinstance(inputs, dict) else type(inputs).__name__
-            raise ValueError(
-                f"`inputs` must be a dict with `token_ids` and any of {expected}. Received: {given}"
-            )
-        unknown = sorted(set(inputs) - set(expected))
-        if unknown:
-            raise ValueError(
-                f"`inputs` has keys that this model does not take: {unknown}. Expected: {expected}"
-                + ("" if self.memory_length else " (memory needs `memory_length`)")
-            )
-        inputs = {
-            key: value if isinstance(value, keras.KerasTensor) else ops.convert_to_tensor(value)
-            for key, value in inputs.items()
-            if value is not None
-        }
-        token_ids = inputs["token_ids"]
-        no_ids = token_ids[:, :0]
-        if self.memory_length and "memory" not in inputs:
-            rows = ops.zeros_like(no_ids, dtype=self.compute_dtype)[:, None, :, None]
-            inputs["memory"] = ops.tile(rows, (1, self.num_layers, 1, self.hidden_dim))
-        memory_ids = inputs["memory"][:, 0, :, 0] if self.memory_length else None
-        defaults = {
-            "segment_ids": lambda: ops.zeros_like(token_ids, dtype="int32"),
-            "padding_mask": lambda: ops.ones_like(token_ids, dtype="bool"),
-            "memory_mask": lambda: ops.ones_like(memory_ids, dtype="bool"),
-            "memory_segment_ids": lambda: ops.zeros_like(memory_ids, dtype="int32"),
-        }
-        return {key: inputs[key] if key in inputs else defaults[key]() for key in expected}
-
     def get_config(self):
         return {
             "name": self.name,
             "trainable": self.trainable,
-            "dtype": serialize_dtype(self),
+            "dtype": keras.dtype_policies.serialize(self.dtype_policy),
             "vocabulary_size": self.vocabulary_size,
             "num_layers": self.num_layers,
             "num_heads": self.num_heads,
@@ -308,6 +275,7 @@ class XLNetBackbone(Preset, keras.Model):
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "seed": self.seed,
+            **self.quantization_config(),
         }
 
 

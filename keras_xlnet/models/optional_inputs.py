@@ -1,0 +1,56 @@
+import keras
+from keras import ops
+
+
+class OptionalInputs:
+    """Mixin of functional models: only `token_ids` must be given, the rest has defaults.
+
+    The defaults are what a model without the input would do: one segment, no padding, nothing
+    remembered. So one graph serves all calls.
+    """
+
+    def __call__(self, inputs, *args, **kwargs):
+        return super().__call__(self._complete(inputs), *args, **kwargs)
+
+    def _complete(self, inputs):
+        self._check_keys(inputs)
+        inputs = {
+            key: value if isinstance(value, keras.KerasTensor) else ops.convert_to_tensor(value)
+            for key, value in inputs.items()
+            if value is not None
+        }
+        return {
+            key: inputs[key] if key in inputs else self._default(key, inputs) for key in self.input
+        }
+
+    def _check_keys(self, inputs):
+        expected = list(self.input)
+        if not isinstance(inputs, dict) or inputs.get("token_ids") is None:
+            given = sorted(inputs) if isinstance(inputs, dict) else type(inputs).__name__
+            raise ValueError(
+                f"`inputs` must be a dict with `token_ids` and any of {expected}. Received: {given}"
+            )
+        unknown = sorted(set(inputs) - set(expected))
+        if unknown:
+            hint = "" if "memory" in expected else " (memory needs `memory_length`)"
+            raise ValueError(
+                f"`inputs` has keys that this model does not take: {unknown}. "
+                f"Expected: {expected}{hint}"
+            )
+
+    def _default(self, key, inputs):
+        token_ids = inputs["token_ids"]
+        if key == "memory":
+            return self._no_memory(token_ids)
+        like = token_ids
+        if key.startswith("memory"):
+            like = inputs.get("memory", self._no_memory(token_ids))[:, 0, :, 0]
+        if key.endswith("mask"):
+            return ops.ones_like(like, dtype="bool")
+        return ops.zeros_like(like, dtype="int32")
+
+    def _no_memory(self, token_ids):
+        """Memory of zero rows, for a batch size that may be unknown."""
+        _, num_layers, _, hidden_dim = self.input["memory"].shape
+        rows = ops.zeros_like(token_ids[:, :0], dtype=self.input["memory"].dtype)
+        return ops.tile(rows[:, None, :, None], (1, num_layers, 1, hidden_dim))
