@@ -63,10 +63,13 @@ def relative_shift(scores, context_length):
         `(B, N, T, S)`.
     """
     batch_size, num_heads, query_length, num_positions = ops.shape(scores)
-    flat = ops.reshape(scores, (batch_size, num_heads, query_length * num_positions))
-    flat = flat[:, :, query_length:]
-    shifted = ops.reshape(flat, (batch_size, num_heads, query_length, num_positions - 1))
-    return shifted[..., :context_length]
+    rows, columns = batch_size * num_heads, num_positions - 1
+    # `ops.slice`, on matrices: in TensorFlow the gradient of `x[:, :, a:]` is 10 times slower.
+    flat = ops.reshape(scores, (rows, query_length * num_positions))
+    flat = ops.slice(flat, (0, query_length), (rows, query_length * columns))
+    flat = ops.reshape(flat, (rows * query_length, columns))
+    flat = ops.slice(flat, (0, 0), (rows * query_length, context_length))
+    return ops.reshape(flat, (batch_size, num_heads, query_length, context_length))
 
 
 def segment_scores(query, segment_embeddings, segment_matrix):
