@@ -1,0 +1,100 @@
+"""The example as its users run it: a process of its own."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from keras_xlnet.models import XLNetBackbone
+from tests.examples import EXAMPLES
+
+TINY = ["--epochs=1", "--num_layers=1", "--hidden_dim=16", "--sequence_length=32"]
+
+
+def run(*arguments, timeout=420):
+    command = [sys.executable, str(EXAMPLES / "spam_classifier.py"), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+
+
+def test_trains_writes_and_classifies(tmp_path):
+    output = tmp_path / "out"
+    result = run(f"--output_dir={output}", *TINY, "WIN cash now, text 87121", "see you at six")
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert {path.name for path in output.iterdir()} == {
+        "confusion_matrix.png", "metrics.json", "model.keras", "precision_recall.png",
+        "saved_model", "training_curves.png",
+    }  # fmt: skip
+    report = json.loads((output / "metrics.json").read_text())
+    assert set(report["baselines"]) == {"majority", "tfidf_logistic_regression"}
+    for metrics in (report["model"], *report["baselines"].values()):
+        assert {"accuracy", "precision", "recall", "f1", "mcc"} <= set(metrics)
+    assert "TF-IDF" not in result.stderr
+    trained = result.stdout.splitlines()[-2:]
+    assert trained[0].endswith("WIN cash now, text 87121")
+    assert (output / "saved_model" / "1" / "saved_model.pb").is_file()
+    # The same answers from the folder alone, without training.
+    loaded = run(f"--load={output}", "WIN cash now, text 87121", "see you at six")
+    assert loaded.returncode == 0, loaded.stderr[-3000:]
+    assert loaded.stdout.splitlines()[-2:] == trained
+
+
+@pytest.mark.slow
+def test_cross_validates(tmp_path):
+    result = run(f"--output_dir={tmp_path}", "--folds=2", *TINY)
+    assert result.returncode == 0, result.stderr[-3000:]
+    report = json.loads((tmp_path / "cross_validation.json").read_text())
+    assert set(report["summary"]) == {"XLNet", "majority", "tfidf_logistic_regression"}
+    assert [len(folds) for folds in report["folds"].values()] == [2, 2, 2]
+
+
+def test_fine_tunes_an_original_checkpoint(tmp_path, golden_dir):
+    checkpoint = tmp_path / "checkpoint"
+    checkpoint.mkdir()
+    for path in (*(golden_dir / "tiny_ckpt").iterdir(), golden_dir / "spiece.model"):
+        (checkpoint / path.name).write_bytes(path.read_bytes())
+    result = run(f"--output_dir={tmp_path / 'out'}", f"--checkpoint={checkpoint}", *TINY)
+    assert result.returncode == 0, result.stderr[-3000:]
+
+
+@pytest.mark.slow
+def test_fine_tunes_presets(tmp_path, golden_dir):
+    preset = tmp_path / "preset"
+    XLNetBackbone(200, 1, 2, 16, 32).save_to_preset(preset)
+    (preset / "assets").mkdir()
+    spiece = (golden_dir / "spiece.model").read_bytes()
+    (preset / "assets" / "spiece.model").write_bytes(spiece)
+    result = run(f"--output_dir={tmp_path / 'out'}", f"--checkpoint={preset}", *TINY)
+    assert result.returncode == 0, result.stderr[-3000:]
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--data=nowhere.tsv"], "error: nowhere.tsv: cannot be read: No such file or directory"),
+        (["--output_dir=/proc/spam"], "error: --output_dir /proc/spam: "),
+        (["--checkpoint=nowhere"], "error: --checkpoint nowhere: "),
+        (["--load=nowhere", "hi"], "error: --load nowhere: there is no model of this example"),
+    ],
+)
+def test_errors_are_one_line_and_leave_nothing(tmp_path, arguments, message):
+    output = tmp_path / "out"
+    if not any(a.startswith("--output_dir") for a in arguments):
+        arguments = [f"--output_dir={output}", *arguments]
+    result = run(*arguments)
+    assert result.returncode == 1
+    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1 and errors[0].startswith(message)
+    assert "Traceback" not in result.stderr
+    assert not output.exists() or not list(pathlib.Path(output).iterdir())
+
+
+@pytest.mark.slow
+def test_default_run_beats_the_majority_and_knows_plain_cases(tmp_path):
+    spam = "Congratulations! You have won a £1000 prize, call 0900 555 0123 now to claim"
+    result = run(f"--output_dir={tmp_path}", spam, "running late, see you at six", timeout=900)
+    assert result.returncode == 0, result.stderr[-3000:]
+    report = json.loads((tmp_path / "metrics.json").read_text())
+    assert report["model"]["f1"] > report["baselines"]["majority"]["f1"] + 0.5
+    assert [line.split()[0] for line in result.stdout.splitlines()[-2:]] == ["spam", "ham"]

@@ -1,0 +1,119 @@
+"""Every kind of bad data is one clear line that says what is wrong and where."""
+
+import hashlib
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+from tests.examples import EXAMPLES
+
+sys.path.insert(0, str(EXAMPLES))
+import spam_data
+from spam_data import DataError, read_messages
+
+GOOD = "".join(f"ham\thello number {i}\nspam\twin {i} pounds\tnow\n" for i in range(10))
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_uci_format(tmp_path):
+    texts, labels = read_messages(write(tmp_path / "messages", GOOD))
+    assert list(texts[:2]) == ["hello number 0", "win 0 pounds\tnow"]
+    np.testing.assert_array_equal(labels, [0, 1] * 10)
+
+
+def test_bundled_set():
+    texts, labels = read_messages(spam_data.BUNDLED)
+    assert len(texts) > 600 and len(set(texts)) == len(texts)
+    assert 0.15 < labels.mean() < 0.35
+    assert {len(t) < 20 for t in texts} == {True, False} and max(map(len, texts)) > 250
+
+
+def test_columns_by_name_in_csv_and_tsv(tmp_path):
+    rows = [("x", f'say "{i}", ok\nbye', "no") for i in range(10)]
+    rows += [("y", f"win {i}", "yes") for i in range(10)]
+    quoted = ['"{}","{}","{}"'.format(a, b.replace('"', '""'), c) for a, b, c in rows]
+    path = write(tmp_path / "m.CSV", "id,body,kind\r\n" + "\r\n".join(quoted) + "\r\n")
+    texts, labels = read_messages(path, "body", "kind", "yes")
+    assert list(texts) == [b for _, b, _ in rows]
+    assert labels.sum() == 10
+    lines = [f"{kind}\t{key}\t{body.splitlines()[0]}" for key, body, kind in rows]
+    content = "\ufeff" + "\n".join(["kind\tid\tbody", *lines])
+    path = write(tmp_path / "m.tsv", content)
+    texts, labels = read_messages(path, "body", "kind", "yes")
+    assert texts[0] == 'say "0", ok' and texts[-1] == "win 9"
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"", "the file is empty"),
+        (b" \n\n", "the file is empty"),
+        (b"\xef\xbb\xbfhello", "line 1 has 1 columns, expected 2, separated by tabs: 'hello'"),
+        (GOOD.encode() + b"ham no tab here\n", "line 21 has 1 columns"),
+        (GOOD.encode() + "ham\tcaf\u00e9".encode("latin1"), "line 21 is not UTF-8 (byte 0xe9)"),
+        (GOOD.encode("utf-16"), "line 1 is not UTF-8 (byte 0xff)"),
+        ("ham\thi\n" * 30, "all messages have one label ('ham': 30)"),
+        (GOOD.replace("spam", "junk"), "no message has the label 'spam'; found 'ham': 10, 'junk'"),
+        (GOOD + "eggs\thi\n", "two labels are expected, found 3"),
+        ("ham\thi\n" * 30 + "spam\twin\n" * 9, "at least 10 messages of each class are needed"),
+        ("label\ttext\n", "there are no messages"),
+        ("label\ttext\tid\nham\thi\n", "line 2 has 2 columns, expected 3"),
+    ],
+)
+def test_bad_files(tmp_path, content, message):
+    path = write(tmp_path / "messages.txt", content)
+    with pytest.raises(DataError) as caught:
+        read_messages(path)
+    assert message in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ("a,b\n1,2\n", "no column 'text'; the first line has ['a', 'b'] (see --text_column)"),
+        ("label,text\nham,hi,there\n", "line 2 has 3 columns, expected 2: 'ham,hi,there'"),
+        ('label,text\nham,"hi\n', "line 2 is no CSV"),
+    ],
+)
+def test_bad_csv(tmp_path, content, message):
+    with pytest.raises(DataError) as caught:
+        read_messages(write(tmp_path / "m.csv", content))
+    assert message in str(caught.value)
+
+
+def test_missing_file_and_folder(tmp_path):
+    with pytest.raises(DataError, match="missing.txt: cannot be read: No such file"):
+        read_messages(tmp_path / "missing.txt")
+    with pytest.raises(DataError, match="cannot be read: Is a directory"):
+        read_messages(tmp_path)
+
+
+def make_archive(tmp_path, content):
+    archive = tmp_path / "archive.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("SMSSpamCollection", content)
+    return archive.as_uri()
+
+
+def test_download(tmp_path, monkeypatch):
+    monkeypatch.setattr(spam_data, "UCI_URL", make_archive(tmp_path, GOOD))
+    # Keras falls back on another folder where this one does not exist.
+    caches = [tmp_path / "cache", tmp_path / "other"]
+    for cache in caches:
+        cache.mkdir()
+    with pytest.raises(DataError, match="has SHA-256 .* expected 7d039a24"):
+        spam_data.download_uci(caches[0])
+    digest = hashlib.sha256(GOOD.encode()).hexdigest()
+    monkeypatch.setattr(spam_data, "UCI_SHA256", digest)
+    assert len(read_messages(spam_data.download_uci(caches[0]))[0]) == 20
+    monkeypatch.setattr(spam_data, "UCI_URL", "file:///nowhere/at/all.zip")
+    with pytest.raises(DataError, match="Without a network, get SMSSpamCollection elsewhere"):
+        spam_data.download_uci(caches[1])

@@ -1,0 +1,57 @@
+"""What tensorflow-addons would have given equals Keras (golden numbers of addons 0.23.0)."""
+
+import keras
+import numpy as np
+import pytest
+from sklearn.metrics import matthews_corrcoef
+
+STEPS = 10
+
+
+def trajectory(golden, optimizer, names=("dense/kernel", "dense/bias", "LayerNorm/gamma")):
+    """The three variables after each of ten steps of fixed gradients."""
+    arrays = golden("addons/traj.npz")
+    variables = [
+        keras.Variable(arrays[f"w{i}"], name=name.replace("/", "_")) for i, name in enumerate(names)
+    ]
+    for step in range(STEPS):
+        optimizer.apply([arrays[f"g{step}_{i}"] for i in range(3)], variables)
+        yield [keras.ops.convert_to_numpy(v) for v in variables]
+
+
+def assert_equal(golden, case, optimizer, atol=1e-6):
+    expected = golden("addons/tfa.npz")
+    first = 0 if f"{case}_0_0" in expected else 1
+    for step, values in enumerate(trajectory(golden, optimizer), first):
+        for i, value in enumerate(values):
+            np.testing.assert_allclose(value, expected[f"{case}_{step}_{i}"], rtol=0, atol=atol)
+
+
+def test_lamb_without_decay(golden):
+    assert_equal(golden, "lamb", keras.optimizers.Lamb(0.01, epsilon=1e-6))
+
+
+def test_adamw_of_addons_does_not_multiply_decay_by_the_rate(golden):
+    # addons decays by `weight_decay`, Keras by `learning_rate * weight_decay`.
+    optimizer = keras.optimizers.AdamW(0.01, weight_decay=0.001 / 0.01, epsilon=1e-7)
+    assert_equal(golden, "adamw", optimizer)
+    with pytest.raises(AssertionError):
+        assert_equal(golden, "adamw", keras.optimizers.AdamW(0.01, weight_decay=0.001))
+
+
+def test_lamb_with_decay_differs(golden):
+    # Keras decays outside the trust ratio: the README says so.
+    with pytest.raises(AssertionError):
+        assert_equal(
+            golden, "lamb_wd", keras.optimizers.Lamb(0.01, epsilon=1e-6, weight_decay=0.01)
+        )
+
+
+def test_f1_score_and_matthews_correlation(golden):
+    arrays = golden("addons/met.npz")
+    labels, predicted = arrays["y"], arrays["p"]
+    f1 = keras.metrics.F1Score(average="macro")
+    f1.update_state(*(keras.utils.to_categorical(x, 3) for x in (labels, predicted)))
+    assert float(f1.result()) == pytest.approx(float(arrays["f1"]), abs=1e-6)
+    mcc = matthews_corrcoef(labels > 0, predicted > 0)
+    assert mcc == pytest.approx(float(arrays["mcc"]), abs=1e-6)
