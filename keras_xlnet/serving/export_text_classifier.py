@@ -118,40 +118,36 @@ def export_text_classifier(
 
 def _archive(model, threshold, batch_size):
     preprocessor = model.preprocessor
-    sequence_length = preprocessor.sequence_length
-
-    def classify(features):
-        # The ragged ops of the preprocessor lose the static shape.
-        shape = (batch_size, sequence_length)
-        features = {key: tf.ensure_shape(value, shape) for key, value in features.items()}
-        return _outputs(model(features, training=False), model, threshold)
-
-    def classify_text(text):
-        return classify(preprocessor(text))
-
-    def classify_pair(text, pair):
-        return classify(preprocessor((text, pair)))
+    shape = (batch_size, preprocessor.sequence_length)
 
     def classify_tokens(token_ids, segment_ids, padding_mask):
-        return classify(
-            {"token_ids": token_ids, "segment_ids": segment_ids, "padding_mask": padding_mask}
-        )
+        inputs = {
+            "token_ids": token_ids,
+            "segment_ids": segment_ids,
+            "padding_mask": padding_mask,
+        }
+        return _outputs(model(inputs, training=False), model, threshold)
 
-    def texts(*names):
-        return [tf.TensorSpec((batch_size,), tf.string, name) for name in names]
+    def classify_text(text, pair=None):
+        features = preprocessor(text if pair is None else (text, pair))
+        # The ragged ops of the preprocessor lose the static shape.
+        return classify(**{key: tf.ensure_shape(value, shape) for key, value in features.items()})
 
-    dtypes = {"token_ids": tf.int32, "segment_ids": tf.int32, "padding_mask": tf.bool}
+    text, pair = (tf.TensorSpec((batch_size,), tf.string, name) for name in ("text", "pair"))
     tokens = [
-        tf.TensorSpec((batch_size, sequence_length), dtype, name) for name, dtype in dtypes.items()
+        tf.TensorSpec(shape, tf.int32, "token_ids"),
+        tf.TensorSpec(shape, tf.int32, "segment_ids"),
+        tf.TensorSpec(shape, tf.bool, "padding_mask"),
     ]
     archive = keras.export.ExportArchive()
     archive.track(model)
     # The model does not hold its preprocessor as a layer.
     archive.track(preprocessor)
-    archive.add_endpoint("serving_default", classify_text, texts("text"))
-    if sequence_length >= _MIN_LENGTH_PAIR:
-        archive.add_endpoint("serving_pair", classify_pair, texts("text", "pair"))
-    archive.add_endpoint("serving_tokens", classify_tokens, tokens)
+    # The text signatures call this one, so that the model is traced and stored once for all.
+    classify = archive.add_endpoint("serving_tokens", classify_tokens, tokens)
+    archive.add_endpoint("serving_default", classify_text, [text])
+    if preprocessor.sequence_length >= _MIN_LENGTH_PAIR:
+        archive.add_endpoint("serving_pair", classify_text, [text, pair])
     return archive
 
 
@@ -185,9 +181,7 @@ def _check_backend():
 
 def _check_model(model):
     if not isinstance(model, XLNetTextClassifier):
-        raise TypeError(
-            f"`model` must be an XLNetTextClassifier. Received: {type(model).__name__}"
-        )
+        raise TypeError(f"`model` must be an XLNetTextClassifier. Received: {type(model).__name__}")
     if model.preprocessor is None:
         raise ValueError(
             "`model` must have a preprocessor, which turns served text into ids. Received: an "

@@ -1,0 +1,65 @@
+"""One exported classifier for all tests of a process: an export takes some 5 seconds."""
+
+import types
+
+import keras
+import numpy as np
+import pytest
+
+TEXTS = [
+    "win a free prize now",
+    "see you at lunch",
+    "",
+    b"caf\xe9, not UTF-8 \xff",
+    "r\u00e9sum\u00e9 \u4f60\u597d \U0001f600",
+    "call now " * 40,
+    "  12,345 pounds!  ",
+]
+PAIRS = ["yes", "", "at home", b"\xfe", "call " * 40, "now", "\u597d"]
+# The second name is too long to lie in a tensor itself, which C has to get right.
+CLASS_NAMES = ["ham", "spam: n\u00e9ver what anybody ever asked for"]
+
+
+def make_classifier(preprocessor, num_classes, dtype="float32", memory_length=None, **kwargs):
+    from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
+
+    keras.utils.set_random_seed(5)
+    backbone = XLNetBackbone(
+        *(200, 1, 2, 16, 32),
+        kernel_initializer=keras.initializers.RandomNormal(0, 0.5),
+        memory_length=memory_length,
+        dtype=dtype,
+    )
+    return XLNetTextClassifier(backbone, num_classes, preprocessor, **kwargs)
+
+
+@pytest.fixture(scope="session")
+def preprocessor(golden_dir):
+    from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+
+    return XLNetPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), sequence_length=24)
+
+
+@pytest.fixture(scope="session")
+def spam(preprocessor, tmp_path_factory):
+    """A model with two classes, what it predicts and where it was exported."""
+    from keras_xlnet.serving import export_text_classifier
+
+    model = make_classifier(preprocessor, 2, class_names=CLASS_NAMES)
+    probabilities = model.predict(TEXTS, verbose=0)
+    # Such that it tells the texts apart, and one text lies right on it.
+    threshold = float(np.median(probabilities[:, 1]))
+    directory = export_text_classifier(
+        model,
+        tmp_path_factory.mktemp("models") / "spam" / "1",
+        threshold=threshold,
+        warmup_texts=TEXTS,
+    )
+    return types.SimpleNamespace(
+        model=model,
+        directory=directory,
+        texts=TEXTS,
+        probabilities=probabilities,
+        threshold=threshold,
+        labels=[CLASS_NAMES[int(p >= threshold)] for p in probabilities[:, 1]],
+    )

@@ -1,0 +1,40 @@
+"""Runs SavedModels with TensorFlow and tensorflow_text alone. An import of keras_xlnet would fail.
+
+(TensorFlow imports Keras itself; that a SavedModel needs none is what the C program shows.)
+
+python reload_saved_model.py REQUESTS.npz OUTPUTS.npz DIRECTORY...
+
+A request is the name "number|signature|input" of an array, with the number of a directory and of
+a request: "0.3|serving_default|text".
+"""
+
+import collections
+import sys
+
+sys.modules["keras_xlnet"] = None
+
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
+import tensorflow_text  # noqa: E402, F401, for its kernels
+
+
+def main(requests_path, outputs_path, *directories):
+    models = [tf.saved_model.load(directory) for directory in directories]
+    requests = collections.defaultdict(dict)
+    with np.load(requests_path) as arrays:
+        for key, value in arrays.items():
+            request, name = key.rsplit("|", 1)
+            requests[request][name] = tf.constant(value)
+    outputs = {}
+    for request, inputs in requests.items():
+        number, signature = request.split("|")
+        results = models[int(number.split(".")[0])].signatures[signature](**inputs)
+        for name, value in results.items():
+            value = value.numpy()
+            outputs[f"{request}|{name}"] = value.astype("S") if value.dtype == object else value
+    np.savez(outputs_path, **outputs)
+    assert not [name for name in sys.modules if name.startswith("keras_xlnet.")]
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
