@@ -23,7 +23,7 @@ CLASS_NAMES = ["ham", "spam: n\u00e9ver what anybody ever asked for"]
 def make_classifier(preprocessor, num_classes, dtype="float32", memory_length=None, **kwargs):
     from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
 
-    keras.utils.set_random_seed(5)
+    keras.utils.set_random_seed(6)
     backbone = XLNetBackbone(
         *(200, 1, 2, 16, 32),
         kernel_initializer=keras.initializers.RandomNormal(0, 0.5),
@@ -47,8 +47,10 @@ def spam(preprocessor, tmp_path_factory):
 
     model = make_classifier(preprocessor, 2, class_names=CLASS_NAMES)
     probabilities = model.predict(TEXTS, verbose=0)
-    # Such that it tells the texts apart, and one text lies right on it.
-    threshold = float(np.median(probabilities[:, 1]))
+    # In the widest gap, so that it tells the texts apart whatever the rounding.
+    scores = np.sort(probabilities[:, 1])
+    widest = np.diff(scores).argmax()
+    threshold = float(scores[widest : widest + 2].mean())
     directory = export_text_classifier(
         model,
         tmp_path_factory.mktemp("models") / "spam" / "1",

@@ -11,14 +11,14 @@ a request: "0.3|serving_default|text".
 import collections
 import sys
 
-sys.modules["keras_xlnet"] = None
-
-import numpy as np  # noqa: E402
-import tensorflow as tf  # noqa: E402
-import tensorflow_text  # noqa: E402, F401, for its kernels
+import numpy as np
+import tensorflow as tf
+import tensorflow_text  # noqa: F401, for its kernels
 
 
 def main(requests_path, outputs_path, *directories):
+    assert not any(name.split(".")[0] == "keras_xlnet" for name in sys.modules)
+    sys.modules["keras_xlnet"] = None
     models = [tf.saved_model.load(directory) for directory in directories]
     requests = collections.defaultdict(dict)
     with np.load(requests_path) as arrays:
@@ -33,7 +33,6 @@ def main(requests_path, outputs_path, *directories):
             value = value.numpy()
             outputs[f"{request}|{name}"] = value.astype("S") if value.dtype == object else value
     np.savez(outputs_path, **outputs)
-    assert not [name for name in sys.modules if name.startswith("keras_xlnet.")]
 
 
 if __name__ == "__main__":
