@@ -71,7 +71,7 @@ class RelativePositionEncoding(keras.layers.Layer):
         # float32 whatever the policy: half precision cannot tell neighbouring distances apart.
         frequencies = np.arange(0, self.hidden_dim, 2, dtype="float32") / self.hidden_dim
         frequencies = (1 / 10000**frequencies).astype("float32")
-        angles = ops.expand_dims(distances, -1) * frequencies
+        angles = ops.multiply(ops.expand_dims(distances, -1), frequencies)
         table = ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
         return ops.cast(table, self.compute_dtype)
 

@@ -12,6 +12,10 @@ class OptionalInputs:
     def __call__(self, inputs, *args, **kwargs):
         return super().__call__(self._complete(inputs), *args, **kwargs)
 
+    def call(self, inputs, training=None, mask=None, **kwargs):
+        # `stateless_call`, with which JAX trains, comes here without `__call__`.
+        return super().call(self._complete(inputs), training=training, mask=mask, **kwargs)
+
     def _complete(self, inputs):
         self._check_keys(inputs)
         inputs = {

@@ -17,12 +17,13 @@ from keras_xlnet.layers.initialization import (
     spawn_seeds,
 )
 from keras_xlnet.layers.quantization import RestoresQuantization
+from keras_xlnet.models.early_sublayers import EarlySublayers
 from keras_xlnet.models.optional_inputs import OptionalInputs
 from keras_xlnet.models.preset import Preset
 
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
-class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
+class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, EarlySublayers, keras.Model):
     """The XLNet encoder (Transformer-XL encoder with segments) as a functional model.
 
     Args:

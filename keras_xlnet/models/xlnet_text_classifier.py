@@ -4,6 +4,7 @@ from keras_xlnet.layers import SequencePooling
 from keras_xlnet.layers.arguments import check_choice, check_positive_int, check_rate
 from keras_xlnet.layers.initialization import clone_initializer, spawn_seeds
 from keras_xlnet.layers.quantization import RestoresQuantization
+from keras_xlnet.models.early_sublayers import EarlySublayers
 from keras_xlnet.models.optional_inputs import OptionalInputs
 from keras_xlnet.models.preset import Preset
 from keras_xlnet.models.text_pipeline import TextPipeline
@@ -21,7 +22,9 @@ _METRICS = {
 
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
-class XLNetTextClassifier(RestoresQuantization, Preset, TextPipeline, OptionalInputs, keras.Model):
+class XLNetTextClassifier(
+    RestoresQuantization, Preset, TextPipeline, OptionalInputs, EarlySublayers, keras.Model
+):
     """Classifies texts, or pairs of texts, with an XLNet backbone.
 
     The pooled sequence goes through a dense layer with tanh (the original's summary), dropout,
