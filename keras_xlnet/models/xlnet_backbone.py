@@ -17,13 +17,12 @@ from keras_xlnet.layers.initialization import (
     spawn_seeds,
 )
 from keras_xlnet.layers.quantization import RestoresQuantization
-from keras_xlnet.models.early_sublayers import EarlySublayers
 from keras_xlnet.models.optional_inputs import OptionalInputs
 from keras_xlnet.models.preset import Preset
 
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
-class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, EarlySublayers, keras.Model):
+class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
     """The XLNet encoder (Transformer-XL encoder with segments) as a functional model.
 
     Args:
@@ -123,18 +122,18 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, EarlySublayers
         seeds = spawn_seeds(seed, num_layers + 3)
 
         # === Layers ===
-        self.token_embedding = keras.layers.ReversibleEmbedding(
+        token_embedding = keras.layers.ReversibleEmbedding(
             vocabulary_size,
             hidden_dim,
             embeddings_initializer=clone_initializer(initializer),
             dtype=dtype,
             name="token_embedding",
         )
-        self.embedding_dropout, self.position_dropout, self.output_dropout = (
+        embedding_dropout, position_dropout, output_dropout = (
             keras.layers.Dropout(dropout, seed=s, dtype=dtype, name=f"{what}_dropout")
             for what, s in zip(("embedding", "position", "output"), seeds[num_layers:], strict=True)
         )
-        self.position_encoding = RelativePositionEncoding(
+        encode_positions = RelativePositionEncoding(
             hidden_dim,
             attention_type=attention_type,
             clamp_length=clamp_length,
@@ -142,16 +141,16 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, EarlySublayers
             dtype=dtype,
             name="position_encoding",
         )
-        self.attention_mask = AttentionMask(
+        make_mask = AttentionMask(
             attention_type, same_length=same_length, dtype=dtype, name="attention_mask"
         )
-        self.segment_matrix = SegmentMatrix(dtype=dtype, name="segment_matrix")
-        self.attention_biases = None
+        match_segments = SegmentMatrix(dtype=dtype, name="segment_matrix")
+        shared_biases = None
         if tie_attention_biases:
-            self.attention_biases = AttentionBiases(
+            shared_biases = AttentionBiases(
                 num_heads, head_dim, initializer, dtype=dtype, name="attention_biases"
             )
-        self.blocks = [
+        blocks = [
             TwoStreamBlock(
                 num_heads,
                 head_dim,
@@ -167,9 +166,9 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, EarlySublayers
             )
             for i in range(num_layers)
         ]
-        self.recurrent_memory = None
+        remember = None
         if memory_length:
-            self.recurrent_memory = RecurrentMemory(
+            remember = RecurrentMemory(
                 memory_length, reuse_length, dtype=dtype, name="recurrent_memory"
             )
 
@@ -189,25 +188,25 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, EarlySublayers
                 (None,), dtype="int32", name="memory_segment_ids"
             )
         memory = inputs.get("memory")
-        x = self.embedding_dropout(self.token_embedding(inputs["token_ids"]))
-        positions = self.position_dropout(self.position_encoding(x, memory=memory))
-        biases = self.attention_biases(positions) if tie_attention_biases else None
-        segment_matrix = self.segment_matrix(
+        x = embedding_dropout(token_embedding(inputs["token_ids"]))
+        positions = position_dropout(encode_positions(x, memory=memory))
+        biases = shared_biases(positions) if tie_attention_biases else None
+        segment_matrix = match_segments(
             inputs["segment_ids"],
             memory=memory,
             memory_segment_ids=inputs.get("memory_segment_ids"),
         )
-        attention_mask, _ = self.attention_mask(
+        attention_mask, _ = make_mask(
             x,
             padding_mask=inputs["padding_mask"],
             memory=memory,
             memory_mask=inputs.get("memory_mask"),
         )
         new_memory = []
-        for i, block in enumerate(self.blocks):
+        for i, block in enumerate(blocks):
             layer_memory = None if memory is None else memory[:, i]
             if memory is not None:
-                new_memory.append(self.recurrent_memory(x, layer_memory))
+                new_memory.append(remember(x, layer_memory))
             x = block(
                 x,
                 memory=layer_memory,
@@ -216,17 +215,27 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, EarlySublayers
                 content_attention_mask=attention_mask,
                 attention_biases=biases,
             )
-        outputs = {"sequence_output": self.output_dropout(x)}
+        outputs = {"sequence_output": output_dropout(x)}
         if memory is not None:
             outputs["memory"] = ops.stack(new_memory, axis=1)
-            outputs["memory_mask"] = self.recurrent_memory(
-                inputs["padding_mask"], inputs["memory_mask"]
-            )
+            outputs["memory_mask"] = remember(inputs["padding_mask"], inputs["memory_mask"])
         if carry_memory_segments:
-            outputs["memory_segment_ids"] = self.recurrent_memory(
+            outputs["memory_segment_ids"] = remember(
                 inputs["segment_ids"], inputs["memory_segment_ids"]
             )
         super().__init__(inputs=inputs, outputs=outputs, name=name, **kwargs)
+
+        # Only now: PyTorch modules take no submodules before they are initialized.
+        self.token_embedding = token_embedding
+        self.embedding_dropout = embedding_dropout
+        self.position_dropout = position_dropout
+        self.position_encoding = encode_positions
+        self.attention_mask = make_mask
+        self.segment_matrix = match_segments
+        self.attention_biases = shared_biases
+        self.blocks = blocks
+        self.recurrent_memory = remember
+        self.output_dropout = output_dropout
 
         # === Config ===
         self.dtype_policy = dtype

@@ -4,7 +4,6 @@ from keras_xlnet.layers import SequencePooling
 from keras_xlnet.layers.arguments import check_choice, check_positive_int, check_rate
 from keras_xlnet.layers.initialization import clone_initializer, spawn_seeds
 from keras_xlnet.layers.quantization import RestoresQuantization
-from keras_xlnet.models.early_sublayers import EarlySublayers
 from keras_xlnet.models.optional_inputs import OptionalInputs
 from keras_xlnet.models.preset import Preset
 from keras_xlnet.models.text_pipeline import TextPipeline
@@ -22,9 +21,7 @@ _METRICS = {
 
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
-class XLNetTextClassifier(
-    RestoresQuantization, Preset, TextPipeline, OptionalInputs, EarlySublayers, keras.Model
-):
+class XLNetTextClassifier(RestoresQuantization, Preset, TextPipeline, OptionalInputs, keras.Model):
     """Classifies texts, or pairs of texts, with an XLNet backbone.
 
     The pooled sequence goes through a dense layer with tanh (the original's summary), dropout,
@@ -96,9 +93,8 @@ class XLNetTextClassifier(
         dtype = backbone.dtype_policy
 
         # === Layers ===
-        self.backbone = backbone
         dropout_seed, pooling_seed = spawn_seeds(backbone.seed, 2)
-        self.pooling_layer = SequencePooling(
+        pool = SequencePooling(
             pooling,
             num_heads=backbone.num_heads,
             head_dim=backbone.head_dim,
@@ -109,26 +105,22 @@ class XLNetTextClassifier(
             dtype=dtype,
             name="pooling",
         )
-        self.summary_dense = keras.layers.Dense(
+        summarize = keras.layers.Dense(
             backbone.hidden_dim,
             activation="tanh",
             kernel_initializer=clone_initializer(backbone.kernel_initializer),
             dtype=dtype,
             name="summary",
         )
-        self.dropout_layer = keras.layers.Dropout(
-            dropout, seed=dropout_seed, dtype=dtype, name="dropout"
-        )
-        self.logits_dense = keras.layers.Dense(
+        drop = keras.layers.Dropout(dropout, seed=dropout_seed, dtype=dtype, name="dropout")
+        logits_dense = keras.layers.Dense(
             num_classes,
             kernel_initializer=clone_initializer(backbone.kernel_initializer),
             dtype=dtype,
             name="logits",
         )
         # Half precision is too coarse for probabilities near 0 and 1.
-        self.activation_layer = keras.layers.Activation(
-            activation, dtype="float32", name="probabilities"
-        )
+        activate = keras.layers.Activation(activation, dtype="float32", name="probabilities")
 
         # === Functional graph ===
         inputs = {
@@ -136,11 +128,17 @@ class XLNetTextClassifier(
             for key in ("token_ids", "segment_ids", "padding_mask")
         }
         sequence = backbone(inputs)["sequence_output"]
-        pooled = self.pooling_layer(
-            sequence, padding_mask=inputs["padding_mask"], token_ids=inputs["token_ids"]
-        )
-        logits = self.logits_dense(self.dropout_layer(self.summary_dense(pooled)))
-        super().__init__(inputs=inputs, outputs=self.activation_layer(logits), name=name, **kwargs)
+        pooled = pool(sequence, padding_mask=inputs["padding_mask"], token_ids=inputs["token_ids"])
+        logits = logits_dense(drop(summarize(pooled)))
+        super().__init__(inputs=inputs, outputs=activate(logits), name=name, **kwargs)
+
+        # Only now: PyTorch modules take no submodules before they are initialized.
+        self.backbone = backbone
+        self.pooling_layer = pool
+        self.summary_dense = summarize
+        self.dropout_layer = drop
+        self.logits_dense = logits_dense
+        self.activation_layer = activate
 
         # === Config ===
         self.num_classes = num_classes
