@@ -32,6 +32,8 @@ from tests.backends.per_backend import BACKEND, UnsupportedError, gradients, run
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 MEMORY_VARIANTS = ("base", "bidata_clamp", "uni_same_length", "mask")
 POLICIES = ("mixed_bfloat16", "float16")
+# They are replaced, and drawing them would cost JAX a compilation for each shape.
+FIRST_WEIGHTS = "zeros"
 POOLING_MODES = ("last", "first", "mean", "cls", "attention")
 
 COMPUTATIONS = {}
@@ -49,6 +51,10 @@ def computation(function):
 def golden(name):
     with np.load(GOLDEN / name) as arrays:
         return dict(arrays)
+
+
+def original(checkpoint, **kwargs):
+    return load_original(GOLDEN / checkpoint, kernel_initializer=FIRST_WEIGHTS, **kwargs)
 
 
 def original_variable(checkpoint, name):
@@ -82,12 +88,13 @@ def fill(layer, seed=0):
 def small_backbone(**kwargs):
     sizes = {
         "vocabulary_size": 200,
-        "num_layers": 2,
+        "num_layers": 1,
         "num_heads": 2,
         "hidden_dim": 12,
         "intermediate_dim": 20,
         "dropout": 0.0,
         "attention_dropout": 0.0,
+        "kernel_initializer": FIRST_WEIGHTS,
     }
     return fill(XLNetBackbone(**{**sizes, **kwargs}))
 
@@ -273,7 +280,7 @@ def _unknown_batch_and_length(key, value):
 @computation
 def encoder(directory, weights):
     arrays = golden("encoder.npz")
-    backbone = load_original(GOLDEN / "tiny_ckpt")
+    backbone = original("tiny_ckpt")
     return {
         "output": sequence(backbone, encoder_inputs(arrays)),
         "output_nomask": sequence(backbone, encoder_inputs(arrays, mask=False)),
@@ -288,8 +295,8 @@ def memory_over_three_segments(directory, weights):
     results = {}
     for variant in MEMORY_VARIANTS:
         settings = variants[variant]
-        model = load_original(
-            GOLDEN / "tiny_ckpt",
+        model = original(
+            "tiny_ckpt",
             attention_type=settings["attn_type"],
             bidirectional_data=settings["bi_data"],
             clamp_length=settings["clamp_len"] if settings["clamp_len"] > 0 else None,
@@ -354,7 +361,7 @@ class TwoStreams(keras.layers.Layer):
 
 def two_stream_model(checkpoint, **kwargs):
     return TwoStreams(
-        load_original(GOLDEN / checkpoint, **kwargs),
+        original(checkpoint, **kwargs),
         original_variable(checkpoint, "model/transformer/mask_emb/mask_emb"),
         original_variable(checkpoint, "model/lm_loss/bias"),
     )
@@ -410,7 +417,7 @@ def two_streams(directory, weights):
 @computation
 def tied_biases(directory, weights):
     arrays = golden("tied.npz")
-    backbone = load_original(GOLDEN / "tied_ckpt")
+    backbone = original("tied_ckpt")
     model = two_stream_model("tied_ckpt", bidirectional_data=True)
     outputs = run(model, **two_stream_inputs(arrays))
     return {
@@ -468,7 +475,7 @@ def half_precision(directory, weights):
     arrays = golden("encoder.npz")
     results = {}
     for policy in POLICIES:
-        model = load_original(GOLDEN / "tiny_ckpt", dtype=policy)
+        model = original("tiny_ckpt", dtype=policy)
         output = run(model, encoder_inputs(arrays))["sequence_output"]
         results[f"{policy}/output"] = flat(output)[0]
         results[f"{policy}/dtype"] = np.array(keras.backend.standardize_dtype(output.dtype))
@@ -477,12 +484,17 @@ def half_precision(directory, weights):
     return results
 
 
-@computation
-def xla(directory, weights):
-    model = small_backbone(num_layers=1, memory_length=4, bidirectional_data=True)
+def memory_batch():
+    """For two computations that JAX does op by op: alike in shape, so that it compiles once."""
     memory = np.random.default_rng(2).normal(size=(6, 1, 4, 12)).astype("float32")
     memory_mask = np.arange(4) >= np.arange(6)[:, None] % 4
-    inputs = {**token_batch(), "memory": memory, "memory_mask": memory_mask}
+    return {**token_batch(), "memory": memory, "memory_mask": memory_mask}
+
+
+@computation
+def xla(directory, weights):
+    model = small_backbone(memory_length=4, bidirectional_data=True)
+    inputs = memory_batch()
     results = {}
     for key, value in run_with_xla(model, inputs).items():
         results[f"compiled/{key}"] = flat(value)[0]
@@ -524,7 +536,7 @@ def unknown_batch_and_length(directory, weights):
 def saving(directory, weights):
     """`before` and `after` of each way of saving; the test compares them with each other too."""
     inputs = token_batch()
-    backbone = small_backbone(memory_length=4, carry_memory_segments=True)
+    backbone = small_backbone(num_layers=2, memory_length=4, carry_memory_segments=True)
     results = numbered("backbone/before", run(backbone, inputs))
     backbone.save(directory / "backbone.keras")
     copy = keras.saving.load_model(directory / "backbone.keras")
@@ -535,7 +547,7 @@ def saving(directory, weights):
         "preset/after", run(copy, inputs)
     )
 
-    classifier = small_classifier(pooling="attention")
+    classifier = small_classifier(num_layers=2, pooling="attention")
     results |= numbered("classifier/before", run(classifier, inputs))
     classifier.save(directory / "classifier.keras")
     copy = keras.saving.load_model(directory / "classifier.keras")
@@ -544,7 +556,7 @@ def saving(directory, weights):
     # This file goes to the other backends.
     results |= numbered("weights/before", run(classifier, inputs))
     classifier.save_weights(directory / "model.weights.h5")
-    copy = small_classifier(pooling="attention", seed=1)
+    copy = small_classifier(num_layers=2, pooling="attention", seed=1)
     copy.load_weights(directory / "model.weights.h5")
     results |= numbered("weights/after", run(copy, inputs))
     return results
@@ -555,7 +567,7 @@ def weights_of_other_backends(directory, weights):
     """Outputs with the weights of each file, in a model that had others."""
     results = {}
     for path in weights:
-        model = small_classifier(pooling="attention", seed=2)
+        model = small_classifier(num_layers=2, pooling="attention", seed=2)
         model.load_weights(path)
         results[path.parent.name] = flat(run(model, token_batch()))[0]
     return results
@@ -584,7 +596,7 @@ def quantization(directory, weights):
 @computation
 def classifier_gradients(directory, weights):
     """Through the functional graph, for every variable."""
-    model = small_classifier(pooling="attention")
+    model = small_classifier(num_layers=2, pooling="attention")
 
     def loss_of(probabilities):
         return ops.mean(keras.losses.sparse_categorical_crossentropy(LABELS, probabilities))
@@ -596,7 +608,7 @@ def classifier_gradients(directory, weights):
 @computation
 def no_gradient_through_memory(directory, weights):
     """Gradients of a loss of the output alone, and of the output and the new memory together."""
-    model = small_backbone(memory_length=4)
+    model = small_backbone(num_layers=2, memory_length=4)
     factors = np.random.default_rng(6).normal(size=(6, 9, 12)).astype("float32")
 
     def of_output(outputs):
@@ -663,7 +675,9 @@ def off_the_cpu(directory, weights):
     if BACKEND != "torch":
         raise UnsupportedError(f"{BACKEND} has no device without numbers")
     with keras.device("meta"):
-        model = small_backbone(memory_length=3, tie_attention_biases=True, bidirectional_data=True)
+        model = small_backbone(
+            num_layers=2, memory_length=3, tie_attention_biases=True, bidirectional_data=True
+        )
         outputs = model({"token_ids": np.zeros((2, 5), "int32")})
         outputs = model({"token_ids": np.zeros((2, 5), "int32"), "memory": outputs["memory"]})
         classifier = XLNetTextClassifier(model, 3, pooling="attention")
@@ -674,16 +688,15 @@ def off_the_cpu(directory, weights):
 @computation
 def dropout(directory, weights):
     """Whether dropout acts: each backend draws its own numbers."""
-    inputs = token_batch()
-    rates = {"num_layers": 1, "dropout": 0.2, "attention_dropout": 0.2}
+    rates = {"dropout": 0.2, "attention_dropout": 0.2}
 
     def outputs(seed, training):
-        model = small_backbone(seed=seed, **rates)
-        return flat(model(inputs, training=training)["sequence_output"])[0]
+        model = small_backbone(seed=seed, memory_length=4, bidirectional_data=True, **rates)
+        return flat(model(memory_batch(), training=training)["sequence_output"])[0]
 
     noisy, calm = outputs(3, True), outputs(3, False)
     model = fill(XLNetTextClassifier(small_backbone(**rates), 3, dropout=0.2))
-    history = model.fit(inputs, LABELS, epochs=2, verbose=0).history
+    history = model.fit(token_batch(), LABELS, epochs=2, verbose=0).history
     return {
         "off_when_not_training": calm,
         "acts": np.array(np.abs(noisy - calm).max() > 0.1),
