@@ -34,7 +34,7 @@ def load_original(path, **overrides):
     reader = _open_checkpoint(directory / "xlnet_model.ckpt")
     backbone = XLNetBackbone(**{**config, **overrides})
     values = [
-        _read(reader, name, layer, transform, variable.shape, directory)
+        _read(reader, name, layer, transform, variable.shape, backbone.num_layers, directory)
         for variable, name, layer, transform in _variables(backbone)
     ]
     for (variable, *_), value in zip(_variables(backbone), values, strict=True):
@@ -125,17 +125,26 @@ def _heads_first(kernel):
     return np.transpose(kernel, (1, 2, 0))
 
 
-def _read(reader, name, layer, transform, shape, directory):
+def _read(reader, name, layer, transform, shape, num_layers, directory):
+    where = f"of the checkpoint in {directory}"
     if not reader.has_tensor(name):
         raise ValueError(f"The checkpoint in {directory} has no variable {name!r}")
-    value = reader.get_tensor(name)
+    try:
+        value = reader.get_tensor(name)
+    except Exception as error:  # the reader raises IndexError, RuntimeError and others
+        raise ValueError(f"Variable {name!r} {where} cannot be read: {error}") from error
     if layer is not None:
+        if len(value) != num_layers:
+            raise ValueError(
+                f"Variable {name!r} {where} is of {len(value)} layers, but xlnet_config.json says "
+                f"n_layer={num_layers}"
+            )
         value = value[layer]
     if transform is not None:
         value = transform(value)
     if value.shape != tuple(shape):
         raise ValueError(
-            f"Variable {name!r} of the checkpoint in {directory} has shape {value.shape}, "
-            f"but xlnet_config.json makes it {tuple(shape)}"
+            f"Variable {name!r} {where} has shape {value.shape}, but xlnet_config.json makes it "
+            f"{tuple(shape)}"
         )
     return value

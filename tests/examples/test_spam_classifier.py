@@ -27,7 +27,7 @@ def test_trains_writes_and_classifies(tmp_path):
         "saved_model", "training_curves.png",
     }  # fmt: skip
     report = json.loads((output / "metrics.json").read_text())
-    assert set(report["baselines"]) == {"majority", "tfidf_logistic_regression"}
+    assert set(report["baselines"]) == {"majority", "tfidf_logistic_regression", "tfidf_tuned"}
     for metrics in (report["model"], *report["baselines"].values()):
         assert {"accuracy", "precision", "recall", "f1", "mcc"} <= set(metrics)
     assert "TF-IDF" not in result.stderr
@@ -45,8 +45,10 @@ def test_cross_validates(tmp_path):
     result = run(f"--output_dir={tmp_path}", "--folds=2", *TINY)
     assert result.returncode == 0, result.stderr[-3000:]
     report = json.loads((tmp_path / "cross_validation.json").read_text())
-    assert set(report["summary"]) == {"XLNet", "majority", "tfidf_logistic_regression"}
-    assert [len(folds) for folds in report["folds"].values()] == [2, 2, 2]
+    assert set(report["summary"]) == {
+        "XLNet", "majority", "tfidf_logistic_regression", "tfidf_tuned",
+    }  # fmt: skip
+    assert [len(folds) for folds in report["folds"].values()] == [2, 2, 2, 2]
 
 
 def test_fine_tunes_an_original_checkpoint(tmp_path, golden_dir):
