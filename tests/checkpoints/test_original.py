@@ -70,7 +70,7 @@ def test_training_checkpoint_with_optimizer_slots(golden_dir):
         (
             lambda d: edit_config(d, n_layer=4),
             ValueError,
-            "has no variable 'model/transformer/layer_3/rel_attn/q/kernel'",
+            "seg_embed' .* is of 3 layers, but xlnet_config.json says n_layer=4",
         ),
         (
             lambda d: edit_config(d, n_layer=2),
@@ -92,6 +92,12 @@ def test_training_checkpoint_with_optimizer_slots(golden_dir):
 def test_bad_checkpoints(checkpoint, damage, error, message):
     damage(checkpoint)
     with pytest.raises(error, match=message):
+        load_original(checkpoint)
+
+
+def test_foreign_checkpoint_is_an_error(checkpoint, golden_dir):
+    shutil.copytree(golden_dir / "heads_ckpt", checkpoint, dirs_exist_ok=True)
+    with pytest.raises(ValueError, match="has no variable 'model/transformer/word_embedding/"):
         load_original(checkpoint)
 
 
