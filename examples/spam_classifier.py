@@ -55,13 +55,18 @@ flags.DEFINE_integer("sequence_length", 64, "Tokens a message is cut to.", lower
 flags.DEFINE_integer("num_layers", 1, "Layers of a model from scratch.", lower_bound=1)
 flags.DEFINE_integer("hidden_dim", 128, "Width of a model from scratch.", lower_bound=2)
 flags.DEFINE_integer("num_heads", 4, "Attention heads of a model from scratch.", lower_bound=1)
-flags.DEFINE_float("dropout", 0.3, "Dropout rate.", lower_bound=0, upper_bound=0.9)
+flags.DEFINE_float("dropout", None, "Dropout rate. [by the data]", lower_bound=0, upper_bound=0.9)
 flags.DEFINE_float(
-    "token_dropout", 0.3, "Share of tokens hidden in training.", lower_bound=0, upper_bound=0.9
+    "token_dropout",
+    None,
+    "Share of tokens hidden in training. [by the data]",
+    lower_bound=0,
+    upper_bound=0.9,
 )
-flags.DEFINE_float("learning_rate", None, "Peak learning rate. [5e-4, or 3e-5 for a checkpoint]")
+flags.DEFINE_bool("lowercase", None, "Whether a trained vocabulary is lower case. [by the data]")
+flags.DEFINE_float("learning_rate", None, "Peak learning rate. [by the data]")
 flags.DEFINE_integer("batch_size", 32, "Messages a step.", lower_bound=1)
-flags.DEFINE_integer("epochs", None, "Epochs at most. [by the data; 3 for a checkpoint]")
+flags.DEFINE_integer("epochs", None, "Epochs at most. [by the data]")
 flags.DEFINE_integer("patience", 8, "Epochs without a better validation before it stops.")
 flags.DEFINE_integer("seed", 1, "Of the splits, the weights and the dropout.")
 
@@ -185,10 +190,10 @@ def train(texts, labels, verbose):
         texts, labels, test_size=0.15, stratify=labels, random_state=FLAGS.seed
     )
     model = make_model(texts)
-    epochs = FLAGS.epochs or default_epochs(len(texts))
+    epochs = option("epochs", len(texts))
     steps = epochs * -(-len(texts) // FLAGS.batch_size)
     model.compile(
-        make_optimizer(steps),
+        make_optimizer(steps, option("learning_rate", len(texts))),
         # Smoothed, so that the model is not surer than so few messages allow.
         loss=keras.losses.CategoricalCrossentropy(label_smoothing=0.1),
         metrics=["accuracy", PositiveClassAUC()],
@@ -198,8 +203,9 @@ def train(texts, labels, verbose):
         epochs=epochs,
         shuffle=False,  # they are shuffled already
         validation_data=(held_out, keras.utils.to_categorical(held_out_labels, 2)),
-        # Spam is the smaller class: each class counts as much as the other.
-        class_weight={c: len(labels) / (2 * np.sum(labels == c)) for c in (0, 1)},
+        # Spam is the smaller class. Half way (the root) to an equal say for both: the threshold
+        # does the rest.
+        class_weight={c: float(np.sqrt(len(labels) / (2 * np.sum(labels == c)))) for c in (0, 1)},
         callbacks=[
             keras.callbacks.EarlyStopping(
                 "val_pr_auc", mode="max", patience=FLAGS.patience, restore_best_weights=True
@@ -218,10 +224,12 @@ def training_batches(preprocessor, texts, labels):
     and a message with holes is a new message.
     """
 
+    token_dropout = option("token_dropout", len(texts))
+
     def hide_tokens(features, labels):
         ids = features["token_ids"]
         is_word = ids > preprocessor.tokenizer.eop_token_id  # the special ids come first
-        hidden = (tf.random.uniform(tf.shape(ids)) < FLAGS.token_dropout) & is_word
+        hidden = (tf.random.uniform(tf.shape(ids)) < token_dropout) & is_word
         mask_id = preprocessor.tokenizer.mask_token_id
         return {**features, "token_ids": tf.where(hidden, mask_id, ids)}, labels
 
@@ -242,25 +250,30 @@ def training_batches(preprocessor, texts, labels):
 
 
 def make_model(texts):
-    backbone, tokenizer = load_checkpoint() if FLAGS.checkpoint else from_scratch(texts)
+    dropout = option("dropout", len(texts))
+    backbone, tokenizer = (
+        load_checkpoint(dropout) if FLAGS.checkpoint else from_scratch(texts, dropout)
+    )
     return XLNetTextClassifier(
         backbone,
         num_classes=2,
         preprocessor=XLNetPreprocessor(tokenizer, FLAGS.sequence_length),
         # A pretrained <cls> knows the whole message; an untrained one learns that too slowly.
         pooling="last" if FLAGS.checkpoint else "mean",
-        dropout=FLAGS.dropout,
+        dropout=dropout,
         class_names=[f"not {FLAGS.positive_label}", FLAGS.positive_label]
         if FLAGS.positive_label != "spam"
         else ["ham", "spam"],
     )
 
 
-def from_scratch(texts):
+def from_scratch(texts, dropout):
     # About one piece for 20 characters: enough for words that come often, and no more.
     size = FLAGS.vocabulary_size or int(np.clip(sum(map(len, texts)) // 20, 200, 4000))
     try:
-        tokenizer = XLNetTokenizer.train(iter(texts), size, lowercase=True)
+        tokenizer = XLNetTokenizer.train(
+            iter(texts), size, lowercase=option("lowercase", len(texts))
+        )
     except ValueError as error:
         raise DataError(f"--vocabulary_size: {error}") from error
     backbone = XLNetBackbone(
@@ -269,7 +282,7 @@ def from_scratch(texts):
         num_heads=FLAGS.num_heads,
         hidden_dim=FLAGS.hidden_dim,
         intermediate_dim=2 * FLAGS.hidden_dim,
-        dropout=FLAGS.dropout,
+        dropout=dropout,
         attention_dropout=0.1,
         # Larger than XLNet's own, which is made for long pretraining.
         kernel_initializer="glorot_normal",
@@ -277,14 +290,14 @@ def from_scratch(texts):
     return backbone, tokenizer
 
 
-def load_checkpoint():
+def load_checkpoint(dropout):
     """The backbone and tokenizer of `--checkpoint`: an original checkpoint or a preset."""
     folder = pathlib.Path(FLAGS.checkpoint)
     try:
         if (folder / "xlnet_config.json").is_file():
             # The original removes accents from cased text, too.
             tokenizer = XLNetTokenizer(folder / "spiece.model", remove_accents=True)
-            backbone = load_original(folder, dropout=FLAGS.dropout, attention_dropout=FLAGS.dropout)
+            backbone = load_original(folder, dropout=dropout, attention_dropout=dropout)
             return backbone, tokenizer
         if (folder / "config.json").is_file() and "TextClassifier" in (
             folder / "config.json"
@@ -297,18 +310,36 @@ def load_checkpoint():
         raise DataError(f"--checkpoint {folder}: {error}") from error
 
 
-def default_epochs(num_messages):
+def option(name, num_messages):
+    """A flag, or what it should be for so much data where it is not given."""
+    if FLAGS[name].value is not None:
+        return FLAGS[name].value
     if FLAGS.checkpoint:
-        return 3
-    # Small data needs more epochs.
-    return int(np.clip(40_000 // num_messages, 10, 30))
+        defaults = {"epochs": 3, "learning_rate": 3e-5, "dropout": 0.1, "token_dropout": 0.0}
+    elif num_messages < 2000:
+        # Few messages are soon known by heart: fewer words to tell apart, and more is hidden.
+        defaults = {
+            "epochs": 25,
+            "learning_rate": 5e-4,
+            "dropout": 0.3,
+            "token_dropout": 0.3,
+            "lowercase": True,
+        }
+    else:
+        defaults = {
+            "epochs": 10,
+            "learning_rate": 1e-3,
+            "dropout": 0.2,
+            "token_dropout": 0.2,
+            "lowercase": False,
+        }
+    return defaults[name]
 
 
-def make_optimizer(steps):
+def make_optimizer(steps, learning_rate):
     warmup = max(1, steps // 10)
-    peak = FLAGS.learning_rate or (3e-5 if FLAGS.checkpoint else 5e-4)
     schedule = keras.optimizers.schedules.CosineDecay(
-        0.0, max(1, steps - warmup), warmup_target=peak, warmup_steps=warmup
+        0.0, max(1, steps - warmup), warmup_target=learning_rate, warmup_steps=warmup
     )
     return keras.optimizers.AdamW(schedule, weight_decay=0.01, global_clipnorm=1.0)
 
