@@ -67,7 +67,7 @@ flags.DEFINE_bool("lowercase", None, "Whether a trained vocabulary is lower case
 flags.DEFINE_float("learning_rate", None, "Peak learning rate. [by the data]")
 flags.DEFINE_integer("batch_size", 32, "Messages a step.", lower_bound=1)
 flags.DEFINE_integer("epochs", None, "Epochs at most. [by the data]")
-flags.DEFINE_integer("patience", 8, "Epochs without a better validation before it stops.")
+flags.DEFINE_integer("patience", 5, "Epochs without a better validation before it stops.")
 flags.DEFINE_integer("seed", 1, "Of the splits, the weights and the dropout.")
 
 
@@ -187,7 +187,7 @@ def train(texts, labels, verbose):
     """Returns a trained classifier, its threshold, and the history of every epoch."""
     keras.utils.set_random_seed(FLAGS.seed)
     texts, held_out, labels, held_out_labels = train_test_split(
-        texts, labels, test_size=0.15, stratify=labels, random_state=FLAGS.seed
+        texts, labels, test_size=0.1, stratify=labels, random_state=FLAGS.seed
     )
     model = make_model(texts)
     epochs = option("epochs", len(texts))
@@ -208,7 +208,7 @@ def train(texts, labels, verbose):
         class_weight={c: float(np.sqrt(len(labels) / (2 * np.sum(labels == c)))) for c in (0, 1)},
         callbacks=[
             keras.callbacks.EarlyStopping(
-                "val_pr_auc", mode="max", patience=FLAGS.patience, restore_best_weights=True
+                "val_loss", patience=FLAGS.patience, restore_best_weights=True
             )
         ],
         verbose=verbose,

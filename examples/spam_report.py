@@ -107,9 +107,9 @@ def plot_training_curves(history, path):
         axis.set(title=title, xlabel="epoch")
         axis.xaxis.get_major_locator().set_params(integer=True)
         axis.grid(alpha=0.3)
-    kept = int(np.argmax(history["val_pr_auc"]))
-    axes[1].axvline(kept + 1, color="grey", linewidth=1, linestyle=":", label="kept")
+    kept = int(np.argmin(history["val_loss"])) + 1
     for axis in axes:
+        axis.axvline(kept, color="grey", linewidth=1, linestyle=":", label="kept")
         axis.legend()
     figure.savefig(path, dpi=130)
     plt.close(figure)
