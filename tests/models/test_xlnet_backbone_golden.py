@@ -54,26 +54,56 @@ def test_every_layer_input(golden, golden_dir):
     assert_close(memory, np.moveaxis(arrays["layer_inputs"], 2, 0))
 
 
-@pytest.mark.parametrize("mask, name", [(True, "output_perm"), (False, "output_perm_nomask")])
-def test_permutation_mask_of_the_content_stream(backbone, golden, mask, name):
-    arrays = golden("encoder.npz")
-    inputs = inputs_of(arrays, mask=mask)
-    x = backbone.token_embedding(inputs["token_ids"])
-    content_mask, _ = backbone.attention_mask(
+def run_content_stream(model, inputs, permutation_mask, memory=None):
+    """The backbone's layers with a permutation mask, which its graph has no input for."""
+    x = model.token_embedding(inputs["token_ids"])
+    content_mask, _ = model.attention_mask(
         x,
         padding_mask=inputs.get("padding_mask"),
-        permutation_mask=np.moveaxis(arrays["perm_mask"], 2, 0) == 0,
+        permutation_mask=permutation_mask,
+        memory=memory,
     )
-    positions = backbone.position_encoding(x)
-    segment_matrix = backbone.segment_matrix(inputs["segment_ids"])
-    for block in backbone.blocks:
+    positions = model.position_encoding(x, memory=memory)
+    segment_matrix = model.segment_matrix(inputs["segment_ids"], memory=memory)
+    new_memory = []
+    for i, block in enumerate(model.blocks):
+        layer_memory = None if memory is None else memory[:, i]
+        if memory is not None:
+            new_memory.append(model.recurrent_memory(x, layer_memory))
         x = block(
             x,
+            memory=layer_memory,
             position_encoding=positions,
             segment_matrix=segment_matrix,
             content_attention_mask=content_mask,
         )
-    assert_close(x, batch_first(arrays[name]))
+    return x, ops.stack(new_memory, axis=1) if new_memory else None
+
+
+@pytest.mark.parametrize("mask, name", [(True, "output_perm"), (False, "output_perm_nomask")])
+def test_permutation_mask_of_the_content_stream(backbone, golden, mask, name):
+    arrays = golden("encoder.npz")
+    permutation_mask = np.moveaxis(arrays["perm_mask"], 2, 0) == 0
+    output, _ = run_content_stream(backbone, inputs_of(arrays, mask=mask), permutation_mask)
+    assert_close(output, batch_first(arrays[name]))
+
+
+def test_permutation_mask_with_memory_and_bidirectional_data(golden, golden_dir):
+    arrays = golden("encoder_mems.npz")
+    settings = golden("encoder_mems.json")["variants"]["perm_bidata"]
+    model = load_original(
+        golden_dir / "tiny_ckpt",
+        bidirectional_data=True,
+        memory_length=settings["mem_len"],
+        reuse_length=settings["reuse_len"],
+    )
+    memory = np.zeros((4, 3, settings["mem_len"], 32), "float32")
+    for step in range(3):
+        inputs = inputs_of(arrays, f"seg{step}_", mask=False)
+        permutation_mask = np.moveaxis(arrays[f"seg{step}_perm_mask"], 2, 0) == 0
+        output, memory = run_content_stream(model, inputs, permutation_mask, memory)
+    assert_close(output, batch_first(arrays["perm_bidata_seg2_output"]))
+    assert_close(memory, np.moveaxis(arrays["perm_bidata_seg2_mems"], 2, 0))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
