@@ -5,8 +5,8 @@
 reads the bundled messages, trains a SentencePiece vocabulary and a small XLNet on them, compares
 it with baselines on the same test messages, and writes the model, a SavedModel that takes raw
 text, `metrics.json` and plots to runs/spam. It needs no network and about 2 minutes on 2 cores.
-A few hundred messages are too few for a model that starts from nothing: on the UCI collection it
-is ahead of the baselines, on the bundled messages it is not. More ways to run it:
+A few hundred messages are too few for a model that starts from nothing: TF-IDF is ahead of it
+there. More data, or a pretrained checkpoint, is what it is for. More ways to run it:
 
     python examples/spam_classifier.py "WIN a free prize, text now" "see you at six"
     python examples/spam_classifier.py --load runs/spam "WIN a free prize, text now"
