@@ -79,7 +79,9 @@ def main(argv):
             return 0
         texts, labels = read_data()
         if FLAGS.folds:
-            cross_validate(texts, labels)
+            # Made first: a folder that cannot be written shall not cost the training.
+            with Staging(FLAGS.output_dir) as folder:
+                cross_validate(texts, labels, folder)
             return 0
         model, threshold = train_and_report(texts, labels)
         classify(model, threshold, messages)
@@ -149,7 +151,7 @@ def write(folder, model, threshold, results, history):
     (folder / "metrics.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 
-def cross_validate(texts, labels):
+def cross_validate(texts, labels, folder):
     folds = StratifiedKFold(FLAGS.folds, shuffle=True, random_state=FLAGS.seed)
     results = {"XLNet": []}
     for number, (rest, test) in enumerate(folds.split(texts, labels), 1):
@@ -175,9 +177,8 @@ def cross_validate(texts, labels):
     }
     print(f"\nMean and standard deviation over {FLAGS.folds} folds:\n")
     print(spam_report.format_table(summary))
-    with Staging(FLAGS.output_dir) as folder:
-        report = json.dumps({"summary": summary, "folds": results}, indent=2)
-        (folder / "cross_validation.json").write_text(report + "\n", encoding="utf-8")
+    report = json.dumps({"summary": summary, "folds": results}, indent=2)
+    (folder / "cross_validation.json").write_text(report + "\n", encoding="utf-8")
 
 
 # === The model ===

@@ -48,7 +48,8 @@ class OptionalInputs:
             return self._no_memory(token_ids)
         like = token_ids
         if key.startswith("memory"):
-            like = inputs.get("memory", self._no_memory(token_ids))[:, 0, :, 0]
+            memory = inputs["memory"] if "memory" in inputs else self._no_memory(token_ids)
+            like = memory[:, 0, :, 0]
         if key.endswith("mask"):
             return ops.ones_like(like, dtype="bool")
         return ops.zeros_like(like, dtype="int32")
