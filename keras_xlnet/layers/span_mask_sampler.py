@@ -1,0 +1,193 @@
+import keras
+import numpy as np
+from keras import ops
+
+from keras_xlnet.layers.arguments import check_choice, check_positive_int
+from keras_xlnet.layers.replica_seed_generator import ReplicaSeedGenerator
+from keras_xlnet.layers.span_targets import fill_targets, max_spans, span_targets
+
+
+@keras.saving.register_keras_serializable(package="keras_xlnet")
+class SpanMaskSampler(keras.layers.Layer):
+    """Draws which tokens of a segment are to be predicted: spans of words, then single tokens.
+
+    A span has `n` words, `n` in 1 to `max_gram` with a probability proportional to `1 / n`, and
+    lies somewhere in a context of `n * alpha / beta` tokens. Spans are drawn from the start of the
+    segment on. What is missing at its end is filled up with single tokens, so that each row gets
+    exactly `num_predictions` targets.
+
+    Args:
+        num_predictions: Int, how many tokens to choose in each row. `None` for as many as the
+            spans of a whole segment hold, another number in each row.
+        max_gram: Int, the longest span.
+        alpha: Int; about `beta` tokens are chosen in `alpha` others.
+        beta: Int, at most `alpha`.
+        unit: What spans are counted in. `"word"`: whole words, as the paper describes it; the
+            last words of a segment are left out if they do not fit. `"piece"`: a span starts at a
+            word and has `n` sub-words, as the released models were trained. `"token"`: no spans,
+            single tokens.
+        seed: Optional int that fixes what is drawn. Every replica of a strategy draws its own.
+
+    Call arguments:
+        word_starts: Bool tensor `(batch, length)`, `True` where a token begins a word.
+        candidates: Optional bool tensor `(batch, length)`, `True` where a token may be chosen:
+            not padding, not `<sep>` or `<cls>`. All may by default.
+        reverse: Optional bool tensor `(batch,)`, `True` for rows that are read from right to
+            left (the backward half of bidirectional data).
+        draws: Optional float tensor `(batch, num_draws(length))`, uniform random numbers in
+            [0, 1) to be used in place of the layer's own.
+
+    Returns:
+        Bool tensor `(batch, length)`, `True` for targets.
+
+    Raises:
+        ValueError: If there are fewer than `num_predictions` tokens to choose from. In a graph,
+            where only the length is known, rows of too few candidates get all of them.
+
+    Example:
+
+    >>> sampler = keras_xlnet.layers.SpanMaskSampler(num_predictions=2, seed=0)
+    >>> word_starts = np.array([[True, False, True, True, False, True, True, False]])
+    >>> targets = sampler(word_starts)
+    >>> int(keras.ops.sum(targets))
+    2
+
+    Source: Yang et al. 2019 (XLNet), appendix A.4; zihangdai/xlnet, `_sample_mask`, which counts
+    pieces where words are meant.
+    """
+
+    def __init__(
+        self, num_predictions, max_gram=5, alpha=6, beta=1, unit="word", seed=None, **kwargs
+    ):
+        super().__init__(**{"autocast": False, **kwargs})
+        if num_predictions is not None:
+            check_positive_int("num_predictions", num_predictions)
+        elif unit == "token":
+            raise ValueError("`unit='token'` needs a number. Received: num_predictions=None")
+        self.num_predictions = num_predictions
+        self.max_gram = check_positive_int("max_gram", max_gram)
+        self.alpha = check_positive_int("alpha", alpha)
+        self.beta = check_positive_int("beta", beta)
+        if beta > alpha:
+            raise ValueError(
+                "`beta` targets cannot be chosen in `alpha` tokens if `beta > alpha`. "
+                f"Received: alpha={alpha}, beta={beta}"
+            )
+        self.unit = check_choice("unit", unit, ("word", "piece", "token"))
+        self.seed = seed
+        self.seed_generator = ReplicaSeedGenerator(seed)
+
+    def num_draws(self, length):
+        """How many random numbers a row of `length` tokens takes."""
+        spans = 0 if self.unit == "token" else max_spans(length, self.alpha, self.beta)
+        return length + 2 * spans
+
+    def call(self, word_starts, candidates=None, reverse=None, draws=None):
+        batch_size, length = ops.shape(word_starts)
+        self._check_length(length)
+        word_starts = ops.cast(word_starts, "bool")
+        if candidates is not None and _is_concrete(candidates):
+            self._check_candidates(ops.convert_to_numpy(candidates))
+        if draws is None:
+            shape = (batch_size, self.num_draws(length))
+            draws = keras.random.uniform(shape, dtype="float32", seed=self.seed_generator)
+        return self._targets(ops, word_starts, candidates, reverse, ops.cast(draws, "float32"))
+
+    def sample(self, word_starts, candidates=None, reverse=None, draws=None):
+        """What a call does, on NumPy arrays and without Keras: the twin for other pipelines.
+
+        Args:
+            word_starts, candidates, reverse: Arrays as in the call.
+            draws: Random numbers as in the call, or a `numpy.random.Generator` to draw them from.
+
+        Returns:
+            Bool array `(batch, length)`.
+
+        Raises:
+            ValueError: If there are fewer than `num_predictions` tokens to choose from.
+        """
+        word_starts = np.asarray(word_starts, "bool")
+        self._check_length(word_starts.shape[1])
+        if candidates is not None:
+            candidates = np.asarray(candidates, "bool")
+            self._check_candidates(candidates)
+        if draws is None or isinstance(draws, np.random.Generator):
+            rng = np.random.default_rng(self.seed) if draws is None else draws
+            draws = rng.random((len(word_starts), self.num_draws(word_starts.shape[1])), "float32")
+        return self._targets(np, word_starts, candidates, reverse, draws)
+
+    def _targets(self, xp, word_starts, candidates, reverse, draws):
+        if candidates is None:
+            candidates = xp.ones_like(word_starts)
+        candidates = xp.array(candidates, dtype="bool")
+        if reverse is not None:
+            reverse = xp.array(reverse, dtype="bool")[:, None]
+            word_starts, candidates = (
+                xp.where(reverse, xp.flip(x, axis=1), x) for x in (word_starts, candidates)
+            )
+        length = word_starts.shape[1]
+        targets = xp.zeros_like(candidates)
+        if self.unit != "token":
+            targets = span_targets(
+                xp,
+                word_starts,
+                candidates,
+                draws[:, length:],
+                goal=length if self.num_predictions is None else self.num_predictions,
+                max_gram=self.max_gram,
+                alpha=self.alpha,
+                beta=self.beta,
+                unit=self.unit,
+            )
+        if self.num_predictions is not None:
+            fill = draws[:, :length]
+            targets = fill_targets(xp, targets, candidates, fill, self.num_predictions)
+        if reverse is not None:
+            targets = xp.where(reverse, xp.flip(targets, axis=1), targets)
+        return targets
+
+    def _check_length(self, length):
+        if not isinstance(length, int):
+            raise ValueError(
+                "`word_starts` must have a known length: the draws of a graph have a fixed shape. "
+                f"Received: length={length}"
+            )
+        if length < (self.num_predictions or 0):
+            raise ValueError(
+                f"`num_predictions={self.num_predictions}` tokens cannot be chosen out of "
+                f"{length}, the length of `word_starts`"
+            )
+
+    def _check_candidates(self, candidates):
+        counts = candidates.astype("bool").sum(axis=1)
+        if len(counts) and counts.min() < (self.num_predictions or 0):
+            row = int(counts.argmin())
+            raise ValueError(
+                f"`num_predictions={self.num_predictions}` tokens cannot be chosen out of the "
+                f"{counts[row]} that `candidates` allows in row {row}"
+            )
+
+    def compute_output_spec(self, word_starts, **kwargs):
+        return keras.KerasTensor(word_starts.shape, dtype="bool")
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_predictions": self.num_predictions,
+            "max_gram": self.max_gram,
+            "alpha": self.alpha,
+            "beta": self.beta,
+            "unit": self.unit,
+            "seed": self.seed,
+        }
+
+
+def _is_concrete(x):
+    """Whether `x` holds numbers now, not only when a graph runs."""
+    if isinstance(x, np.ndarray):
+        return True
+    try:
+        ops.convert_to_numpy(x)
+    except Exception:  # every backend refuses a symbolic tensor with an error of its own
+        return False
+    return True
