@@ -1,26 +1,30 @@
 """Checkpoints of the original TensorFlow 1 implementation."""
 
+import inspect
 import json
 import pathlib
 
 import numpy as np
 
-from keras_xlnet.models import XLNetBackbone
+from keras_xlnet.layers.arguments import check_choice
+from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
 
 _ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu"}
 
 
-def load_original(path, **overrides):
-    """Loads a checkpoint of the original XLNet into an `XLNetBackbone`.
+def load_original(path, task=None, **overrides):
+    """Loads a checkpoint of the original XLNet.
 
     Args:
         path: Directory with `xlnet_config.json` and `xlnet_model.ckpt.*`, as released.
-        **overrides: Arguments of `XLNetBackbone` that a checkpoint does not fix, such as
-            `dropout`, `memory_length` or `dtype`.
+        task: `None` for the encoder, `"permutation_lm"` for the whole pretraining model.
+        **overrides: Arguments of `XLNetBackbone`, and of the model of the task, that a checkpoint
+            does not fix, such as `dropout`, `memory_length`, `dtype` or `stateful`.
 
     Returns:
-        An `XLNetBackbone` with the weights of the checkpoint. Variables of the checkpoint that
-        an encoder has no place for (optimizer slots, `lm_loss`, heads) are left alone.
+        An `XLNetBackbone`, or an `XLNetPermutationLM`, with the weights of the checkpoint.
+        Variables of the checkpoint that the model has no place for (optimizer slots, heads) are
+        left alone.
 
     Raises:
         FileNotFoundError: If a file is missing.
@@ -29,17 +33,24 @@ def load_original(path, **overrides):
 
     Source: zihangdai/xlnet, `xlnet.py` and `modeling.py`.
     """
+    check_choice("task", task, (None, "permutation_lm"))
     directory = pathlib.Path(path)
     config = _read_config(directory / "xlnet_config.json")
     reader = _open_checkpoint(directory / "xlnet_model.ckpt")
-    backbone = XLNetBackbone(**{**config, **overrides})
+    task_arguments = inspect.signature(XLNetPermutationLM).parameters if task else ()
+    of_task = {key: overrides.pop(key) for key in list(overrides) if key in task_arguments}
+    backbone = model = XLNetBackbone(**{**config, **overrides})
+    places = list(_variables(backbone))
+    if task is not None:
+        model = XLNetPermutationLM(backbone, **of_task)
+        places += _permutation_lm_variables(model)
     values = [
         _read(reader, name, layer, transform, variable.shape, backbone.num_layers, directory)
-        for variable, name, layer, transform in _variables(backbone)
+        for variable, name, layer, transform in places
     ]
-    for (variable, *_), value in zip(_variables(backbone), values, strict=True):
+    for (variable, *_), value in zip(places, values, strict=True):
         variable.assign(value)
-    return backbone
+    return model
 
 
 def _read_config(file):
@@ -87,6 +98,12 @@ def _variables(backbone):
         yield from _biases(backbone.attention_biases, root, None)
     for i, block in enumerate(backbone.blocks):
         yield from _block_variables(block, root, i)
+
+
+def _permutation_lm_variables(model):
+    yield model.logit_bias.bias, "model/lm_loss/bias", None, None
+    mask_embedding = "model/transformer/mask_emb/mask_emb"
+    yield model.mask_embedding.embedding, mask_embedding, None, None
 
 
 def _block_variables(block, root, i):

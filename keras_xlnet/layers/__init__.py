@@ -4,6 +4,8 @@ from keras_xlnet.layers.attention_biases import AttentionBiases
 from keras_xlnet.layers.attention_mask import AttentionMask
 from keras_xlnet.layers.feed_forward import FeedForward
 from keras_xlnet.layers.gelu_tanh import gelu_tanh
+from keras_xlnet.layers.logit_bias import LogitBias
+from keras_xlnet.layers.mask_embedding import MaskEmbedding
 from keras_xlnet.layers.permutation_mask_generator import PermutationMaskGenerator
 from keras_xlnet.layers.recurrent_memory import RecurrentMemory
 from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAttention
@@ -18,6 +20,8 @@ __all__ = [
     "AttentionBiases",
     "AttentionMask",
     "FeedForward",
+    "LogitBias",
+    "MaskEmbedding",
     "PermutationMaskGenerator",
     "RecurrentMemory",
     "RelativeMultiHeadAttention",

@@ -46,10 +46,13 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
             in a batch where that is another number, is taken as picked already.
         target_positions: Optional int tensor `(batch, num_predictions)`, positions in the content.
         attention_biases: Optional tensor `(3, num_heads, head_dim)` of an `AttentionBiases` layer.
+        return_content_stream: If `False`, only the query stream is computed. For the top block,
+            whose content stream nobody reads.
         training: Whether dropout is applied.
 
     Returns:
-        The content stream, or `(content_stream, query_stream)` if a query stream was given.
+        The content stream, or `(content_stream, query_stream)` if a query stream was given, or
+        the query stream with `return_content_stream=False`.
 
     Example:
 
@@ -143,21 +146,25 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
         query_attention_mask=None,
         target_positions=None,
         attention_biases=None,
+        return_content_stream=True,
         training=None,
     ):
+        if query_stream is None and not return_content_stream:
+            raise ValueError("`return_content_stream=False` needs a `query_stream`")
         context = content_stream
         if memory is not None:
             memory = ops.cast(memory, content_stream.dtype)
             context = ops.concatenate([memory, content_stream], axis=1)
         projected = self.attention.project_context(context, position_encoding)
-        content_output = self._stream(
-            content_stream,
-            projected,
-            segment_matrix=segment_matrix,
-            attention_mask=content_attention_mask,
-            attention_biases=attention_biases,
-            training=training,
-        )
+        if return_content_stream:
+            content_output = self._stream(
+                content_stream,
+                projected,
+                segment_matrix=segment_matrix,
+                attention_mask=content_attention_mask,
+                attention_biases=attention_biases,
+                training=training,
+            )
         if query_stream is None:
             return content_output
         if target_positions is not None:
@@ -175,7 +182,7 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
             attention_biases=attention_biases,
             training=training,
         )
-        return content_output, query_output
+        return (content_output, query_output) if return_content_stream else query_output
 
     def _stream(self, stream, projected, training, **kwargs):
         attended, _ = self.attention.attend(stream, *projected, training=training, **kwargs)
@@ -183,10 +190,13 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
         stream = self.attention_norm(stream + attended)
         return self.feed_forward_norm(stream + self.feed_forward(stream, training=training))
 
-    def compute_output_spec(self, content_stream, query_stream=None, **kwargs):
-        streams = [content_stream] if query_stream is None else [content_stream, query_stream]
+    def compute_output_spec(
+        self, content_stream, query_stream=None, return_content_stream=True, **kwargs
+    ):
+        streams = [content_stream] if return_content_stream else []
+        streams += [] if query_stream is None else [query_stream]
         specs = tuple(keras.KerasTensor(s.shape, dtype=self.compute_dtype) for s in streams)
-        return specs[0] if query_stream is None else specs
+        return specs if len(specs) == 2 else specs[0]
 
     def compute_output_shape(self, content_stream_shape, query_stream_shape=None):
         if query_stream_shape is None:

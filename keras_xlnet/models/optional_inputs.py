@@ -1,9 +1,11 @@
 import keras
 from keras import ops
 
+_REQUIRED = ("token_ids", "permutation_mask", "target_positions", "target_mask")
+
 
 class OptionalInputs:
-    """Mixin of functional models: only `token_ids` must be given, the rest has defaults.
+    """Mixin of functional models: most inputs have defaults, as only their callers know the others.
 
     The defaults are what a model without the input would do: one segment, no padding, nothing
     remembered. So one graph serves all calls.
@@ -29,10 +31,12 @@ class OptionalInputs:
 
     def _check_keys(self, inputs):
         expected = list(self.input)
-        if not isinstance(inputs, dict) or inputs.get("token_ids") is None:
+        required = [key for key in expected if key in _REQUIRED]
+        if not isinstance(inputs, dict) or any(inputs.get(key) is None for key in required):
             given = sorted(inputs) if isinstance(inputs, dict) else type(inputs).__name__
             raise ValueError(
-                f"`inputs` must be a dict with `token_ids` and any of {expected}. Received: {given}"
+                f"`inputs` must be a dict with {_quoted(required)} and any of {expected}. "
+                f"Received: {given}"
             )
         unknown = sorted(set(inputs) - set(expected))
         if unknown:
@@ -46,6 +50,8 @@ class OptionalInputs:
         token_ids = inputs["token_ids"]
         if key == "memory":
             return self._no_memory(token_ids)
+        if key == "reset_memory":
+            return ops.zeros_like(token_ids[:, 0], dtype="bool")
         like = token_ids
         if key.startswith("memory"):
             memory = inputs["memory"] if "memory" in inputs else self._no_memory(token_ids)
@@ -59,3 +65,7 @@ class OptionalInputs:
         _, num_layers, _, hidden_dim = self.input["memory"].shape
         rows = ops.zeros_like(token_ids[:, :0], dtype=self.input["memory"].dtype)
         return ops.tile(rows[:, None, :, None], (1, num_layers, 1, hidden_dim))
+
+
+def _quoted(names):
+    return " and ".join(f"`{name}`" for name in names)

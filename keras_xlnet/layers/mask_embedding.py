@@ -1,0 +1,59 @@
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_xlnet")
+class MaskEmbedding(keras.layers.Layer):
+    """What stands in the place of a token that is to be predicted: one trainable vector.
+
+    Args:
+        hidden_dim: Int, width of the embeddings.
+        initializer: Initializer of the vector; Glorot uniform, as in the original.
+
+    Call arguments:
+        target_mask: Tensor `(batch, length)`, `True` / 1 for tokens to predict. Only its shape is
+            looked at if there are no `embeddings`.
+        embeddings: Optional tensor `(batch, length, hidden_dim)`, what the other rows hold.
+
+    Returns:
+        Tensor `(batch, length, hidden_dim)`: the vector in each row, or with `embeddings` in the
+        rows of targets.
+
+    Example:
+
+    >>> embedding = keras_xlnet.layers.MaskEmbedding(hidden_dim=16)
+    >>> target_positions = np.array([[1, 4], [0, 5]])
+    >>> embedding(target_positions).shape
+    TensorShape([2, 2, 16])
+
+    Source: Yang et al. 2019 (XLNet), section 2.3 (the first query stream, `w`).
+    """
+
+    def __init__(self, hidden_dim, initializer="glorot_uniform", **kwargs):
+        super().__init__(**kwargs)
+        self.hidden_dim = hidden_dim
+        self.initializer = keras.initializers.get(initializer)
+
+    def build(self, target_mask_shape, embeddings_shape=None):
+        # The leading axes are the original's: Glorot's limit depends on them.
+        self.embedding = self.add_weight(
+            shape=(1, 1, self.hidden_dim), initializer=self.initializer, name="embedding"
+        )
+
+    def call(self, target_mask, embeddings=None):
+        embedding = ops.cast(self.embedding, self.compute_dtype)
+        if embeddings is None:
+            rows = ops.zeros_like(ops.expand_dims(target_mask, -1), dtype=self.compute_dtype)
+            return rows + embedding
+        is_target = ops.cast(ops.expand_dims(target_mask, -1), "bool")
+        return ops.where(is_target, embedding, embeddings)
+
+    def compute_output_spec(self, target_mask, embeddings=None):
+        return keras.KerasTensor((*target_mask.shape, self.hidden_dim), dtype=self.compute_dtype)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "hidden_dim": self.hidden_dim,
+            "initializer": keras.initializers.serialize(self.initializer),
+        }
