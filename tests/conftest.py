@@ -49,3 +49,23 @@ def golden_checkpoint():
 @pytest.fixture
 def rng():
     return np.random.default_rng(20)
+
+
+@pytest.fixture(scope="session")
+def two_replicas():
+    """A `MirroredStrategy` of two replicas on this processor."""
+    import tensorflow as tf
+
+    if len(tf.config.list_logical_devices("CPU")) < 2:
+        pytest.skip("TensorFlow started with one logical device (see pytest_configure)")
+    return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+
+def pytest_configure(config):
+    # Logical devices can only be made before TensorFlow has started.
+    import tensorflow as tf
+
+    processor = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(
+        processor, [tf.config.LogicalDeviceConfiguration()] * 2
+    )

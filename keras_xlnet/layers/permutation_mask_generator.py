@@ -136,9 +136,8 @@ class PermutationMaskGenerator(keras.layers.Layer):
     def _features(self, xp, token_ids, target_mask, padding_mask, permutations, halves):
         token_ids = xp.array(token_ids, dtype="int32")
         targets = xp.array(target_mask, dtype="bool")
-        functional = xp.any(
-            token_ids[:, :, None] == np.array(self.special_token_ids, "int32"), axis=2
-        )
+        special = xp.array(self.special_token_ids, dtype="int32")
+        functional = xp.any(token_ids[:, :, None] == special, axis=2)
         targets = xp.logical_and(targets, xp.logical_not(functional))
         if padding_mask is not None:
             padding_mask = xp.array(padding_mask, dtype="bool")

@@ -25,7 +25,7 @@ def order_ranks(xp, permutations, half_lengths):
     for half, length in enumerate(half_lengths):
         blocks = np.arange(length, dtype="int32") // permutation_length * permutation_length
         tiled = xp.tile(permutations[:, half], (1, length // permutation_length))
-        ranks.append(tiled + blocks)
+        ranks.append(tiled + xp.array(blocks))
     return xp.concatenate(ranks, axis=1)
 
 

@@ -33,7 +33,7 @@ def span_targets(xp, word_starts, candidates, draws, goal, max_gram, alpha, beta
     words_before, starts = _words(xp, word_starts, positions, max_gram)
     chosen_before = _exclusive_cumsum(xp, candidates)
     find_end = _end_by_pieces if unit == "piece" else _end_by_words
-    thresholds = _gram_thresholds(max_gram)
+    thresholds = xp.array(_gram_thresholds(max_gram))
 
     def is_unfinished(k, position, remaining, chosen):
         return xp.any(xp.logical_and(position < length, remaining > 0))

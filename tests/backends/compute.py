@@ -25,7 +25,7 @@ from keras import ops
 
 from keras_xlnet import layers
 from keras_xlnet.checkpoints import load_original
-from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
+from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetTextClassifier
 from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
 from tests.backends.per_backend import BACKEND, UnsupportedError, gradients, run, run_with_xla
 
@@ -158,6 +158,10 @@ PADDING = np.arange(L) >= np.array([0, 2, 5, 1])[:, None]
 IDS = _rng.integers(0, 3, (B, L)).astype("int32")
 TARGETS = np.array([[0, 5], [2, 2], [1, 4], [5, 3]], "int32")
 BIASES = _rng.normal(size=(3, 2, 3)).astype("float32")
+WORD_STARTS = _rng.random((B, 24)) < 0.6
+SPAN_DRAWS = _rng.random((B, 32)).astype("float32")
+LONG_IDS = _rng.integers(2, 9, (B, 24)).astype("int32")
+ORDER_DRAWS = _rng.random((B, 16)).astype("float32")
 STREAMS = {
     "content_stream": CONTENT,
     "memory": MEMORY,
@@ -205,6 +209,20 @@ LAYERS = {
         {"content": CONTENT, "padding_mask": PADDING, "memory": MEMORY},
     ),
     "segments": (layers.SegmentMatrix, {"segment_ids": IDS, "memory": MEMORY}),
+    "mask_embedding": (lambda: layers.MaskEmbedding(H), {"target_mask": TARGETS}),
+    "mask_embedding_in_place": (
+        lambda: layers.MaskEmbedding(H),
+        {"target_mask": PADDING, "embeddings": CONTENT},
+    ),
+    "logit_bias": (layers.LogitBias, {"logits": CONTENT}),
+    "span_targets": (
+        lambda: layers.SpanMaskSampler(5),
+        {"word_starts": WORD_STARTS, "reverse": WORD_STARTS[:, 0], "draws": SPAN_DRAWS},
+    ),
+    "permutation": (
+        lambda: layers.PermutationMaskGenerator(7, permutation_length=8, reuse_length=16),
+        {"token_ids": LONG_IDS, "target_mask": WORD_STARTS, "draws": ORDER_DRAWS},
+    ),
     **{
         f"pooling_{mode}": (
             lambda mode=mode: layers.SequencePooling(mode, num_heads=2, head_dim=3, cls_token_id=2),
@@ -314,57 +332,8 @@ def memory_over_three_segments(directory, weights):
     return results
 
 
-class TwoStreams(keras.layers.Layer):
-    """Permutation language modelling with a backbone's blocks, as the original trains."""
-
-    def __init__(self, backbone, mask_embedding, logit_bias):
-        super().__init__()
-        self.backbone = backbone
-        self.mask_embedding = self.add_weight(shape=mask_embedding.shape, name="mask_embedding")
-        self.mask_embedding.assign(mask_embedding)
-        self.logit_bias = self.add_weight(shape=logit_bias.shape, name="logit_bias")
-        self.logit_bias.assign(logit_bias)
-        self.built = True
-
-    def call(self, token_ids, segment_ids, permutation_mask, target_positions, memory=None):
-        model = self.backbone
-        content = model.token_embedding(token_ids)
-        content_mask, query_mask = model.attention_mask(
-            content, permutation_mask=permutation_mask, memory=memory
-        )
-        positions = model.position_encoding(content, memory=memory)
-        biases = model.attention_biases(positions) if model.tie_attention_biases else None
-        segment_matrix = model.segment_matrix(segment_ids, memory=memory)
-        query = ops.tile(self.mask_embedding, (*target_positions.shape, 1))
-        new_memory = []
-        for i, block in enumerate(model.blocks):
-            layer_memory = None if memory is None else memory[:, i]
-            if memory is not None:
-                new_memory.append(model.recurrent_memory(content, layer_memory))
-            content, query = block(
-                content,
-                query,
-                memory=layer_memory,
-                position_encoding=positions,
-                segment_matrix=segment_matrix,
-                content_attention_mask=content_mask,
-                query_attention_mask=query_mask,
-                target_positions=target_positions,
-                attention_biases=biases,
-            )
-        outputs = {
-            "query": query,
-            "logits": model.token_embedding(query, reverse=True) + self.logit_bias,
-        }
-        return outputs if memory is None else {**outputs, "memory": ops.stack(new_memory, axis=1)}
-
-
 def two_stream_model(checkpoint, **kwargs):
-    return TwoStreams(
-        original(checkpoint, **kwargs),
-        original_variable(checkpoint, "model/transformer/mask_emb/mask_emb"),
-        original_variable(checkpoint, "model/lm_loss/bias"),
-    )
+    return original(checkpoint, task="permutation_lm", **kwargs)
 
 
 def two_stream_inputs(arrays, prefix=""):
@@ -401,15 +370,15 @@ def two_streams(directory, weights):
     for batch in range(2):
         prefix = f"np_batch{batch}_"
         inputs = {**two_stream_inputs(arrays, prefix), "memory": memory}
-        outputs = run(model, **inputs)
+        outputs = run(model, inputs)
         memory = flat(outputs["memory"])[0]
         loss_of = two_stream_loss(arrays, prefix)
         results |= {
-            f"{prefix}output_g": flat(outputs["query"])[0],
+            f"{prefix}logits": flat(outputs["logits"])[0],
             f"{prefix}new_mems": memory,
             f"{prefix}loss": flat(loss_of(outputs))[0],
         }
-    loss, by_path = gradients(model, loss_of, **inputs)
+    loss, by_path = gradients(model, loss_of, inputs)
     results["loss_of_the_gradients"] = loss
     return {**results, **{f"gradient/{path}": value for path, value in by_path.items()}}
 
@@ -419,10 +388,9 @@ def tied_biases(directory, weights):
     arrays = golden("tied.npz")
     backbone = original("tied_ckpt")
     model = two_stream_model("tied_ckpt", bidirectional_data=True)
-    outputs = run(model, **two_stream_inputs(arrays))
+    outputs = run(model, two_stream_inputs(arrays))
     return {
         "enc_output": sequence(backbone, encoder_inputs(arrays, "enc_")),
-        "output_g": flat(outputs["query"])[0],
         "loss": flat(two_stream_loss(arrays)(outputs))[0],
     }
 
@@ -650,6 +618,42 @@ def fit_on_tokens(directory, weights):
 def fit_on_some_of_the_inputs(directory, weights):
     """The other inputs have defaults, in training too."""
     return _fit(small_classifier(), {"token_ids": token_batch()["token_ids"]}, LABELS)
+
+
+@computation
+def fit_with_memory(directory, weights):
+    """Permutation language modelling with stateful memory, validated while it trains."""
+    model = XLNetPermutationLM(small_backbone(memory_length=5), stateful=True, batch_size=2)
+    fill(model)
+    model.compile(keras.optimizers.SGD(0.1))
+    rng = np.random.default_rng(2)
+    token_ids = rng.integers(9, 200, (8, 12)).astype("int32")
+    generator = layers.PermutationMaskGenerator(4, seed=0)
+    features = generator.generate(token_ids, rng.random(token_ids.shape) < 0.5)
+    labels, sample_weight = features.pop("labels"), features.pop("sample_weight")
+    inputs = {"token_ids": token_ids, **features, "reset_memory": np.arange(8) == 3}
+    data = inputs, labels, sample_weight
+    history = model.fit(
+        *data[:2],
+        sample_weight=sample_weight,
+        validation_data=data,
+        epochs=2,
+        batch_size=2,
+        validation_batch_size=2,
+        shuffle=False,
+        verbose=0,
+    ).history
+    states = {m.name: m.training_state for m in model.memories}
+    before = {name: flat(state)[0] for name, state in states.items()}
+    predicted = model.predict(inputs, batch_size=2, verbose=0)["logits"]
+    for name, state in states.items():
+        np.testing.assert_array_equal(flat(state)[0], before[name])
+    return {
+        "losses": np.array(history["loss"]),
+        "validation_losses": np.array(history["val_loss"]),
+        "predicted": predicted,
+        **{f"memory/{name}": state for name, state in before.items()},
+    }
 
 
 @computation

@@ -67,6 +67,12 @@ CASES = {
         {"content": CONTENT, "padding_mask": PADDING, "memory": MEMORY},
     ),
     "segments": (layers.SegmentMatrix, {"segment_ids": IDS, "memory": MEMORY}),
+    "mask_embedding": (lambda: layers.MaskEmbedding(H), {"target_mask": TARGETS}),
+    "mask_embedding_in_place": (
+        lambda: layers.MaskEmbedding(H),
+        {"target_mask": PADDING, "embeddings": CONTENT},
+    ),
+    "logit_bias": (layers.LogitBias, {"logits": CONTENT}),
     **{
         f"pooling_{mode}": (
             lambda mode=mode: layers.SequencePooling(mode),
