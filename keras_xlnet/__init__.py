@@ -1,7 +1,7 @@
 """Keras 3 layers and models for XLNet and Transformer-XL."""
 
-from keras_xlnet import checkpoints, layers, models, pretraining, serving, text
+from keras_xlnet import checkpoints, layers, models, pretraining, serving, text, training
 
 __version__ = "0.1.0"
 
-__all__ = ["checkpoints", "layers", "models", "pretraining", "serving", "text"]
+__all__ = ["checkpoints", "layers", "models", "pretraining", "serving", "text", "training"]

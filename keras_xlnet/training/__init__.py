@@ -1,0 +1,6 @@
+"""Optimizers, schedules and callbacks for pretraining and fine-tuning with `model.fit`."""
+
+from keras_xlnet.training.adam_weight_decay import AdamWeightDecay
+from keras_xlnet.training.warmup_polynomial_decay import WarmupPolynomialDecay
+
+__all__ = ["AdamWeightDecay", "WarmupPolynomialDecay"]

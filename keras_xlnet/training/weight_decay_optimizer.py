@@ -1,0 +1,96 @@
+"""What `AdamWeightDecay` and `LambWeightDecay` share."""
+
+import re
+
+import keras
+from keras import ops
+
+from keras_xlnet.training.arguments import check_number
+
+# Scales and offsets of normalization, and biases of dense layers and of the logits. The biases of
+# attention (content_bias, position_bias, segment_bias) are decayed, as the original does.
+NORMALIZATION_AND_BIASES = (r"(^|/)(gamma|beta|bias)$",)
+
+
+class WeightDecayOptimizer(keras.optimizers.Optimizer):
+    """Two moments of the gradients, and a decay that some variables are excluded from.
+
+    A subclass has `update_step`, and calls `_update_moments` and `_add_decay` there.
+    """
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        beta_1=0.9,
+        beta_2=0.999,
+        epsilon=1e-6,
+        weight_decay=0.01,
+        weight_decay_exclusions=NORMALIZATION_AND_BIASES,
+        **kwargs,
+    ):
+        weight_decay = check_number("weight_decay", weight_decay)
+        super().__init__(learning_rate=learning_rate, weight_decay=weight_decay, **kwargs)
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.weight_decay_exclusions = _check_exclusions(weight_decay_exclusions)
+
+    def build(self, variables):
+        if self.built:
+            return
+        super().build(variables)
+        self._momentums, self._velocities = self.add_optimizer_variables(
+            variables, ["momentum", "velocity"]
+        )
+        # Found now: `update_step` gets variables of TensorFlow, which have no path.
+        self._decayed = [self._use_weight_decay(variable) for variable in variables]
+
+    def _use_weight_decay(self, variable):
+        # Keras' own method answers for what was said by `exclude_from_weight_decay()`.
+        return super()._use_weight_decay(variable) and not any(
+            re.search(pattern, variable.path) for pattern in self.weight_decay_exclusions
+        )
+
+    def _apply_weight_decay(self, variables):
+        # Keras would decay on its own. Here the decay is a part of the update.
+        pass
+
+    def _update_moments(self, gradient, variable):
+        index = self._get_variable_index(variable)
+        m, v = self._momentums[index], self._velocities[index]
+        # The gradient of an embedding has one slice an occurrence of a token. Its square is that
+        # of their sum, not the sum of their squares: the sum makes it dense.
+        zeros = ops.zeros(variable.shape, variable.dtype)
+        gradient = ops.add(ops.cast(gradient, variable.dtype), zeros)
+        self.assign_add(m, ops.multiply(ops.subtract(gradient, m), 1 - self.beta_1))
+        self.assign_add(v, ops.multiply(ops.subtract(ops.square(gradient), v), 1 - self.beta_2))
+        return m, v
+
+    def _is_decayed(self, variable):
+        return self._decayed[self._get_variable_index(variable)]
+
+    def _add_decay(self, update, variable):
+        if not self._is_decayed(variable):
+            return update
+        return ops.add(update, ops.multiply(variable, self.weight_decay))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+            "weight_decay_exclusions": list(self.weight_decay_exclusions),
+        }
+
+
+def _check_exclusions(patterns):
+    expected = "`weight_decay_exclusions` must be a list of regular expressions"
+    if isinstance(patterns, str) or not all(isinstance(pattern, str) for pattern in patterns):
+        raise ValueError(f"{expected}. Received: weight_decay_exclusions={patterns!r}")
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"{expected}. Received: {pattern!r} in it: {error}") from error
+    return tuple(patterns)

@@ -1,0 +1,70 @@
+"""The steps that the original and tensorflow-addons took, taken by optimizers of Keras."""
+
+import contextlib
+import re
+
+import keras
+import numpy as np
+
+from keras_xlnet.training import AdamWeightDecay, WarmupPolynomialDecay
+
+NUM_LAYERS = 3
+STEPS = 10
+
+
+def schedule(decay_method, learning_rate, train_steps, warmup_steps, min_lr_ratio, **_):
+    """The learning rate of the original's flags."""
+    if decay_method == "poly":
+        return WarmupPolynomialDecay(learning_rate, train_steps, warmup_steps, min_lr_ratio)
+    return keras.optimizers.schedules.CosineDecay(
+        0.0,
+        decay_steps=train_steps - warmup_steps,
+        alpha=min_lr_ratio,
+        warmup_target=learning_rate,
+        warmup_steps=warmup_steps,
+    )
+
+
+def optimizer(flags):
+    """The optimizer of the original's flags; it does not clip."""
+    kwargs = {"learning_rate": schedule(**flags), "epsilon": flags["adam_epsilon"]}
+    if flags["weight_decay"]:
+        return AdamWeightDecay(weight_decay=flags["weight_decay"], **kwargs)
+    return keras.optimizers.Adam(**kwargs)
+
+
+def variables(arrays):
+    """The variables before the first step, with the original's names for paths."""
+    prefix = "init/"
+    return [
+        variable(name.removeprefix(prefix), value)
+        for name, value in arrays.items()
+        if name.startswith(prefix)
+    ]
+
+
+def variable(path, value):
+    *scopes, name = path.split("/")
+    with contextlib.ExitStack() as stack:
+        for scope in scopes:
+            stack.enter_context(keras.name_scope(scope))
+        return keras.Variable(value, name=name)
+
+
+def layer_decay(path, rate):
+    """What the original multiplies the clipped GRADIENT with, which it calls a learning rate."""
+    layer = re.match(r"model/transformer/layer_(\d+)/", path)
+    return rate ** (NUM_LAYERS - 1 - int(layer[1])) if layer else 1.0
+
+
+def clip(gradients, norm):
+    total = np.sqrt(sum(np.sum(g.astype("float64") ** 2) for g in gradients))
+    return [(g * min(1.0, norm / total)).astype("float32") for g in gradients]
+
+
+def steps_of_addons(arrays, optimizer, names=("dense/kernel", "dense/bias", "LayerNorm/gamma")):
+    """Yields the values of the three variables of `addons/traj.npz` after each step."""
+    variables = [variable(name, arrays[f"w{i}"]) for i, name in enumerate(names)]
+    for step in range(STEPS):
+        optimizer.apply([arrays[f"g{step}_{i}"] for i in range(3)], variables)
+        yield [keras.ops.convert_to_numpy(v) for v in variables]
