@@ -1,6 +1,7 @@
 """Optimizers, schedules and callbacks for pretraining and fine-tuning with `model.fit`."""
 
 from keras_xlnet.training.adam_weight_decay import AdamWeightDecay
+from keras_xlnet.training.lamb_weight_decay import LambWeightDecay
 from keras_xlnet.training.warmup_polynomial_decay import WarmupPolynomialDecay
 
-__all__ = ["AdamWeightDecay", "WarmupPolynomialDecay"]
+__all__ = ["AdamWeightDecay", "LambWeightDecay", "WarmupPolynomialDecay"]

@@ -5,24 +5,14 @@ import numpy as np
 import pytest
 from sklearn.metrics import matthews_corrcoef
 
-STEPS = 10
-
-
-def trajectory(golden, optimizer, names=("dense/kernel", "dense/bias", "LayerNorm/gamma")):
-    """The three variables after each of ten steps of fixed gradients."""
-    arrays = golden("addons/traj.npz")
-    variables = [
-        keras.Variable(arrays[f"w{i}"], name=name.replace("/", "_")) for i, name in enumerate(names)
-    ]
-    for step in range(STEPS):
-        optimizer.apply([arrays[f"g{step}_{i}"] for i in range(3)], variables)
-        yield [keras.ops.convert_to_numpy(v) for v in variables]
+from keras_xlnet.training import LambWeightDecay
+from tests.training.original_steps import steps_of_addons
 
 
 def assert_equal(golden, case, optimizer, atol=1e-6):
     expected = golden("addons/tfa.npz")
     first = 0 if f"{case}_0_0" in expected else 1
-    for step, values in enumerate(trajectory(golden, optimizer), first):
+    for step, values in enumerate(steps_of_addons(golden("addons/traj.npz"), optimizer), first):
         for i, value in enumerate(values):
             np.testing.assert_allclose(value, expected[f"{case}_{step}_{i}"], rtol=0, atol=atol)
 
@@ -39,7 +29,10 @@ def test_adamw_of_addons_does_not_multiply_decay_by_the_rate(golden):
         assert_equal(golden, "adamw", keras.optimizers.AdamW(0.01, weight_decay=0.001))
 
 
-def test_lamb_with_decay_differs(golden):
+def test_lamb_with_decay(golden):
+    assert_equal(
+        golden, "lamb_wd", LambWeightDecay(0.01, weight_decay=0.01, weight_decay_exclusions=[])
+    )
     # Keras decays outside the trust ratio: the README says so.
     with pytest.raises(AssertionError):
         assert_equal(
