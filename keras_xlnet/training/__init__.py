@@ -2,6 +2,12 @@
 
 from keras_xlnet.training.adam_weight_decay import AdamWeightDecay
 from keras_xlnet.training.lamb_weight_decay import LambWeightDecay
+from keras_xlnet.training.tokens_per_second import TokensPerSecond
 from keras_xlnet.training.warmup_polynomial_decay import WarmupPolynomialDecay
 
-__all__ = ["AdamWeightDecay", "LambWeightDecay", "WarmupPolynomialDecay"]
+__all__ = [
+    "AdamWeightDecay",
+    "LambWeightDecay",
+    "TokensPerSecond",
+    "WarmupPolynomialDecay",
+]
