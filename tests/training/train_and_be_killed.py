@@ -72,9 +72,11 @@ def train(*callbacks):
     rate = training.WarmupPolynomialDecay(0.05, STEPS * EPOCHS, warmup_steps=4)
     model.compile(training.AdamWeightDecay(rate, use_ema=True), "mse")
     data = dataset(model.optimizer)
-    history = model.fit(
-        data, steps_per_epoch=STEPS, epochs=EPOCHS, callbacks=list(callbacks), verbose=0
-    )
+    # The process that is killed and the one that goes on must not differ in what they compute on.
+    with keras.device("cpu:0"):
+        history = model.fit(
+            data, steps_per_epoch=STEPS, epochs=EPOCHS, callbacks=list(callbacks), verbose=0
+        )
     variables = [v.numpy() for v in model.trainable_variables + model.optimizer.variables]
     return history.history["loss"][-1], len(history.epoch), variables
 
