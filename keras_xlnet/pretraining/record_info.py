@@ -35,6 +35,11 @@ def load_tokenizer(directory, expected):
         ValueError: it is another one.
     """
     path = os.path.join(directory, VOCABULARY_FILE)
+    missing = {"sha256", *_FLAGS} - expected.keys()
+    if missing:
+        raise ValueError(
+            f"directory: the description of the tokenizer in {directory!r} lacks {sorted(missing)}."
+        )
     if not tf.io.gfile.exists(path):
         raise FileNotFoundError(f"directory: there is no vocabulary at {path!r}.")
     digest = _sha256(path)

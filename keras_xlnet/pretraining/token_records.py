@@ -13,7 +13,7 @@ from keras_xlnet.pretraining.record_info import (
 from keras_xlnet.pretraining.tfrecord_files import read_records
 from keras_xlnet.pretraining.token_shard import parse_document, read_shard
 
-_KEYS = ("tokenizer", "vocabulary_size", "shards")
+_SHARD_KEYS = {"file", "bytes", "documents", "sentences", "tokens"}
 
 
 class TokenRecords:
@@ -162,7 +162,16 @@ def _checked_info(path):
             f"{path!r} has the format version {version!r}; this release of keras_xlnet reads "
             f"versions up to {FORMAT_VERSION}."
         )
-    missing = [key for key in _KEYS if key not in info]
-    if missing:
-        raise ValueError(f"{path!r} is damaged: it lacks {missing}.")
+    shards = info.get("shards")
+    if (
+        not isinstance(info.get("vocabulary_size"), int)
+        or not isinstance(info.get("tokenizer"), dict)
+        or not isinstance(shards, list)
+        or not all(isinstance(shard, dict) and shard.keys() >= _SHARD_KEYS for shard in shards)
+        or not shards
+    ):
+        raise ValueError(
+            f"{path!r} is damaged: it must have vocabulary_size, tokenizer, and shards with "
+            f"{sorted(_SHARD_KEYS)}."
+        )
     return info

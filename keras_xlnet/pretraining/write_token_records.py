@@ -24,6 +24,7 @@ from keras_xlnet.text import XLNetTokenizer
 
 _LAYOUTS = ("sentences", "paragraphs")
 _UNFINISHED_FILE = "unfinished.json"
+_LEFTOVERS = (_UNFINISHED_FILE, "tokens-*.counts.json", "*.tmp")
 _SENTENCES_A_CALL = 2048
 
 
@@ -109,6 +110,7 @@ def write_token_records(
         plan = plan_shards({path: stat.length for path, stat in statistics.items()}, shard_bytes)
         _write_shards(plan, directory, settings, num_processes, verbose)
         _finish(directory, settings, len(plan))
+    _remove_leftovers(directory)
     return TokenRecords(directory)
 
 
@@ -245,8 +247,10 @@ def _finish(directory, settings, num_shards):
             f"first of them {settings['files'][0][0]!r}."
         )
     write_json(os.path.join(directory, INFO_FILE), {**settings, "shards": shards})
-    leftovers = [_UNFINISHED_FILE, "*.counts.json", "*.tmp"]
-    for pattern in leftovers:
+
+
+def _remove_leftovers(directory):
+    for pattern in _LEFTOVERS:
         for path in tf.io.gfile.glob(os.path.join(directory, pattern)):
             tf.io.gfile.remove(path)
 

@@ -234,7 +234,7 @@ def test_goes_on_from_any_step(records):
     batches, expected = batches_of(records, 130, bidirectional_data=True, unit="word")
     assert 2 * batches.steps_per_pass < 126
     dataset = batches.dataset()
-    for first_step in (1, 13, batches.steps_per_pass, 126):
+    for first_step in (13, batches.steps_per_pass, 126):
         batches.first_step = first_step
         assert_equal(take(dataset, 4), expected[first_step : first_step + 4])
     assert_equal(take(batches.dataset(first_step=13), 4), expected[13:17])

@@ -5,10 +5,12 @@ import pathlib
 import shutil
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from keras_xlnet.pretraining import TokenRecords, write_token_records
 from keras_xlnet.pretraining.tfrecord_files import count_records
-from keras_xlnet.pretraining.token_shard import serialize_document
+from keras_xlnet.pretraining.token_shard import read_shard, serialize_document
 from keras_xlnet.text import XLNetTokenizer
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
@@ -89,12 +91,40 @@ def test_newer_and_damaged_descriptions_are_refused(directory):
     with pytest.raises(ValueError, match=r"records\.json' has the format version 2; .* up to 1"):
         TokenRecords(directory)
     (directory / "records.json").write_text('{"format_version": 1}')
-    with pytest.raises(ValueError, match=r"records\.json' is damaged: it lacks"):
+    with pytest.raises(ValueError, match=r"records\.json' is damaged: it must have"):
         TokenRecords(directory)
     for content in ("{", "[]"):
         (directory / "records.json").write_text(content)
         with pytest.raises(ValueError, match=r"records\.json' is damaged"):
             TokenRecords(directory)
+
+
+@pytest.mark.parametrize(
+    "changes", [dict(shards=[]), dict(shards=[{"file": "a"}]), dict(tokenizer={"sha256": ""})]
+)
+def test_incomplete_descriptions_are_refused(directory, changes):
+    edit_info(directory, **changes)
+    with pytest.raises(ValueError, match="must have vocabulary_size|the tokenizer in .* lacks"):
+        TokenRecords(directory)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_no_damage_goes_unnoticed(made, data):
+    """Any bit of a shard, flipped; any shard, cut off."""
+    content = (made / SHARD).read_bytes()
+    position = data.draw(st.integers(0, len(content) - 1))
+    damaged = content[:position]
+    if data.draw(st.booleans()):
+        damaged += bytes([content[position] ^ 1 << data.draw(st.integers(0, 7))])
+        damaged += content[position + 1 :]
+    path = str(made / "damaged")
+    pathlib.Path(path).write_bytes(damaged)
+    try:
+        # Cut between two records the file is one of fewer documents: its description tells.
+        assert read_shard(path).num_documents == 1 and position < len(content)
+    except ValueError as error:
+        assert repr(path) in str(error)
 
 
 def rewrite_shard(directory, records):
