@@ -103,6 +103,8 @@ def parse_original_records(records, sequence_length):
 def _find(record_info):
     if tf.io.gfile.isdir(record_info):
         record_info = os.path.join(record_info, "record_info-*.json")
+    elif tf.io.gfile.exists(record_info):
+        return [record_info]
     paths = sorted(tf.io.gfile.glob(record_info))
     if not paths:
         raise FileNotFoundError(f"record_info: nothing matches {record_info!r}.")

@@ -148,6 +148,7 @@ class PermutationBatches:
             reuse_length,
             bidirectional_data,
             seed,
+            records.directory,
         )
         self._warn_of_unused_shards()
 

@@ -35,13 +35,21 @@ class StreamPlan:
         reuse_length: int.
         bidirectional_data: bool, whether all streams are read backwards too.
         seed: int.
+        directory: str, where the shards are, for errors.
 
     Raises:
         ValueError: no shard is long enough for a batch.
     """
 
     def __init__(
-        self, num_tokens, num_streams, text_length, reuse_length, bidirectional_data, seed
+        self,
+        num_tokens,
+        num_streams,
+        text_length,
+        reuse_length,
+        bidirectional_data,
+        seed,
+        directory,
     ):
         self._num_tokens = num_tokens
         self._num_streams = num_streams
@@ -54,7 +62,8 @@ class StreamPlan:
             raise ValueError(
                 f"records must have a shard of at least {num_streams * text_length} tokens for "
                 f"{num_streams} streams of {text_length} tokens (batch_size and sequence_length). "
-                f"Received: {len(num_tokens)} shards, the longest of {max(num_tokens)} tokens"
+                f"Received: {len(num_tokens)} shards in {directory!r}, the longest of "
+                f"{max(num_tokens)} tokens"
             )
 
     @property

@@ -4,6 +4,7 @@ import concurrent.futures
 import multiprocessing
 import os
 import re
+import threading
 
 import keras
 import numpy as np
@@ -170,7 +171,7 @@ def _results(jobs, num_processes):
         return
     # Not "fork": TensorFlow has threads, and a forked child hangs on the locks that they held.
     context = multiprocessing.get_context("spawn")
-    pool = concurrent.futures.ProcessPoolExecutor(num_processes, context, _use_one_thread)
+    pool = concurrent.futures.ProcessPoolExecutor(num_processes, context, _start_worker)
     try:
         futures = [pool.submit(_write_shard, *job) for job in jobs]
         yield from (future.result() for future in concurrent.futures.as_completed(futures))
@@ -178,9 +179,16 @@ def _results(jobs, num_processes):
         pool.shutdown(cancel_futures=True)
 
 
-def _use_one_thread():
+def _start_worker():
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent():
+    # A worker whose parent is killed would wait for its next shard for ever.
+    multiprocessing.parent_process().join()
+    os._exit(1)
 
 
 def _write_shard(directory, settings, index, parts):

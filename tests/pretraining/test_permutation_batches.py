@@ -37,6 +37,8 @@ class Tokenizer:
 class Records:
     """Shards in which token `FIRST + n` is the n-th of all."""
 
+    directory = "/made/up"
+
     def __init__(self, num_tokens, sentence_length=7):
         self.shards = [{"tokens": count} for count in num_tokens]
         self.begins = np.concatenate([[0], np.cumsum(num_tokens)])
@@ -231,7 +233,7 @@ def test_passes_differ(records):
 
 
 def test_goes_on_from_any_step(records):
-    batches, expected = batches_of(records, 130, bidirectional_data=True, unit="word")
+    batches, expected = batches_of(records, 130, bidirectional_data=True)
     assert 2 * batches.steps_per_pass < 126
     dataset = batches.dataset()
     for first_step in (13, batches.steps_per_pass, 126):
@@ -258,9 +260,9 @@ def test_evaluation_is_one_pass_that_does_not_change(records):
 
 
 def test_other_backends_get_the_same_batches(records, monkeypatch):
-    batches, in_graph = batches_of(records, 130, bidirectional_data=True, unit="word")
+    batches, in_graph = batches_of(records, 6, bidirectional_data=True, unit="word")
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
-    assert_equal(in_graph[:6], take(batches.dataset(first_step=0), 6))
+    assert_equal(in_graph, take(batches.dataset(first_step=0), 6))
 
 
 @pytest.mark.parametrize(
@@ -282,7 +284,7 @@ def test_other_backends_get_the_same_batches(records, monkeypatch):
         (dict(num_replicas=2, num_hosts=2, host_index=2), "host_index less than num_hosts"),
         (
             dict(batch_size=40),
-            "at least 1160 tokens for 40 streams of 29 tokens .*: 3 shards, the longest of 1000",
+            "at least 1160 tokens for 40 streams of 29 tokens .* 3 shards in '/made/up', .* 1000",
         ),
     ],
 )

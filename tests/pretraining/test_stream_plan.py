@@ -23,6 +23,7 @@ def plans(draw):
         reuse_length=reuse_length,
         bidirectional_data=draw(st.booleans()),
         seed=draw(st.integers(0, 3)),
+        directory="",
     )
     return StreamPlan(**arguments), arguments
 
@@ -66,7 +67,7 @@ def test_a_pass_visits_every_long_shard_once(plan):
 
 
 def test_passes_differ():
-    plan = StreamPlan([1000] * 6, 2, 20, 10, False, seed=1)
+    plan = StreamPlan([1000] * 6, 2, 20, 10, False, seed=1, directory="")
     shards = [visit.shard for visit in itertools.islice(plan.visits(0), 12)]
     assert sorted(shards[:6]) == sorted(shards[6:]) == list(range(6))
     assert shards[:6] != shards[6:]
