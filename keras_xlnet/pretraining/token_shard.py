@@ -31,7 +31,8 @@ def serialize_document(tokens, sentence_lengths):
 def parse_document(record):
     """Returns `(tokens, sentence_lengths)` of a record, int32 and int64 arrays."""
     feature = tf.train.Example.FromString(record).features.feature
-    tokens = np.array(feature["tokens"].int64_list.value, "int32")
+    # By way of int64: protobuf hands over a buffer of them, of another type every number.
+    tokens = np.array(feature["tokens"].int64_list.value, "int64").astype("int32")
     return tokens, np.array(feature["sentence_lengths"].int64_list.value, "int64")
 
 
