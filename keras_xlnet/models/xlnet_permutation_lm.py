@@ -47,6 +47,7 @@ class XLNetPermutationLM(RestoresQuantization, Preset, OptionalInputs, keras.Mod
             bool.
         memory, memory_mask, memory_segment_ids: as in `XLNetBackbone`, unless `stateful`.
         reset_memory: `(batch,)` bool, only if `stateful`: `True` for rows that begin a new text.
+            Not looked at if the backbone has no memory.
 
     Outputs, a dict:
         logits: `(batch, num_predictions, vocabulary_size)`, or `(batch, length,
@@ -239,15 +240,19 @@ class XLNetPermutationLM(RestoresQuantization, Preset, OptionalInputs, keras.Mod
             memory.reset_evaluation_state()
 
     def _complete(self, inputs):
-        if not self.two_stream and isinstance(inputs, dict):
-            # So that the data of both objectives are the same.
-            inputs = {k: v for k, v in inputs.items() if k != "permutation_mask"}
+        # So that the data of both objectives, and with and without memory, are the same.
+        unused = set() if self.two_stream else {"permutation_mask"}
+        unused |= set() if self.backbone.memory_length else {"reset_memory"}
+        if isinstance(inputs, dict):
+            inputs = {key: value for key, value in inputs.items() if key not in unused}
         inputs = super()._complete(inputs)
         return self._full_batches(inputs)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """As in `keras.Model`; a stateful model refuses a batch that is not full."""
-        y, sample_weight = (None if v is None else self._full_batches(v) for v in (y, sample_weight))
+        y, sample_weight = (
+            None if v is None else self._full_batches(v) for v in (y, sample_weight)
+        )
         return super().compute_loss(x, y, y_pred, sample_weight, training=training)
 
     def _full_batches(self, tensors):
@@ -328,7 +333,8 @@ def _stateful_memory(backbone, name):
 def _mask_of(target_positions, token_ids):
     """`(batch, num_predictions)` positions -> `(batch, length)` bool."""
     index = ops.cumsum(ops.ones_like(token_ids), axis=1) - 1
-    return ops.any(ops.expand_dims(target_positions, 2) == ops.expand_dims(index, 1), axis=1)
+    positions = ops.expand_dims(target_positions, 2)
+    return ops.any(ops.equal(positions, ops.expand_dims(index, 1)), axis=1)
 
 
 def _check_arguments(backbone, stateful, batch_size, attend_to_empty_memory):
@@ -338,7 +344,9 @@ def _check_arguments(backbone, stateful, batch_size, attend_to_empty_memory):
             f"the text. Received: backbone.attention_type={backbone.attention_type!r}"
         )
     if stateful and backbone.memory_length is None:
-        raise ValueError("`stateful=True` needs a `backbone` with a `memory_length`. Received: None")
+        raise ValueError(
+            "`stateful=True` needs a `backbone` with a `memory_length`. Received: None"
+        )
     if stateful and batch_size is None:
         raise ValueError(
             "`stateful=True` needs a `batch_size`: one row of memory for each row of a batch (of "

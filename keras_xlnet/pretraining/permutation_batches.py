@@ -70,8 +70,8 @@ class PermutationBatches:
     >>> inputs, labels, sample_weight = next(iter(batches.dataset()))
     >>> for name in sorted(inputs):
     ...     print(name, inputs[name].shape, inputs[name].dtype.name)
-    permutation_mask (2, 32, 32) bool
-    reset_memory (2,) bool
+    permutation_mask (2, 32, 32) int8
+    reset_memory (2,) int8
     segment_ids (2, 32) int32
     target_positions (2, 6) int32
     token_ids (2, 32) int32
@@ -170,8 +170,8 @@ class PermutationBatches:
         Returns:
             A `tf.data.Dataset` of `(inputs, labels, sample_weight)`. `inputs` has `token_ids` and
             `segment_ids` `(batch, length)` int32, `permutation_mask` `(batch, length, length)`
-            bool, `target_positions` `(batch, num_predictions)` int32, and `reset_memory`
-            `(batch,)` bool, True where the row's stream starts with this batch. `labels`
+            int8, `target_positions` `(batch, num_predictions)` int32, and `reset_memory`
+            `(batch,)` int8, 1 where the row's stream starts with this batch. `labels`
             `(batch, num_predictions)` int32, `sample_weight` `(batch, num_predictions)` float32.
             In iteration, a damaged shard is a `tf.errors.InvalidArgumentError` that names it.
 

@@ -17,7 +17,7 @@ def permutation_features(generator, token_ids, segment_ids, target_mask, reset_m
         draws: float32 `(batch, generator.num_draws(length))`, uniform random numbers.
 
     Returns:
-        Tuple `(inputs, labels, sample_weight)`.
+        Tuple `(inputs, labels, sample_weight)`, masks as int8.
     """
     batch_size, length = token_ids.shape
     num_predictions = generator.num_predictions
@@ -32,12 +32,13 @@ def permutation_features(generator, token_ids, segment_ids, target_mask, reset_m
             "sample_weight": tf.TensorSpec((batch_size, num_predictions), tf.float32),
         },
     )
+    # Under a strategy Keras averages a batch to build the model, and there is no mean of bools.
     inputs = {
         "token_ids": token_ids,
         "segment_ids": segment_ids,
-        "permutation_mask": features["permutation_mask"],
+        "permutation_mask": tf.cast(features["permutation_mask"], tf.int8),
         "target_positions": features["target_positions"],
-        "reset_memory": reset_memory,
+        "reset_memory": tf.cast(reset_memory, tf.int8),
     }
     return inputs, features["labels"], features["sample_weight"]
 

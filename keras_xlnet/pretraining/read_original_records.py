@@ -37,7 +37,7 @@ def read_original_records(
 
     Returns:
         A `tf.data.Dataset` of `(inputs, labels, sample_weight)` as `PermutationBatches` gives
-        them, batches in the order in which memory goes on; `reset_memory` is True in the first
+        them, batches in the order in which memory goes on; `reset_memory` is 1 in the first
         batch of each file.
 
     Raises:

@@ -160,9 +160,7 @@ def test_all_orders_of_four_tokens_are_alike():
         np.tile([[9, 8, 7, 6]], (num_rows, 1)), np.ones((num_rows, 4), "bool")
     )
     # Who sees k others has turn k.
-    orders, counts = np.unique(
-        features["permutation_mask"].sum(axis=2), axis=0, return_counts=True
-    )
+    orders, counts = np.unique(features["permutation_mask"].sum(axis=2), axis=0, return_counts=True)
     assert sorted(map(tuple, orders)) == list(itertools.permutations(range(4)))
     expected = num_rows / 24
     chi_squared = np.sum((counts - expected) ** 2) / expected
@@ -173,7 +171,9 @@ def test_all_orders_of_four_tokens_are_alike():
 
 def test_functional_tokens_are_never_targets(rng):
     token_ids = rng.integers(3, 7, (50, 12))
-    features = PermutationMaskGenerator(12).generate(token_ids, np.ones((50, 12), "bool"), draws=rng)
+    features = PermutationMaskGenerator(12).generate(
+        token_ids, np.ones((50, 12), "bool"), draws=rng
+    )
     labels = features["labels"][features["sample_weight"] > 0]
     assert labels.size and not np.isin(labels, (SEP, CLS)).any()
 

@@ -24,7 +24,9 @@ def slow_targets(sampler, word_starts, candidates, draws):
 
     while spans and position < length and chosen.sum() < goal and sampler.unit != "token":
         u, v = spans.pop(0)
-        n = 1 + sum(u >= np.float32(sum(weights[:k]) / sum(weights)) for k in range(1, len(weights)))
+        n = 1 + sum(
+            u >= np.float32(sum(weights[:k]) / sum(weights)) for k in range(1, len(weights))
+        )
         remaining = goal - chosen.sum()
         if sampler.unit == "piece":
             n = min(n, remaining)
@@ -42,9 +44,7 @@ def slow_targets(sampler, word_starts, candidates, draws):
             ends = [begin]
             for _ in range(n):
                 ends.append(next_start(ends[-1] + 1))
-            fitting = [
-                e for e in ends[1:] if e < length and candidates[begin:e].sum() <= remaining
-            ]
+            fitting = [e for e in ends[1:] if e < length and candidates[begin:e].sum() <= remaining]
             span = (begin, fitting[-1] if fitting else begin)
             end = fitting[-1] if fitting else ends[1]
         chosen[span[0] : span[1]] |= candidates[span[0] : span[1]]

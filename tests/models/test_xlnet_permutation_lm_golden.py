@@ -53,7 +53,9 @@ def assert_equal(model, outputs, arrays, prefix):
     if f"{prefix}token_loss" in arrays:
         pairs.append((losses[used], arrays[f"{prefix}token_loss"], used))
     if f"{prefix}logits" in arrays:
-        pairs.append((ops.convert_to_numpy(outputs["logits"])[used], arrays[f"{prefix}logits"], used))
+        pairs.append(
+            (ops.convert_to_numpy(outputs["logits"])[used], arrays[f"{prefix}logits"], used)
+        )
     if f"{prefix}new_mems" in arrays:
         memory = np.moveaxis(arrays[f"{prefix}new_mems"], 2, 0)
         pairs.append((outputs["memory"], memory))
@@ -65,9 +67,7 @@ def assert_equal(model, outputs, arrays, prefix):
 @pytest.mark.parametrize("case, clamp_length", [("np", None), ("tpu_clamp", 5)])
 def test_two_batches_with_memory(golden, golden_dir, case, clamp_length):
     arrays = golden("pretrain.npz")
-    model = model_of(
-        golden_dir, clamp_length=clamp_length, bidirectional_data=True, **WITH_MEMORY
-    )
+    model = model_of(golden_dir, clamp_length=clamp_length, bidirectional_data=True, **WITH_MEMORY)
     memory = np.zeros((4, 3, 12, 32), "float32")
     for batch in range(2):
         prefix = f"{case}_batch{batch}_"

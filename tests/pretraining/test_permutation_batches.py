@@ -202,9 +202,9 @@ def test_static_shapes(records):
         assert {name: part.dtype.name for name, part in spec[0].items()} == {
             "token_ids": "int32",
             "segment_ids": "int32",
-            "permutation_mask": "bool",
+            "permutation_mask": "int8",
             "target_positions": "int32",
-            "reset_memory": "bool",
+            "reset_memory": "int8",
         }
 
 

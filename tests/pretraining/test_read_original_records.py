@@ -72,7 +72,7 @@ def test_features_equal_the_original(variant, golden):
         is_target = original["target_mask"] > 0
         np.testing.assert_array_equal(batch["token_ids"], original["input_k"])
         np.testing.assert_array_equal(batch["segment_ids"], original["seg_id"])
-        np.testing.assert_array_equal(~features["permutation_mask"], original["perm_mask"] > 0)
+        np.testing.assert_array_equal(features["permutation_mask"] == 0, original["perm_mask"] > 0)
         np.testing.assert_array_equal(
             features["target_positions"][is_target],
             original["target_mapping"].argmax(-1)[is_target],
@@ -90,7 +90,7 @@ def test_features_of_full_length_equal_the_original(variant, golden):
         for name in ("input_k", "input_q", "perm_mask", "target", "target_mask")
     }
     np.testing.assert_array_equal(batch["token_ids"], original["input_k"])
-    np.testing.assert_array_equal(~features["permutation_mask"], original["perm_mask"] > 0)
+    np.testing.assert_array_equal(features["permutation_mask"] == 0, original["perm_mask"] > 0)
     np.testing.assert_array_equal(features["target_mask"], original["input_q"] > 0)
     np.testing.assert_array_equal(features["sample_weight"], original["target_mask"])
     is_target = original["target_mask"] > 0

@@ -1,0 +1,5 @@
+"""How good a language model is."""
+
+from keras_xlnet.evaluation.perplexity import Perplexity
+
+__all__ = ["Perplexity"]

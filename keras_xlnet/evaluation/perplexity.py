@@ -1,0 +1,45 @@
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_xlnet")
+class Perplexity(keras.metrics.Mean):
+    """How many tokens a language model hesitates between: the exponential of the mean loss.
+
+    Use it as a weighted metric, `compile(weighted_metrics={"logits": [Perplexity()]})`: tokens of
+    weight 0 do not count.
+
+    Args:
+        from_logits: `True` if predictions are logits, `False` for probabilities.
+        name: String, name of the metric.
+        dtype: Keras dtype of the result.
+
+    Call arguments:
+        y_true: Int tensor `(...)`, the tokens.
+        y_pred: Tensor `(..., vocabulary_size)`.
+        sample_weight: Optional tensor `(...)`.
+
+    Example:
+
+    >>> perplexity = keras_xlnet.evaluation.Perplexity()
+    >>> round(float(perplexity(np.array([[3, 1]]), np.zeros((1, 2, 50)))), 4)
+    50.0
+
+    Source: Dai et al. 2019 (Transformer-XL), section 4.
+    """
+
+    def __init__(self, from_logits=True, name="perplexity", dtype=None):
+        super().__init__(name=name, dtype=dtype)
+        self.from_logits = from_logits
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        losses = keras.losses.sparse_categorical_crossentropy(
+            y_true, ops.cast(y_pred, "float32"), from_logits=self.from_logits
+        )
+        return super().update_state(losses, sample_weight=sample_weight)
+
+    def result(self):
+        return ops.exp(super().result())
+
+    def get_config(self):
+        return {**super().get_config(), "from_logits": self.from_logits}
