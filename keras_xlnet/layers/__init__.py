@@ -9,8 +9,8 @@ from keras_xlnet.layers.mask_embedding import MaskEmbedding
 from keras_xlnet.layers.permutation_mask_generator import PermutationMaskGenerator
 from keras_xlnet.layers.recurrent_memory import RecurrentMemory
 from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAttention
-from keras_xlnet.layers.replica_seed_generator import ReplicaSeedGenerator
 from keras_xlnet.layers.relative_position_encoding import RelativePositionEncoding
+from keras_xlnet.layers.replica_seed_generator import ReplicaSeedGenerator
 from keras_xlnet.layers.segment_matrix import SegmentMatrix
 from keras_xlnet.layers.sequence_pooling import SequencePooling
 from keras_xlnet.layers.span_mask_sampler import SpanMaskSampler

@@ -76,7 +76,8 @@ def plot_permutation_mask(permutation_mask, target_positions, tokens=None, axes=
 def _check(mask, targets, tokens):
     if mask.ndim != 2 or mask.shape[0] != mask.shape[1]:
         raise ValueError(
-            f"`permutation_mask` must be (length, length), one row of a batch. Received: {mask.shape}"
+            "`permutation_mask` must be (length, length), one row of a batch. "
+            f"Received: {mask.shape}"
         )
     if targets.ndim != 1:
         raise ValueError(
