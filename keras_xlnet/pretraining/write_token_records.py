@@ -18,10 +18,11 @@ from keras_xlnet.pretraining.record_info import (
     read_json,
     write_json,
 )
-from keras_xlnet.pretraining.text_files import find_files, plan_shards, read_documents
+from keras_xlnet.pretraining.text_files import plan_shards, read_documents
 from keras_xlnet.pretraining.token_records import TokenRecords
 from keras_xlnet.pretraining.token_shard import serialize_document
 from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.text.find_files import find_files
 
 _LAYOUTS = ("sentences", "paragraphs")
 _UNFINISHED_FILE = "unfinished.json"
@@ -83,6 +84,7 @@ def write_token_records(
 
     >>> import pathlib, tempfile
     >>> from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.text.find_files import find_files
     >>> from keras_xlnet.pretraining import write_token_records
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (folder / "a.txt").write_text("the cat sat\\non the mat\\n\\nthe dog ran\\n" * 20)

@@ -1,5 +1,6 @@
 """Trains a SentencePiece model with the flags of the released XLNet models."""
 
+import gzip
 import io
 import itertools
 import os
@@ -8,6 +9,7 @@ import re
 import sentencepiece
 import tensorflow as tf
 
+from keras_xlnet.text.find_files import find_files
 from keras_xlnet.text.normalization import preprocess_text
 from keras_xlnet.text.string_inputs import as_strings
 
@@ -59,24 +61,21 @@ def train_proto(
 
 
 def _lines(files):
-    if isinstance(files, (str, os.PathLike)):
-        files = [files]
-    if not isinstance(files, (list, tuple)):
+    if not isinstance(files, (str, os.PathLike, list, tuple)):
         return iter(files)
     # Looked at before training starts: an error inside the trainer's loop would name no argument.
-    for path in files:
-        if not tf.io.gfile.exists(os.fspath(path)):
-            raise FileNotFoundError(
-                f"files: there is no file at {os.fspath(path)!r}. Texts in memory are passed as "
-                "an iterator, such as iter(texts)."
-            )
-    return _lines_of_files(files)
+    try:
+        return _lines_of_files(find_files(files))
+    except FileNotFoundError as error:
+        hint = "Texts in memory are passed as an iterator, such as iter(texts)."
+        raise FileNotFoundError(f"{error} {hint}") from error
 
 
 def _lines_of_files(paths):
     for path in paths:
-        with tf.io.gfile.GFile(os.fspath(path), "rb") as file:
-            yield from (line.rstrip(b"\r\n") for line in file)
+        with tf.io.gfile.GFile(path, "rb") as file:
+            lines = gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file
+            yield from (line.rstrip(b"\r\n") for line in lines)
 
 
 def _sentences(lines, lowercase, remove_space, remove_accents):

@@ -113,8 +113,9 @@ class XLNetTokenizer(keras.layers.Layer):
         same model. A line of more than 4192 bytes is left out, as SentencePiece does by default.
 
         Args:
-            files: a path or a list of paths of text files with one sentence a line; or any other
-                iterable of str (a generator, `iter(texts)`): the sentences themselves.
+            files: a path or glob pattern of text files with one sentence a line, or a list of
+                them, also `.gz`; or any other iterable of str (a generator, `iter(texts)`): the
+                sentences themselves.
             vocabulary_size: int, number of pieces, the special ones counted.
             proto_path: where to write the SentencePiece model, if anywhere.
             lowercase: see `XLNetTokenizer`.

@@ -297,27 +297,6 @@ def test_rows_that_begin_a_new_text_forget():
     np.testing.assert_array_equal(logits_of(model, inputs), fresh)
 
 
-def test_replicas_keep_their_own_rows(two_replicas):
-    """Two replicas of half the rows train as one of all of them."""
-    batches = [batch_of(seed) for seed in range(3)]
-    expected = stateful()
-    expected.compile(keras.optimizers.SGD(0.1))
-    expected.fit(dataset_of(batches), shuffle=False, verbose=0)
-    with two_replicas.scope():
-        model = stateful(BATCH // 2)
-        model.compile(keras.optimizers.SGD(0.1))
-    model.fit(dataset_of(batches), shuffle=False, verbose=0)
-    for actual, e in zip(model.trainable_variables, expected.trainable_variables, strict=True):
-        np.testing.assert_allclose(actual, e, rtol=0, atol=1e-5)
-    for memory, state in zip(model.memories, training_states(expected), strict=True):
-        rows = two_replicas.experimental_local_results(memory.training_state.value)
-        if len(rows) == 1:
-            rows = two_replicas.experimental_local_results(
-                two_replicas.run(lambda m=memory: tf.identity(m.training_state.value))
-            )
-        np.testing.assert_allclose(np.concatenate(rows), state, rtol=0, atol=1e-5)
-
-
 def test_a_partial_batch_is_refused():
     model, (inputs, labels, weights) = stateful(), batch_of(batch_size=6)
     with pytest.raises(ValueError, match="remembers 4 rows.*a batch of 6 rows"):
@@ -334,6 +313,25 @@ def test_explicit_memory_goes_through_fit():
     inputs, labels, weights = batch_of()
     history = explicit.fit(inputs, labels, sample_weight=weights, verbose=0).history
     assert set(history) == {"loss", "logits_accuracy"}
+
+
+def test_explicit_memory_is_served(tmp_path):
+    model = model_of(backbone_of(memory_length=4, num_layers=1))
+    inputs, _, _ = batch_of()
+    rng = np.random.default_rng(0)
+    inputs |= {
+        "padding_mask": np.ones((BATCH, LENGTH), "bool"),
+        "permutation_mask": inputs["permutation_mask"].astype("bool"),
+        "memory": rng.normal(size=(BATCH, 1, 4, 16)).astype("float32"),
+        "memory_mask": rng.random((BATCH, 4)) < 0.5,
+    }
+    model.export(tmp_path / "exported", verbose=False)
+    loaded = tf.saved_model.load(tmp_path / "exported")
+    served = loaded.serve(keras.tree.map_structure(tf.constant, inputs))
+    for key, expected in model(inputs).items():
+        np.testing.assert_allclose(
+            tf.cast(served[key], "float32"), tf.cast(expected, "float32"), rtol=0, atol=1e-5
+        )
 
 
 # === Bad input ===

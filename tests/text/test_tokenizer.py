@@ -1,5 +1,6 @@
 """Ids equal to the original's, in the graph, for any text; and what users do with a tokenizer."""
 
+import gzip
 import json
 import pathlib
 import random
@@ -396,9 +397,12 @@ def test_train_on_files_equals_training_on_their_lines(corpus, tmp_path):
     paths[1].write_bytes("\n".join(corpus[150:]).encode() + b"\n\n")
     from_files = XLNetTokenizer.train(paths, 50, remove_space=False)
     from_texts = XLNetTokenizer.train(iter(corpus), 50, remove_space=False)
-    assert [from_files.id_to_token(i) for i in range(50)] == [
-        from_texts.id_to_token(i) for i in range(50)
-    ]
+    (tmp_path / "3.txt.gz").write_bytes(gzip.compress(paths[1].read_bytes()))
+    paths[1].unlink()
+    from_pattern = XLNetTokenizer.train(str(tmp_path / "*.txt*"), 50, remove_space=False)
+    expected = [from_texts.id_to_token(i) for i in range(50)]
+    for tokenizer in (from_files, from_pattern):
+        assert [tokenizer.id_to_token(i) for i in range(50)] == expected
 
 
 def test_train_takes_other_user_symbols(corpus):

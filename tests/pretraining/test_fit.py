@@ -1,0 +1,78 @@
+"""Records train the permutation language model in `fit`: on one device and on two replicas."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
+from keras_xlnet.pretraining import PermutationBatches, read_original_records, write_token_records
+from keras_xlnet.text import XLNetTokenizer
+
+BATCH, LENGTH = 8, 32
+
+
+@pytest.fixture(scope="module")
+def batches(tmp_path_factory, golden_dir):
+    raw = [str(p) for p in sorted((golden_dir / "pretrain_data" / "raw").glob("*.txt"))]
+    tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
+    records = write_token_records(
+        raw, tokenizer, tmp_path_factory.mktemp("records"), shard_bytes=2**20, verbose=0
+    )
+    return PermutationBatches(
+        records, BATCH, LENGTH, num_predictions=6, bidirectional_data=True, num_replicas=2
+    )
+
+
+def model_of(batch_size):
+    backbone = XLNetBackbone(
+        200,
+        num_layers=2,
+        num_heads=2,
+        hidden_dim=16,
+        intermediate_dim=24,
+        dropout=0.0,
+        attention_dropout=0.0,
+        memory_length=12,
+        reuse_length=16,
+        bidirectional_data=True,
+        kernel_initializer=keras.initializers.RandomNormal(stddev=0.2, seed=1),
+    )
+    model = XLNetPermutationLM(backbone, stateful=True, batch_size=batch_size)
+    rng = np.random.default_rng(0)
+    for variable in model.trainable_variables:
+        variable.assign(rng.normal(scale=0.2, size=variable.shape) + ("gamma" in variable.path))
+    model.compile(keras.optimizers.SGD(0.1))
+    return model
+
+
+def test_two_replicas_train_as_one(batches, two_replicas):
+    """Each replica has its own forward and backward rows, and remembers them."""
+    steps = 3
+    with two_replicas.scope():
+        model = model_of(BATCH // 2)
+    model.fit(batches.dataset(), steps_per_epoch=steps, shuffle=False, verbose=0)
+    # One device wants the forward rows of both replicas first.
+    rows = np.arange(BATCH).reshape(2, 2, BATCH // 4).swapaxes(0, 1).reshape(-1)
+    gathered = batches.dataset().map(
+        lambda *batch: tf.nest.map_structure(lambda x: tf.gather(x, rows), batch)
+    )
+    expected = model_of(BATCH)
+    expected.fit(gathered, steps_per_epoch=steps, shuffle=False, verbose=0)
+    for actual, e in zip(model.trainable_variables, expected.trainable_variables, strict=True):
+        np.testing.assert_allclose(actual, e, rtol=0, atol=1e-5)
+    for memory, other in zip(model.memories, expected.memories, strict=True):
+        of_replicas = two_replicas.experimental_local_results(
+            two_replicas.run(lambda m=memory: tf.identity(m.training_state.value))
+        )
+        state = np.asarray(other.training_state)
+        assert np.any(state)
+        np.testing.assert_allclose(np.concatenate(of_replicas), state[np.argsort(rows)], atol=1e-5)
+
+
+def test_records_of_the_original_train_it(golden_dir):
+    dataset = read_original_records(golden_dir / "pretrain_data" / "bi" / "tfrecords")
+    model = model_of(4)
+    model.compile(keras.optimizers.Adam(3e-3), run_eagerly=True)
+    losses = model.fit(dataset.take(6), epochs=3, shuffle=False, verbose=0).history["loss"]
+    assert losses[2] < losses[0] - 0.1
