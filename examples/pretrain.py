@@ -32,7 +32,6 @@ import time
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
-import numpy as np
 import pretrain_report
 from absl import app, flags
 from pretrain_corpus import write_corpus
@@ -154,16 +153,17 @@ def pretrain(output_dir, tokenizer, records, held_out):
         f"objective {FLAGS.objective}, memory {FLAGS.memory_length}"
     )
     callbacks = [
-        ExactBackupAndRestore(output_dir / "backup"),
-        ResumeBatches(batches),
         TokensPerSecond(FLAGS.batch_size * batches.reuse_length),
         Minutes(output_dir / "minutes.json"),
+        # Before the backup: an epoch that is backed up is in the history.
         keras.callbacks.CSVLogger(str(output_dir / "history.csv"), append=True),
+        ExactBackupAndRestore(output_dir / "backup"),
+        ResumeBatches(batches),
         keras.callbacks.TensorBoard(str(output_dir / "tensorboard"), write_graph=False),
     ]
     if validation is not None:
         blanks = pretrain_report.Blanks(validation, tokenizer, output_dir / "blanks.txt")
-        callbacks.insert(3, blanks)
+        callbacks.append(blanks)
     forget_finished_run(output_dir)
     model.fit(
         batches.dataset(),
@@ -268,8 +268,7 @@ def forget_finished_run(output_dir):
 
 
 def report(output_dir, model, validation, records):
-    history = np.genfromtxt(output_dir / "history.csv", delimiter=",", names=True)
-    history = {name: np.atleast_1d(history[name]).tolist() for name in history.dtype.names}
+    history = pretrain_report.read_history(output_dir / "history.csv")
     metrics = {"flags": own_flags(), "history": history}
     unigram = None
     if validation is not None:

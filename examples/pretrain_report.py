@@ -1,5 +1,7 @@
 """Samples, baseline and pictures for pretrain.py."""
 
+import csv
+
 import keras
 import matplotlib
 import numpy as np
@@ -53,6 +55,13 @@ def fill_blanks(tokenizer, token_ids, positions, predicted):
         filled, was = filled.removeprefix("▁"), was.removeprefix("▁")
         pieces[position] = f"{space}[{filled}]" if filled == was else f"{space}[{filled}/{was}]"
     return "".join(pieces[len(pieces) // 2 :]).replace("▁", " ").strip()
+
+
+def read_history(path):
+    """What `CSVLogger` wrote, as lists by name; of an epoch that was done twice, the last time."""
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = {int(row["epoch"]): row for row in csv.DictReader(file)}
+    return {name: [float(row[name]) for row in rows.values()] for name in next(iter(rows.values()))}
 
 
 def unigram_loss(records, dataset):

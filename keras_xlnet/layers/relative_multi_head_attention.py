@@ -16,6 +16,10 @@ from keras_xlnet.layers.relative_attention import (
     segment_scores,
 )
 
+# (batch, rows, heads, head_dim) -> (heads, batch, rows, head_dim), and back.
+_HEADS_FIRST = (2, 0, 1, 3)
+_HEADS_BACK = (1, 2, 0, 3)
+
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
 class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
@@ -159,17 +163,19 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
             content_length=content_length,
             training=training,
         )
-        return (output, probabilities) if return_attention_scores else output
+        if return_attention_scores:
+            return output, ops.swapaxes(probabilities, 0, 1)
+        return output
 
     def project_context(self, context, position_encoding):
         """What all queries of a layer share, so that two streams pay for it once.
 
         Returns:
-            Keys and values `(batch, num_heads, context_length, head_dim)`, and position keys
-            `(directions, num_heads, num_positions, head_dim)`.
+            Keys and values `(num_heads, batch, context_length, head_dim)`, and position keys
+            `(num_heads, directions, num_positions, head_dim)`.
         """
         return tuple(
-            ops.swapaxes(dense(x), 1, 2)
+            ops.transpose(dense(x), _HEADS_FIRST)
             for dense, x in (
                 (self.key_dense, context),
                 (self.value_dense, context),
@@ -194,12 +200,12 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
 
         Returns:
             The output `(batch, query_length, hidden_dim)` and the attention probabilities
-            `(batch, num_heads, query_length, context_length)`.
+            `(num_heads, batch, query_length, context_length)`.
         """
         scale = 1.0 / math.sqrt(self.head_dim)
-        heads = ops.swapaxes(self.query_dense(query), 1, 2) * scale
+        heads = ops.transpose(self.query_dense(query), _HEADS_FIRST) * scale
         content_bias, position_bias, segment_bias = (
-            None if bias is None else ops.expand_dims(bias, 1) * scale
+            None if bias is None else ops.expand_dims(bias, (1, 2)) * scale
             for bias in self._biases(attention_biases)
         )
         context_length = ops.shape(key)[2]
@@ -219,7 +225,7 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
             scores += segment_scores(heads + segment_bias, self.segment_embeddings, segment_matrix)
         probabilities = ops.cast(masked_softmax(scores, attention_mask), self.compute_dtype)
         weights = self.dropout_layer(probabilities, training=training)
-        mixed = ops.swapaxes(ops.matmul(weights, value), 1, 2)
+        mixed = ops.transpose(ops.matmul(weights, value), _HEADS_BACK)
         return self.output_dense(mixed), probabilities
 
     def _biases(self, attention_biases):

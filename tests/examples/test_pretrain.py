@@ -96,7 +96,7 @@ def test_problems_are_one_line(tmp_path):
 @pytest.mark.slow
 def test_killed_and_started_again_it_ends_as_one_never_killed(tmp_path):
     folders = [tmp_path / name for name in ("whole", "killed")]
-    arguments = [*TINY, "--epochs=4", "--steps_per_epoch=40"]
+    arguments = [*TINY, "--epochs=5", "--steps_per_epoch=200"]
     whole = run(f"--output_dir={folders[0]}", *arguments)
     assert whole.returncode == 0, whole.stderr[-3000:]
     process = subprocess.Popen(
@@ -108,8 +108,8 @@ def test_killed_and_started_again_it_ends_as_one_never_killed(tmp_path):
     while not list(folders[1].glob("backup/epoch_*")):
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.02)
-    # At a random step of the second or third epoch.
-    time.sleep(np.random.default_rng().uniform(0, 0.5))
+    # At a random step of a later epoch: each takes two seconds or more.
+    time.sleep(np.random.default_rng().uniform(0, 6))
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     again = run(f"--output_dir={folders[1]}", *arguments)

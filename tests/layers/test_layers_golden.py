@@ -16,8 +16,8 @@ from keras_xlnet.layers.relative_attention import (
 
 
 def heads_first(x):
-    """[len, bsz, heads, dim] of the original -> (batch, heads, length, dim)."""
-    return np.transpose(x, (1, 2, 0, 3))
+    """[len, bsz, heads, dim] of the original -> (heads, batch, length, dim)."""
+    return np.transpose(x, (2, 1, 0, 3))
 
 
 def test_gelu_is_the_tanh_form(golden):
@@ -70,9 +70,9 @@ def test_attention_core(golden):
         heads_first(arrays[f"core_{name}"])
         for name in ("q_head", "k_head_h", "v_head_h", "k_head_r")
     )
-    position_key = position_key[:1]  # the same for every row of the batch
+    position_key = position_key[:, :1]  # the same for every row of the batch
     content_bias, position_bias, segment_bias = (
-        arrays[f"core_r_{name}_bias"][:, None] for name in "wrs"
+        arrays[f"core_r_{name}_bias"][:, None, None] for name in "wrs"
     )
     segment_matrix = np.moveaxis(arrays["core_seg_mat"][..., 1], 2, 0) == 1
     scale = 1 / np.sqrt(query.shape[-1])

@@ -113,7 +113,32 @@ def test_attention_scores_are_probabilities_over_what_may_be_seen():
 def test_position_keys_are_never_tiled_over_the_batch():
     layer, content, context, encoding, _, _ = make_case(1, 8, 4, 3)
     _, _, position_key = layer.project_context(context, encoding)
-    assert position_key.shape == (1, 3, 11, 4)
+    assert position_key.shape == (3, 1, 11, 4)
+
+
+@pytest.mark.parametrize("num_heads", [1, 3])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_no_product_repeats_a_factor_over_the_batch(num_heads, bidirectional):
+    # With one head, TensorFlow's oneDNN kernel for such products writes beyond its buffer.
+    layer = layers.RelativeMultiHeadAttention(num_heads, 4)
+    encode = layers.RelativePositionEncoding(HIDDEN, bidirectional_data=bidirectional)
+
+    @tf.function
+    def call(content, segment_matrix):
+        return layer(content, content, encode(content), segment_matrix=segment_matrix)
+
+    graph = call.get_concrete_function(
+        tf.TensorSpec((4, 6, HIDDEN)), tf.TensorSpec((4, 6, 6), tf.bool)
+    ).graph
+    products = [
+        op
+        for op in graph.get_operations()
+        if op.type.startswith("BatchMatMul") and op.inputs[1].shape.rank > 2
+    ]
+    assert len(products) >= 4
+    for op in products:
+        batches = [x.shape[:-2].as_list() for x in op.inputs]
+        assert batches[0] == batches[1], op.name
 
 
 def test_k_query_rows_cost_k_rows():
@@ -130,7 +155,7 @@ def test_k_query_rows_cost_k_rows():
         sizes = [t.shape.num_elements() for op in graph.get_operations() for t in op.outputs]
         return max(size or 0 for size in sizes)
 
-    # The largest tensor is (batch, heads, queries, positions): it shrinks with the queries.
+    # The largest tensor is (heads, batch, queries, positions): it shrinks with the queries.
     assert flops(64) == 2 * 3 * 64 * 128
     assert flops(8) == 2 * 3 * 8 * 128
 
