@@ -44,57 +44,56 @@ def write_token_records(
 ):
     """Turns text files into token records, from which `PermutationBatches` draws.
 
-        The records are the token ids of every document and where its sentences end. Nothing in them
-        depends on a batch size, a sequence length, a number of hosts or a direction: those are drawn
-        when the records are read.
+    The records are the token ids of every document and where its sentences end. Nothing in them
+    depends on a batch size, a sequence length, a number of hosts or a direction: those are drawn
+    when the records are read.
 
-        A call that was killed is repeated to go on: shards that are done are kept. The same files and
-        settings give the same bytes, whatever the number of processes.
+    A call that was killed is repeated to go on: shards that are done are kept. The same files and
+    settings give the same bytes, whatever the number of processes.
 
-        Args:
-            files: a path or glob pattern of UTF-8 text files, or a list of them; those whose name ends
-                in `.gz` are decompressed. They are read in the order given, the matches of a pattern
-                sorted.
-            tokenizer: an `XLNetTokenizer`.
-            directory: where to write the shards, `records.json`, which describes them, and
-                `spiece.model`. It is made if it is not there.
-            layout: what a line is: `"sentences"`: a sentence, as the original wants it; or
-                `"paragraphs"`: any number of whole sentences, which are told apart at `. ! ?` before
-                white space and no lower-case letter (see `split_sentences`).
-            document_start: None: blank lines stand between documents. Or a regular expression that
-                the first line of a document matches somewhere, and blank lines mean nothing; for the
-                headings ` = Title = ` of WikiText `"^ = [^=]"`.
-            end_of_document: bool, whether `<eod>` comes after each document, as a token of its last
-                sentence.
-            shard_bytes: int, the most bytes of text in a shard. Streams of tokens restart at every
-                shard, so a shard should be many batches long.
-            num_processes: int, number of processes. More than one start a Python interpreter each
-                ("spawn"), so a script that asks for them needs `if __name__ == "__main__":`.
-            verbose: 0 or 1, whether to show a progress bar.
+    Args:
+        files: a path or glob pattern of UTF-8 text files, or a list of them; those whose name ends
+            in `.gz` are decompressed. They are read in the order given, the matches of a pattern
+            sorted.
+        tokenizer: an `XLNetTokenizer`.
+        directory: where to write the shards, `records.json`, which describes them, and
+            `spiece.model`. It is made if it is not there.
+        layout: what a line is: `"sentences"`: a sentence, as the original wants it; or
+            `"paragraphs"`: any number of whole sentences, which are told apart at `. ! ?` before
+            white space and no lower-case letter (see `split_sentences`).
+        document_start: None: blank lines stand between documents. Or a regular expression that
+            the first line of a document matches somewhere, and blank lines mean nothing; for the
+            headings ` = Title = ` of WikiText `"^ = [^=]"`.
+        end_of_document: bool, whether `<eod>` comes after each document, as a token of its last
+            sentence.
+        shard_bytes: int, the most bytes of text in a shard. Streams of tokens restart at every
+            shard, so a shard should be many batches long.
+        num_processes: int, number of processes. More than one start a Python interpreter each
+            ("spawn"), so a script that asks for them needs `if __name__ == "__main__":`.
+        verbose: 0 or 1, whether to show a progress bar.
 
-        Returns:
-            The `TokenRecords` of the directory.
+    Returns:
+        The `TokenRecords` of the directory.
 
-        Raises:
-            FileNotFoundError: a file does not exist or a pattern matches nothing.
-            ValueError: an argument is no such thing; a file is not UTF-8 or no complete gzip file; the
-                files hold no text; the directory has records of other files or settings.
+    Raises:
+        FileNotFoundError: a file does not exist or a pattern matches nothing.
+        ValueError: an argument is no such thing; a file is not UTF-8 or no complete gzip file; the
+            files hold no text; the directory has records of other files or settings.
 
-        Example:
+    Example:
 
-        >>> import pathlib, tempfile
-        >>> from keras_xlnet.text import XLNetTokenizer
-    from keras_xlnet.text.find_files import find_files
-        >>> from keras_xlnet.pretraining import write_token_records
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> _ = (folder / "a.txt").write_text("the cat sat\\non the mat\\n\\nthe dog ran\\n" * 20)
-        >>> tokenizer = XLNetTokenizer.train(str(folder / "a.txt"), vocabulary_size=32)
-        >>> records = write_token_records(
-        ...     str(folder / "*.txt"), tokenizer, folder / "records", verbose=0)
-        >>> records.num_documents
-        21
+    >>> import pathlib, tempfile
+    >>> from keras_xlnet.text import XLNetTokenizer
+    >>> from keras_xlnet.pretraining import write_token_records
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.txt").write_text("the cat sat\\non the mat\\n\\nthe dog ran\\n" * 20)
+    >>> tokenizer = XLNetTokenizer.train(str(folder / "a.txt"), vocabulary_size=32)
+    >>> records = write_token_records(
+    ...     str(folder / "*.txt"), tokenizer, folder / "records", verbose=0)
+    >>> records.num_documents
+    21
 
-        Source: `_create_data` in the original's `data_utils.py`, which fixes all the rest here too.
+    Source: `_create_data` in the original's `data_utils.py`, which fixes all the rest here too.
     """
     _check(tokenizer, layout, document_start, shard_bytes, num_processes)
     directory = os.fspath(directory)
