@@ -53,7 +53,7 @@ $shop: last chance to claim $prize on $number!|Don't miss out, call $number befo
 THREADS = [MEETING, LENDING, ERRAND, OFFER]
 
 
-def write_corpus(directory, num_threads=4000, num_held_out=400, seed=0):
+def write_corpus(directory, num_threads=2000, num_held_out=200, seed=0):
     """Writes `train.txt` and `held_out.txt`, one sentence a line, a blank line between threads.
 
     Args:

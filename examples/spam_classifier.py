@@ -305,7 +305,10 @@ def load_checkpoint(dropout):
         ).read_text(encoding="utf-8"):
             classifier = XLNetTextClassifier.from_preset(folder)
             return classifier.backbone, classifier.preprocessor.tokenizer
-        backbone = XLNetBackbone.from_preset(folder)
+        # Pretraining reads half of a batch backwards, remembers, and may do without dropout.
+        pretraining = {"bidirectional_data": False, "memory_length": None, "reuse_length": None}
+        dropout = {"dropout": dropout, "attention_dropout": dropout}
+        backbone = XLNetBackbone.from_preset(folder, **pretraining, **dropout)
         return backbone, XLNetTokenizer(folder / "assets" / "spiece.model")
     except (OSError, ValueError) as error:
         raise DataError(f"--checkpoint {folder}: {error}") from error

@@ -32,18 +32,21 @@ class Preset:
             preprocessor.tokenizer.save_assets(str(directory / _ASSETS))
 
     @classmethod
-    def from_preset(cls, directory):
+    def from_preset(cls, directory, **overrides):
         """Loads the model that `save_to_preset` wrote.
 
         Args:
             directory: Path of the preset.
+            **overrides: Arguments of the class that are to be others than those in the preset,
+                such as `dropout`, or `bidirectional_data=False` to fine-tune what was pretrained
+                in both directions.
 
         Returns:
             A model of this class.
 
         Raises:
             FileNotFoundError: If `directory` is not a preset.
-            ValueError: If `directory` holds a model of another class.
+            ValueError: If `directory` holds a model of another class, or has no such argument.
         """
         directory = pathlib.Path(directory)
         for name in (_CONFIG, _WEIGHTS):
@@ -58,6 +61,10 @@ class Preset:
                 f"{directory / _CONFIG} holds a {config.get('registered_name')!r}, "
                 f"not the {expected!r} that was asked for"
             )
+        unknown = sorted(set(overrides) - set(config["config"]))
+        if unknown:
+            raise ValueError(f"{cls.__name__} has no arguments {unknown} to override")
+        config["config"] |= overrides
         model = keras.saving.deserialize_keras_object(config)
         preprocessor = getattr(model, "preprocessor", None)
         if preprocessor is not None:

@@ -88,6 +88,12 @@ class XLNetTextClassifier(RestoresQuantization, Preset, TextPipeline, OptionalIn
                 "`num_classes=1` with `activation='softmax'` is always 1.0: use 2 classes, or "
                 "`activation='sigmoid'`"
             )
+        if backbone.bidirectional_data:
+            raise ValueError(
+                "`backbone` reads the second half of a batch backwards, as in pretraining. Load it "
+                "with `from_preset(directory, bidirectional_data=False)`. Received: "
+                "backbone.bidirectional_data=True"
+            )
         _check_class_names(class_names, num_classes)
         _check_vocabulary(preprocessor, backbone)
         dtype = backbone.dtype_policy

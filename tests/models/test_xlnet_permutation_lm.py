@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from keras_xlnet.layers import PermutationMaskGenerator
-from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
+from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetTextClassifier
 
 VOCABULARY, BATCH, LENGTH, K = 60, 4, 12, 4
 
@@ -219,6 +219,25 @@ def test_the_pretrained_backbone_is_a_preset_of_its_own(tmp_path, model):
     np.testing.assert_array_equal(
         copy(tokens)["sequence_output"], model.backbone(tokens)["sequence_output"]
     )
+
+
+def test_what_was_pretrained_in_both_directions_is_fine_tuned_in_one(tmp_path):
+    sizes = {"num_layers": 1, "reuse_length": 4}
+    both = model_of(backbone_of(bidirectional_data=True, memory_length=4, **sizes)).backbone
+    both.save_to_preset(tmp_path)
+    with pytest.raises(ValueError, match="from_preset.directory, bidirectional_data=False"):
+        XLNetTextClassifier(XLNetBackbone.from_preset(tmp_path), num_classes=2)
+    one = XLNetBackbone.from_preset(
+        tmp_path, bidirectional_data=False, memory_length=None, reuse_length=None
+    )
+    XLNetTextClassifier(one, num_classes=2)
+    tokens = batch_of()[0]["token_ids"]
+    expected = np.asarray(both({"token_ids": np.concatenate([tokens, tokens])})["sequence_output"])
+    actual = np.asarray(one({"token_ids": tokens})["sequence_output"])
+    np.testing.assert_allclose(actual, expected[:BATCH], rtol=0, atol=1e-5)
+    assert np.abs(actual - expected[BATCH:]).max() > 1e-3
+    with pytest.raises(ValueError, match=r"no arguments \['layers'\]"):
+        XLNetBackbone.from_preset(tmp_path, layers=3)
 
 
 # === Memory ===
