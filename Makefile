@@ -1,6 +1,6 @@
 PYTHON ?= python3
 VENV ?= .venv
-# More flags for what `make spam` runs: make spam ARGS="--output_dir runs/mine"
+# More flags for what `make spam` and `make pretrain` run: make spam ARGS="--output_dir runs/mine"
 ARGS ?=
 # More flags for pytest: make test PYTEST_ARGS="-k memory -x"
 PYTEST_ARGS ?=
@@ -25,13 +25,16 @@ PYTEST := $(BIN)/python -m pytest --doctest-modules -n $(WORKERS) --dist loadfil
 TESTED := tests keras_xlnet
 
 .DEFAULT_GOAL := help
-.PHONY: help spam test test-all lint format coverage bazel-test clean
+.PHONY: help spam pretrain test test-all lint format coverage bazel-test clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 spam: $(EXAMPLES_STAMP) ## train the spam classifier; ARGS="..." passes flags on
 	$(BIN)/python examples/spam_classifier.py $(ARGS)
+
+pretrain: $(EXAMPLES_STAMP) ## pretrain on a made-up corpus; ARGS="..." passes flags on
+	$(BIN)/python examples/pretrain.py $(ARGS)
 
 test: $(TEST_STAMP) ## run the fast tests and the doctests; PYTEST_ARGS="..." passes flags on
 	$(PYTEST) -m "not slow" $(PYTEST_ARGS) $(TESTED)
@@ -51,7 +54,10 @@ coverage: $(TEST_STAMP) ## run the fast tests with coverage; pages in build/cove
 	$(PYTEST) -m "not slow" --cov=keras_xlnet --cov-report=term --cov-report=html \
 		$(PYTEST_ARGS) $(TESTED)
 
-bazel-test: $(TEST_STAMP) ## run the fast tests under Bazel (CONTRIBUTING.md says what it needs)
+bazel-pretrain: $(EXAMPLES_STAMP) ## pretrain on a made-up corpus; ARGS="..." passes flags on
+	$(BIN)/python examples/pretrain.py $(ARGS)
+
+test: $(TEST_STAMP) ## run the fast tests under Bazel (CONTRIBUTING.md says what it needs)
 	bazel test --python_path=$(abspath $(BIN))/python $(BAZEL_ARGS) //...
 
 clean: ## remove .venv, caches and build outputs; keeps runs/
