@@ -54,10 +54,7 @@ coverage: $(TEST_STAMP) ## run the fast tests with coverage; pages in build/cove
 	$(PYTEST) -m "not slow" --cov=keras_xlnet --cov-report=term --cov-report=html \
 		$(PYTEST_ARGS) $(TESTED)
 
-bazel-pretrain: $(EXAMPLES_STAMP) ## pretrain on a made-up corpus; ARGS="..." passes flags on
-	$(BIN)/python examples/pretrain.py $(ARGS)
-
-test: $(TEST_STAMP) ## run the fast tests under Bazel (CONTRIBUTING.md says what it needs)
+bazel-test: $(TEST_STAMP) ## run the fast tests under Bazel (CONTRIBUTING.md says what it needs)
 	bazel test --python_path=$(abspath $(BIN))/python $(BAZEL_ARGS) //...
 
 clean: ## remove .venv, caches and build outputs; keeps runs/
