@@ -61,7 +61,9 @@ def read_history(path):
     """What `CSVLogger` wrote, as lists by name; of an epoch that was done twice, the last time."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = {int(row["epoch"]): row for row in csv.DictReader(file)}
-    return {name: [float(row[name]) for row in rows.values()] for name in next(iter(rows.values()))}
+    # Without validation, Keras makes columns for it all the same.
+    names = [name for name, value in next(iter(rows.values())).items() if value != "NA"]
+    return {name: [float(row[name]) for row in rows.values()] for name in names}
 
 
 def unigram_loss(records, dataset):

@@ -684,7 +684,7 @@ def off_the_cpu(directory, weights):
         )
         outputs = model({"token_ids": np.zeros((2, 5), "int32")})
         outputs = model({"token_ids": np.zeros((2, 5), "int32"), "memory": outputs["memory"]})
-        classifier = XLNetTextClassifier(model, 3, pooling="attention")
+        classifier = XLNetTextClassifier(small_backbone(), 3, pooling="attention")
         outputs["probabilities"] = classifier({"token_ids": np.zeros((2, 5), "int32")})
     return {name: np.array(value.device.type) for name, value in outputs.items()}
 

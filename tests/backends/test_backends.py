@@ -30,6 +30,10 @@ LOOSER = {
     "half_precision/float16/positions": 2**-11,
     "quantization/before": 0.05,
     "quantization/after": 0.05,
+    # Logits are ten times as large as hidden states; two backends that are each within 1e-5 of
+    # the original may be twice that from each other.
+    "two_streams/np_batch0_logits": 2e-5,
+    "two_streams/np_batch1_logits": 2e-5,
 }
 every_backend = pytest.mark.parametrize("backend", BACKENDS)
 other_backends = pytest.mark.parametrize("backend", OTHERS)
