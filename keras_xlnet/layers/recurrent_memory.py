@@ -71,7 +71,7 @@ class RecurrentMemory(keras.layers.Layer):
     def build(self, content_shape, memory_shape=None, reset_shape=None):
         if not self.stateful:
             return
-        if None in content_shape[: _time_axis(content_shape)] or content_shape[0] is None:
+        if None in content_shape[: _time_axis(content_shape)]:
             raise ValueError(
                 "Stateful memory needs a fixed batch size: one row of memory for each row. Give "
                 f"`keras.Input` a `batch_size`. Received: content of shape {content_shape}"

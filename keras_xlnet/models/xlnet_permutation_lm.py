@@ -297,12 +297,11 @@ class _TwoStreams(keras.Operation):
 
 
 def _inputs(backbone, two_stream, partial_prediction, stateful, batch_size):
-    def like(key, shape=(None,)):
-        dtype = backbone.input[key].dtype
-        return keras.Input(shape, batch_size=batch_size, dtype=dtype, name=key)
-
     def new(key, shape, dtype):
         return keras.Input(shape, batch_size=batch_size, dtype=dtype, name=key)
+
+    def like(key, shape=(None,)):
+        return new(key, shape, backbone.input[key].dtype)
 
     inputs = {key: like(key) for key in ("token_ids", "segment_ids", "padding_mask")}
     if two_stream:
