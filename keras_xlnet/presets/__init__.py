@@ -1,0 +1,8 @@
+"""Directories that models are loaded from: where they are, and what in them is trusted.
+
+Knows nothing but keras; `text`, `models` and `checkpoints` all read through it.
+"""
+
+from keras_xlnet.presets.file_in import file_in
+
+__all__ = ["file_in"]
