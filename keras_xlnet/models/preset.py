@@ -1,73 +1,115 @@
+import inspect
 import json
-import pathlib
 
 import keras
 
-_CONFIG, _WEIGHTS, _ASSETS = "config.json", "model.weights.h5", "assets"
+from keras_xlnet.presets import file_in, local_directory
+from keras_xlnet.presets.replace_files import replace_files
+from keras_xlnet.presets.trusted_config import read_config, trusted
+from keras_xlnet.presets.weights_file import load_weights, save_weights
+
+_CONFIG, _WEIGHTS = "config.json", "model.weights.h5"
+_TOKENIZER, _VOCABULARY = "tokenizer.json", "assets/spiece.model"
 
 
 class Preset:
     """Saves a model to, and loads it from, a directory of plain files.
 
     The directory holds `config.json` (class and constructor arguments), `model.weights.h5` and,
-    for a model with a preprocessor, `assets/spiece.model`.
+    with a tokenizer, `tokenizer.json` and `assets/spiece.model`.
     """
 
-    def save_to_preset(self, directory):
+    def save_to_preset(self, directory, tokenizer=None):
         """Writes the model to `directory`, which is made if it does not exist.
 
+        What is written does not depend on how the model is compiled: the state of the optimizer
+        and what a stateful model remembers are left out. A preset that is there already is
+        replaced when all is written; other files stay. A save that fails leaves the old preset, or
+        a directory that says that it is none.
+
         Args:
             directory: Path of the preset.
+            tokenizer: The `XLNetTokenizer` of a model that has no preprocessor, to keep with it:
+                `XLNetTokenizer.from_preset` reads it.
+
+        Raises:
+            ValueError: If the tokenizer has more ids than the model, the model has a tokenizer
+                already, or is made of parts (an activation, an initializer) that are not
+                registered.
         """
-        directory = pathlib.Path(directory)
-        directory.mkdir(parents=True, exist_ok=True)
-        config = keras.saving.serialize_keras_object(self)
-        config.pop("build_config", None)
-        config.pop("compile_config", None)
-        (directory / _CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-        self.save_weights(directory / _WEIGHTS)
+        config = trusted(keras.saving.serialize_keras_object(self), type(self).__name__)
         preprocessor = getattr(self, "preprocessor", None)
         if preprocessor is not None:
-            (directory / _ASSETS).mkdir(exist_ok=True)
-            preprocessor.tokenizer.save_assets(str(directory / _ASSETS))
+            if tokenizer is not None:
+                raise ValueError(
+                    "`tokenizer` is for models without a preprocessor: this one has a tokenizer, "
+                    "which is saved"
+                )
+            tokenizer = preprocessor.tokenizer
+        if tokenizer is not None:
+            self._check_vocabulary(tokenizer)
+        with replace_files(directory, (_CONFIG, _WEIGHTS, _TOKENIZER, _VOCABULARY)) as folder:
+            text = json.dumps(config, indent=2) + "\n"
+            (folder / _CONFIG).write_text(text, encoding="utf-8")
+            save_weights(self, folder / _WEIGHTS)
+            if tokenizer is not None:
+                tokenizer.save_to_preset(folder)
 
     @classmethod
-    def from_preset(cls, directory, **overrides):
+    def from_preset(cls, location, **overrides):
         """Loads the model that `save_to_preset` wrote.
 
+        Nothing that a preset names is imported or run: it may come from a stranger.
+
         Args:
-            directory: Path of the preset.
+            location: Path of the preset; `"hf://owner/name"` or `"hf://owner/name@revision"` on
+                the Hugging Face Hub (needs `pip install "xlnet-keras[hub]"`); or the URL of a
+                folder.
             **overrides: Arguments of the class that are to be others than those in the preset,
                 such as `dropout`, or `bidirectional_data=False` to fine-tune what was pretrained
-                in both directions.
+                in both directions. With `dtype`, weights are converted.
 
         Returns:
             A model of this class.
 
         Raises:
-            FileNotFoundError: If `directory` is not a preset.
-            ValueError: If `directory` holds a model of another class, or has no such argument.
+            FileNotFoundError: If `location` is not a preset.
+            ConnectionError: If `location` does not answer, and there is no copy of it here.
+            ValueError: If `location` holds a model of another class, has no such argument, or a
+                file of it is damaged or does not fit the others; the message names file and
+                weight.
         """
-        directory = pathlib.Path(directory)
-        for name in (_CONFIG, _WEIGHTS):
-            if not (directory / name).is_file():
-                raise FileNotFoundError(
-                    f"`directory` is not a preset: {directory / name} is missing"
-                )
-        config = json.loads((directory / _CONFIG).read_text(encoding="utf-8"))
-        expected = keras.saving.get_registered_name(cls)
-        if config.get("registered_name") != expected:
-            raise ValueError(
-                f"{directory / _CONFIG} holds a {config.get('registered_name')!r}, "
-                f"not the {expected!r} that was asked for"
-            )
-        unknown = sorted(set(overrides) - set(config["config"]))
+        directory = local_directory(location, (_CONFIG, _WEIGHTS), (_TOKENIZER, _VOCABULARY))
+        config_file, weights_file = (file_in(directory, name) for name in (_CONFIG, _WEIGHTS))
+        config = read_config(config_file, cls)
+        unknown = sorted(set(overrides) - set(config["config"]) - set(_arguments(cls)))
         if unknown:
             raise ValueError(f"{cls.__name__} has no arguments {unknown} to override")
         config["config"] |= overrides
-        model = keras.saving.deserialize_keras_object(config)
+        try:
+            model = keras.saving.deserialize_keras_object(config)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            given = f" with {overrides}" if overrides else ""
+            raise ValueError(f"{config_file}{given} describes no model: {error}") from error
         preprocessor = getattr(model, "preprocessor", None)
         if preprocessor is not None:
-            preprocessor.tokenizer.load_assets(str(directory / _ASSETS))
-        model.load_weights(directory / _WEIGHTS)
+            file = file_in(directory, _VOCABULARY)
+            try:
+                preprocessor.tokenizer.load_assets(str(file.parent))
+                model._check_vocabulary(preprocessor.tokenizer)
+            except ValueError as error:
+                raise ValueError(f"{file}: {error}") from error
+        load_weights(model, weights_file, cast="dtype" in overrides)
         return model
+
+    def _check_vocabulary(self, tokenizer):
+        known = getattr(self, "backbone", self).vocabulary_size
+        size = tokenizer.vocabulary_size()
+        if size > known:
+            raise ValueError(
+                f"The tokenizer has {size} ids, but the model knows only vocabulary_size={known}"
+            )
+
+
+def _arguments(cls):
+    return [name for name in inspect.signature(cls).parameters if name != "kwargs"]

@@ -9,7 +9,7 @@ from keras_xlnet.layers import (
     SegmentMatrix,
     TwoStreamBlock,
 )
-from keras_xlnet.layers.arguments import check_positive_int, check_rate
+from keras_xlnet.layers.arguments import check_choice, check_positive_int, check_rate
 from keras_xlnet.layers.gelu_tanh import get_activation, serialize_activation
 from keras_xlnet.layers.initialization import (
     clone_initializer,
@@ -17,6 +17,7 @@ from keras_xlnet.layers.initialization import (
     spawn_seeds,
 )
 from keras_xlnet.layers.quantization import RestoresQuantization
+from keras_xlnet.models.named_sizes import NAMED_SIZES
 from keras_xlnet.models.optional_inputs import OptionalInputs
 from keras_xlnet.models.preset import Preset
 
@@ -259,6 +260,36 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.kernel_initializer = initializer
         self.seed = seed
+
+    @classmethod
+    def from_config_name(cls, name, **overrides):
+        """A backbone of a named size, with random weights.
+
+        `"xlnet_base"` and `"xlnet_large"` have the hyper-parameters of the released models,
+        `"xlnet_tiny"` and `"xlnet_small"` are for trying things.
+
+        Args:
+            name: `"xlnet_tiny"`, `"xlnet_small"`, `"xlnet_base"` or `"xlnet_large"`.
+            **overrides: Arguments of the class that are to be others, such as `vocabulary_size`
+                (32000).
+
+        Returns:
+            An `XLNetBackbone`.
+
+        Raises:
+            ValueError: If there is no such name.
+
+        Example:
+
+        >>> backbone = keras_xlnet.models.XLNetBackbone.from_config_name(
+        ...     "xlnet_tiny", vocabulary_size=100)
+        >>> backbone.num_layers, backbone.hidden_dim
+        (2, 128)
+
+        Source: `xlnet_config.json` of the released checkpoints; Yang et al. 2019, table 8.
+        """
+        check_choice("name", name, tuple(NAMED_SIZES))
+        return cls(**{**NAMED_SIZES[name], **overrides})
 
     def get_config(self):
         return {

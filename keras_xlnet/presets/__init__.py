@@ -4,5 +4,6 @@ Knows nothing but keras; `text`, `models` and `checkpoints` all read through it.
 """
 
 from keras_xlnet.presets.file_in import file_in
+from keras_xlnet.presets.local_directory import local_directory
 
-__all__ = ["file_in"]
+__all__ = ["file_in", "local_directory"]

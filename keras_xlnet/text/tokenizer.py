@@ -1,6 +1,8 @@
 """XLNet's tokenizer: SentencePiece pieces with the original's rules around them."""
 
+import json
 import os
+import pathlib
 
 import keras
 import sentencepiece
@@ -8,6 +10,8 @@ import tensorflow as tf
 import tensorflow_text
 from sentencepiece import sentencepiece_model_pb2
 
+from keras_xlnet.presets import file_in, local_directory
+from keras_xlnet.presets.trusted_config import read_config, trusted
 from keras_xlnet.text.digit_comma import digit_comma_table
 from keras_xlnet.text.normalization import preprocess_text
 from keras_xlnet.text.sentencepiece_training import train_proto
@@ -15,6 +19,7 @@ from keras_xlnet.text.string_inputs import as_strings, require_string_dtype
 
 _SPECIAL_TOKENS = ("<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>")
 _ASSET = "spiece.model"
+_PRESET_CONFIG, _PRESET_ASSET = "tokenizer.json", f"assets/{_ASSET}"
 
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
@@ -293,6 +298,71 @@ class XLNetTokenizer(keras.layers.Layer):
             "remove_accents": self.remove_accents,
             "remove_space": self.remove_space,
         }
+
+    @classmethod
+    def from_config(cls, config):
+        # A config may come from anywhere, and would read any file.
+        if config.get("proto") is not None:
+            raise ValueError(
+                "A config holds no SentencePiece model: proto must be None. Received: "
+                f"proto={config['proto']!r}"
+            )
+        return super().from_config(config)
+
+    @classmethod
+    def from_preset(cls, location):
+        """Loads the tokenizer of a preset, with the cleaning of texts that it was saved with.
+
+        Args:
+            location: Where the preset is: a directory, `"hf://owner/name"` or a URL, as for
+                `XLNetBackbone.from_preset`.
+
+        Returns:
+            An `XLNetTokenizer`.
+
+        Raises:
+            FileNotFoundError: `location` has no `tokenizer.json` or no `assets/spiece.model`.
+            ConnectionError: `location` does not answer.
+            ValueError: a file is damaged.
+
+        Example:
+
+        >>> import tempfile
+        >>> from keras_xlnet.text import XLNetTokenizer
+        >>> tokenizer = XLNetTokenizer.train(
+        ...     iter(["a rose is a rose"] * 9), vocabulary_size=24, lowercase=True)
+        >>> directory = tempfile.mkdtemp()
+        >>> tokenizer.save_to_preset(directory)
+        >>> XLNetTokenizer.from_preset(directory).lowercase
+        True
+        """
+        directory = local_directory(location, (_PRESET_CONFIG, _PRESET_ASSET))
+        config = read_config(file_in(directory, _PRESET_CONFIG), cls)
+        asset = file_in(directory, _PRESET_ASSET)
+        try:
+            tokenizer = keras.saving.deserialize_keras_object(config)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{directory / _PRESET_CONFIG}: {error}") from error
+        try:
+            tokenizer.load_assets(str(asset.parent))
+        except ValueError as error:
+            raise ValueError(f"{asset}: {error}") from error
+        return tokenizer
+
+    def save_to_preset(self, directory):
+        """Writes `tokenizer.json` and `assets/spiece.model` to a directory.
+
+        A model writes its tokenizer itself: `model.save_to_preset(directory, tokenizer)`.
+
+        Args:
+            directory: Path of the preset, made if it does not exist.
+        """
+        directory = pathlib.Path(directory)
+        (directory / _PRESET_ASSET).parent.mkdir(parents=True, exist_ok=True)
+        self.save_assets(str(directory / "assets"))
+        config = trusted(keras.saving.serialize_keras_object(self), _PRESET_CONFIG)
+        text = json.dumps(config, indent=2) + "\n"
+        (directory / _PRESET_CONFIG).write_text(text, encoding="utf-8")
 
     def save_assets(self, dir_path):
         """Writes the SentencePiece model to `spiece.model` in a directory. Keras calls this."""

@@ -1,0 +1,131 @@
+"""Configs that come with weights: what they may name, so that reading one runs nothing foreign."""
+
+import json
+
+import keras
+
+_MAX_BYTES = 1 << 24
+_MAX_DEPTH = 64
+# Kinds of Keras' own classes that configs of this package hold. Not its layers: some of them load
+# files or run what they are given.
+_BUILT_IN = {
+    "keras": keras.DTypePolicy,
+    "keras.dtype_policies": keras.DTypePolicy,
+    "keras.initializers": keras.Initializer,
+}
+
+
+def read_config(file, cls):
+    """The config of an object of a class, from a JSON file that need not be trusted.
+
+    Everything that the config names must be registered with Keras, in this package or by whoever
+    runs it, or be one of Keras' initializers, activations or dtype policies: nothing is imported.
+
+    Args:
+        file: `pathlib.Path` of the file.
+        cls: The registered class that it must be of.
+
+    Returns:
+        A dict for `keras.saving.deserialize_keras_object`.
+
+    Raises:
+        ValueError: If the file is no JSON, of another class, or names what it may not.
+    """
+    if file.stat().st_size > _MAX_BYTES:
+        raise ValueError(f"{file} is larger than {_MAX_BYTES} bytes: not a config")
+    try:
+        config = json.loads(file.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{file} is not JSON: {error}") from error
+    if not isinstance(config, dict):
+        raise ValueError(f"{file} must hold a JSON object, not {_quoted(config)}")
+    expected = keras.saving.get_registered_name(cls)
+    if config.get("registered_name") != expected:
+        raise ValueError(
+            f"{file} holds a {_quoted(config.get('registered_name'))}, not the {expected!r} that "
+            f"was asked for{_hint(config)}"
+        )
+    if not isinstance(config.get("config"), dict):
+        raise ValueError(f"{file}: 'config' must be an object, not {_quoted(config.get('config'))}")
+    return trusted(config, file)
+
+
+def trusted(config, source):
+    """A serialized object, reduced to what makes it, after a check of all that it names.
+
+    Args:
+        config: Value of `keras.saving.serialize_keras_object`.
+        source: Where it came from, for errors.
+
+    Returns:
+        `config` without what Keras adds for building and compiling.
+
+    Raises:
+        ValueError: If it names what is not registered, or is nested too deeply.
+    """
+    return _checked(config, source, ())
+
+
+def _checked(entry, source, path):
+    if len(path) > _MAX_DEPTH:
+        raise ValueError(f"{source} is nested more than {_MAX_DEPTH} deep")
+    if isinstance(entry, (list, tuple)):
+        return [_checked(value, source, (*path, str(i))) for i, value in enumerate(entry)]
+    if not isinstance(entry, dict):
+        return entry
+    if "class_name" in entry:
+        if not _is_known(entry):
+            raise ValueError(
+                f"{source}: entry {'/'.join(path) or 'config'} names {_name(entry)}, which is "
+                "neither registered with `keras.saving.register_keras_serializable` nor one of "
+                "Keras' initializers, activations or dtype policies"
+            )
+        keys = ("module", "class_name", "config", "registered_name")
+        entry = {key: entry.get(key) for key in keys}
+    return {key: _checked(value, source, (*path, str(key))) for key, value in entry.items()}
+
+
+def _is_known(entry):
+    """Whether Keras will find the object without an import. Decides on what Keras decides on."""
+    class_name, module = entry["class_name"], entry.get("module")
+    if not isinstance(class_name, str) or class_name.startswith("__"):
+        return False  # lambdas, types, tensors
+    if class_name == "function":
+        function = entry.get("config")
+        return _is_registered(function) or (
+            module == "keras.activations" and callable(_public(keras.activations, function))
+        )
+    if _is_registered(entry.get("registered_name")):
+        return True
+    kind = _BUILT_IN.get(module) if isinstance(module, str) else None
+    if kind is None or entry.get("registered_name") not in (None, class_name):
+        return False
+    namespace = keras if module == "keras" else getattr(keras, module.split(".")[1])
+    cls = _public(namespace, class_name)
+    return isinstance(cls, type) and issubclass(cls, kind)
+
+
+def _is_registered(name):
+    return isinstance(name, str) and keras.saving.get_registered_object(name) is not None
+
+
+def _public(namespace, name):
+    return vars(namespace).get(name) if isinstance(name, str) else None
+
+
+def _name(entry):
+    named = entry.get("registered_name") or entry["class_name"]
+    if entry["class_name"] == "function":
+        named = entry.get("config")
+    return f"{_quoted(named)} of module {_quoted(entry.get('module'))}"
+
+
+def _quoted(value):
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _hint(config):
+    if "model_type" in config:
+        return " (it looks like Hugging Face's: see `keras_xlnet.checkpoints.load_huggingface`)"
+    return ""
