@@ -1,167 +1,144 @@
-"""Checkpoints of the original TensorFlow 1 implementation."""
+"""Checkpoints of the original TensorFlow 1 implementation, in and out."""
 
-import inspect
 import json
 import pathlib
+import re
 
-import numpy as np
+from keras_xlnet.checkpoints import original_files
+from keras_xlnet.checkpoints.original_names import (
+    HEAD_PATTERNS,
+    LAYER_PATTERN,
+    backbone_places,
+    head_places,
+)
+from keras_xlnet.checkpoints.places import OpenCheckpoint, values_of
+from keras_xlnet.checkpoints.tasks import build, check_task, task_of
+from keras_xlnet.presets import file_in
+from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
 
-from keras_xlnet.layers.arguments import check_choice
-from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
 
-_ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu"}
+def load_original(path, task=None, *, task_name=None, config_file=None, **overrides):
+    """Loads a checkpoint of the original XLNet, as released or as its scripts fine-tune it.
 
-
-def load_original(path, task=None, **overrides):
-    """Loads a checkpoint of the original XLNet.
+    What an optimizer kept (slots, `global_step`) is left alone. A text task whose directory has a
+    `spiece.model` comes with the preprocessor of the original's cased models.
 
     Args:
-        path: Directory with `xlnet_config.json` and `xlnet_model.ckpt.*`, as released.
-        task: `None` for the encoder, `"permutation_lm"` for the whole pretraining model.
+        path: Directory with `xlnet_config.json` and `xlnet_model.ckpt.*` (or one other
+            checkpoint), or the prefix of a checkpoint, such as `run/model.ckpt-4000`.
+        task: `None` for the encoder, `"permutation_lm"` for the whole pretraining model, or
+            `"text_classifier"`, `"text_regressor"`, `"multiple_choice"`, `"question_answering"`.
+        task_name: What the original's `--task_name` (or `--cls_scope`) was, in small letters.
+            Only needed where the checkpoint has heads of several tasks.
+        config_file: Path of `xlnet_config.json`, if it is not beside the checkpoint: the
+            original's fine-tuning leaves it with the pretrained model.
         **overrides: Arguments of `XLNetBackbone`, and of the model of the task, that a checkpoint
-            does not fix, such as `dropout`, `memory_length`, `dtype` or `stateful`.
+            does not fix, such as `dropout`, `memory_length`, `dtype`, `num_classes` or
+            `preprocessor`.
 
     Returns:
-        An `XLNetBackbone`, or an `XLNetPermutationLM`, with the weights of the checkpoint.
-        Variables of the checkpoint that the model has no place for (optimizer slots, heads) are
-        left alone.
+        An `XLNetBackbone`, or the model of the task, with the weights of the checkpoint. A head
+        that the checkpoint does not have keeps its initial weights, and a warning names them.
 
     Raises:
         FileNotFoundError: If a file is missing.
-        ValueError: If the checkpoint lacks a variable, or one has another shape than the
-            configuration says.
+        ValueError: If the files are damaged, contradict each other or are another model's, or an
+            argument is not as above. The message names the file and the variable.
 
-    Source: zihangdai/xlnet, `xlnet.py` and `modeling.py`.
+    Source: zihangdai/xlnet, `xlnet.py`, `modeling.py` and `function_builder.py`.
     """
-    check_choice("task", task, (None, "permutation_lm"))
-    directory = pathlib.Path(path)
-    config = _read_config(directory / "xlnet_config.json")
-    reader = _open_checkpoint(directory / "xlnet_model.ckpt")
-    task_arguments = inspect.signature(XLNetPermutationLM).parameters if task else ()
-    of_task = {key: overrides.pop(key) for key in list(overrides) if key in task_arguments}
-    backbone = model = XLNetBackbone(**{**config, **overrides})
-    places = list(_variables(backbone))
-    if task is not None:
-        model = XLNetPermutationLM(backbone, **of_task)
-        places += _permutation_lm_variables(model)
-    values = [
-        _read(reader, name, layer, transform, variable.shape, backbone.num_layers, directory)
-        for variable, name, layer, transform in places
-    ]
-    for (variable, *_), value in zip(places, values, strict=True):
-        variable.assign(value)
-    return model
+    return open_original(path, task, task_name, config_file, overrides).fill()
 
 
-def _read_config(file):
-    if not file.is_file():
-        raise FileNotFoundError(f"`path` is not an original checkpoint: {file} is missing")
-    try:
-        config = json.loads(file.read_text(encoding="utf-8"))
-        return {
-            "vocabulary_size": config["n_token"],
-            "num_layers": config["n_layer"],
-            "num_heads": config["n_head"],
-            "head_dim": config["d_head"],
-            "hidden_dim": config["d_model"],
-            "intermediate_dim": config["d_inner"],
-            "activation": _ACTIVATIONS[config["ff_activation"]],
-            "tie_attention_biases": not config["untie_r"],
-        }
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{file} is not JSON: {error}") from error
-    except KeyError as error:
-        raise ValueError(f"{file} has no or no known value for {error}") from error
-
-
-def _open_checkpoint(prefix):
-    import tensorflow as tf  # The reader of TF checkpoints; nothing else here needs TensorFlow.
-
-    if not prefix.with_name(prefix.name + ".index").is_file():
-        raise FileNotFoundError(f"`path` is not an original checkpoint: {prefix}.index is missing")
-    try:
-        return tf.train.load_checkpoint(str(prefix))
-    except (tf.errors.OpError, ValueError) as error:
-        raise ValueError(f"{prefix}.index cannot be read as a checkpoint: {error}") from error
-
-
-def _variables(backbone):
-    """Yields (our variable, original name, layer to slice or `None`, transform or `None`)."""
-    root = "model/transformer"
-    yield (
-        backbone.token_embedding.embeddings,
-        f"{root}/word_embedding/lookup_table",
-        None,
-        None,
-    )
-    if backbone.attention_biases is not None:
-        yield from _biases(backbone.attention_biases, root, None)
-    for i, block in enumerate(backbone.blocks):
-        yield from _block_variables(block, root, i)
-
-
-def _permutation_lm_variables(model):
-    yield model.logit_bias.bias, "model/lm_loss/bias", None, None
-    mask_embedding = "model/transformer/mask_emb/mask_emb"
-    yield model.mask_embedding.embedding, mask_embedding, None, None
-
-
-def _block_variables(block, root, i):
-    attention, feed_forward = block.attention, block.feed_forward
-    scope = f"{root}/layer_{i}"
-    for name, dense in (
-        ("q", attention.query_dense),
-        ("k", attention.key_dense),
-        ("v", attention.value_dense),
-        ("r", attention.position_dense),
-    ):
-        yield dense.kernel, f"{scope}/rel_attn/{name}/kernel", None, None
-    # The original keeps the output kernel as (hidden, heads, head_dim) like the others.
-    yield attention.output_dense.kernel, f"{scope}/rel_attn/o/kernel", None, _heads_first
-    yield attention.segment_embeddings, f"{root}/seg_embed", i, None
-    if hasattr(attention, "content_bias"):
-        yield from _biases(attention, root, i)
-    for name, dense in (
-        ("layer_1", feed_forward.intermediate_dense),
-        ("layer_2", feed_forward.output_dense),
-    ):
-        yield dense.kernel, f"{scope}/ff/{name}/kernel", None, None
-        yield dense.bias, f"{scope}/ff/{name}/bias", None, None
-    for name, norm in (("rel_attn", block.attention_norm), ("ff", block.feed_forward_norm)):
-        yield norm.gamma, f"{scope}/{name}/LayerNorm/gamma", None, None
-        yield norm.beta, f"{scope}/{name}/LayerNorm/beta", None, None
-
-
-def _biases(layer, root, i):
-    yield layer.content_bias, f"{root}/r_w_bias", i, None
-    yield layer.position_bias, f"{root}/r_r_bias", i, None
-    yield layer.segment_bias, f"{root}/r_s_bias", i, None
-
-
-def _heads_first(kernel):
-    return np.transpose(kernel, (1, 2, 0))
-
-
-def _read(reader, name, layer, transform, shape, num_layers, directory):
-    where = f"of the checkpoint in {directory}"
-    if not reader.has_tensor(name):
-        raise ValueError(f"The checkpoint in {directory} has no variable {name!r}")
-    try:
-        value = reader.get_tensor(name)
-    except Exception as error:  # the reader raises IndexError, RuntimeError and others
-        raise ValueError(f"Variable {name!r} {where} cannot be read: {error}") from error
-    if layer is not None:
-        if len(value) != num_layers:
-            raise ValueError(
-                f"Variable {name!r} {where} is of {len(value)} layers, but xlnet_config.json says "
-                f"n_layer={num_layers}"
-            )
-        value = value[layer]
-    if transform is not None:
-        value = transform(value)
-    if value.shape != tuple(shape):
+def open_original(path, task=None, task_name=None, config_file=None, overrides=None):
+    """Builds the model of `load_original`, and returns it as an `OpenCheckpoint`."""
+    check_task(task)
+    if task == "token_classifier":
         raise ValueError(
-            f"Variable {name!r} {where} has shape {value.shape}, but xlnet_config.json makes it "
-            f"{tuple(shape)}"
+            "The original has no token classifier. Make one around `load_original(path)`"
         )
-    return value
+    files = original_files.OriginalCheckpoint(path)
+    config_file = config_file or file_in(files.directory, original_files.CONFIG)
+    fixed = original_files.read_config(config_file)
+    task_name, head = _head(files, task, task_name, overrides or {})
+    model = build(task, fixed, overrides or {}, head)
+    return OpenCheckpoint(
+        model,
+        files,
+        list(backbone_places(model.backbone if task else model)),
+        list(head_places(model, task, task_name)) if task else [],
+        LAYER_PATTERN,
+    )
+
+
+def save_original(model, directory, task_name="task", tokenizer=None):
+    """Writes a checkpoint that the original's code loads.
+
+    The files are those of the released models: `xlnet_config.json`, `xlnet_model.ckpt.*` and, with
+    a tokenizer, `spiece.model`. The weights are float32. What a checkpoint of the original does
+    not hold (memory, `attention_type`, dropout, ...) are flags of its scripts.
+
+    Args:
+        model: An `XLNetBackbone`, `XLNetPermutationLM`, `XLNetTextClassifier`,
+            `XLNetTextRegressor`, `XLNetMultipleChoice` or `XLNetQuestionAnswering`.
+        directory: Where to write. It is made if it does not exist.
+        task_name: What `--task_name` (or `--cls_scope`) will be, in small letters: part of the
+            names of a classifier's and a regressor's head.
+        tokenizer: An `XLNetTokenizer`. `None`: that of the model's preprocessor, if it has one.
+
+    Raises:
+        ValueError: If the original has no such model: another activation, another epsilon, a token
+            classifier, a quantized model.
+    """
+    task = task_of(model)
+    backbone = model.backbone if task else model
+    config = original_files.config_of(backbone)
+    places = list(backbone_places(backbone))
+    if task:
+        places += head_places(model, task, task_name)
+    values = values_of(places)
+    directory = pathlib.Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    original_files.write_checkpoint(directory / original_files.PREFIX, values)
+    text = json.dumps(config, indent=4, sort_keys=True)
+    (directory / original_files.CONFIG).write_text(text, encoding="utf-8")
+    tokenizer = tokenizer or getattr(getattr(model, "preprocessor", None), "tokenizer", None)
+    if tokenizer is not None:
+        tokenizer.save_assets(str(directory))
+
+
+def _head(files, task, task_name, overrides):
+    """The scope of a fine-tuned head, and the arguments of the task that the files suggest."""
+    head = {}
+    if task in HEAD_PATTERNS:
+        task_name = _find_scope(files, HEAD_PATTERNS[task], task_name)
+        if "preprocessor" not in overrides:
+            head["preprocessor"] = _preprocessor(files.directory)
+    if task == "text_classifier":
+        kernel = HEAD_PATTERNS[task].replace("(.+)", task_name)
+        if kernel in files.shapes:
+            head["num_classes"] = files.shapes[kernel][-1]
+        elif "num_classes" not in overrides:
+            raise ValueError(
+                f"{files} has no fine-tuned {kernel!r}, which would tell the number of "
+                "classes: pass `num_classes`"
+            )
+    return task_name, head
+
+
+def _find_scope(files, pattern, task_name):
+    if task_name is not None:
+        return task_name
+    matches = [re.fullmatch(pattern, name) for name in sorted(files.shapes)]
+    names = [match[1] for match in matches if match]
+    if len(names) > 1:
+        raise ValueError(f"{files} has several heads: pass one of {names} as `task_name`")
+    return names[0] if names else "*"
+
+
+def _preprocessor(directory):
+    if not (directory / original_files.VOCABULARY).exists():
+        return None
+    file = file_in(directory, original_files.VOCABULARY)
+    # As the original's scripts prepare text for cased models.
+    return XLNetPreprocessor(XLNetTokenizer(str(file), remove_accents=True))

@@ -1,0 +1,112 @@
+"""The tokenizer files of a Hugging Face directory, in and out."""
+
+import base64
+import json
+import pathlib
+
+from sentencepiece import sentencepiece_model_pb2
+
+from keras_xlnet.checkpoints.huggingface_files import read_json
+from keras_xlnet.presets import file_in
+from keras_xlnet.text import XLNetTokenizer
+
+VOCABULARY = "spiece.model"
+_FAST, _CONFIG = "tokenizer.json", "tokenizer_config.json"
+_NUM_CONTROL = 8  # <unk> to <eod>; <eop> and what follows may stand in a text.
+
+
+def read_tokenizer(directory):
+    """Makes the tokenizer of a directory.
+
+    `spiece.model` is the SentencePiece model itself. Newer releases of transformers write only
+    `tokenizer.json`, from which the same model can be made again.
+
+    Args:
+        directory: Path of the directory.
+
+    Returns:
+        An `XLNetTokenizer`, or `None` if there are no tokenizer files.
+
+    Raises:
+        ValueError: If a file is damaged, or the tokenizer is another model's.
+    """
+    directory = pathlib.Path(directory)
+    if (directory / VOCABULARY).exists():
+        proto = file_in(directory, VOCABULARY).read_bytes()
+    elif (directory / _FAST).exists():
+        proto = _sentencepiece_model(file_in(directory, _FAST))
+    else:
+        return None
+    config = {}
+    if (directory / _CONFIG).exists():
+        config = read_json(file_in(directory, _CONFIG))
+    return XLNetTokenizer(
+        proto,
+        lowercase=config.get("do_lower_case", False),
+        remove_accents=not config.get("keep_accents", False),
+        remove_space=config.get("remove_space", True),
+    )
+
+
+def write_tokenizer(directory, tokenizer):
+    """Writes what transformers needs to make the tokenizer.
+
+    Args:
+        directory: Path of a directory.
+        tokenizer: An `XLNetTokenizer`.
+    """
+    tokenizer.save_assets(str(directory))
+    special = {
+        "bos_token": "<s>",
+        "eos_token": "</s>",
+        "unk_token": "<unk>",
+        "sep_token": "<sep>",
+        "pad_token": "<pad>",
+        "cls_token": "<cls>",
+        "mask_token": "<mask>",
+    }
+    config = {
+        "tokenizer_class": "XLNetTokenizer",
+        "do_lower_case": tokenizer.lowercase,
+        "keep_accents": not tokenizer.remove_accents,
+        "remove_space": tokenizer.remove_space,
+        "padding_side": "left",
+        **special,
+    }
+    text = json.dumps(config, indent=2)
+    (pathlib.Path(directory) / _CONFIG).write_text(text + "\n", encoding="utf-8")
+
+
+def _sentencepiece_model(file):
+    content = read_json(file)
+    model = content.get("model", {})
+    if model.get("type") != "Unigram" or not isinstance(model.get("vocab"), list):
+        raise ValueError(f"{file} is not the tokenizer of an XLNet: it has no Unigram model")
+    proto = sentencepiece_model_pb2.ModelProto()
+    for index, (piece, score) in enumerate(model["vocab"]):
+        proto.pieces.add(piece=piece, score=score, type=_type(proto, index, score))
+    proto.trainer_spec.model_type = proto.trainer_spec.UNIGRAM
+    proto.trainer_spec.vocab_size = len(proto.pieces)
+    proto.normalizer_spec.name = "nmt_nfkc"
+    charsmap = _charsmap(content.get("normalizer"))
+    if charsmap is not None:
+        proto.normalizer_spec.precompiled_charsmap = base64.b64decode(charsmap)
+    return proto.SerializeToString()
+
+
+def _type(proto, index, score):
+    piece = proto.SentencePiece
+    if index < _NUM_CONTROL:
+        return piece.CONTROL if index else piece.UNKNOWN
+    # SentencePiece gives logarithms of probabilities to what it has learned, 0 to what was given.
+    return piece.USER_DEFINED if score == 0 else piece.NORMAL
+
+
+def _charsmap(normalizer):
+    """SentencePiece's own character table, somewhere in a tree of normalizers."""
+    if not isinstance(normalizer, dict):
+        return None
+    if normalizer.get("type") == "Precompiled":
+        return normalizer.get("precompiled_charsmap")
+    found = map(_charsmap, normalizer.get("normalizers") or ())
+    return next(filter(None, found), None)

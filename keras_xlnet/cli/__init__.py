@@ -1,0 +1,1 @@
+"""The command `xlnet`: thin commands over the library."""

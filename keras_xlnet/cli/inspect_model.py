@@ -1,0 +1,90 @@
+"""`xlnet inspect`: what is in a directory, and what is missing."""
+
+import pathlib
+
+from keras_xlnet.checkpoints import formats
+from keras_xlnet.checkpoints.huggingface import open_huggingface
+from keras_xlnet.checkpoints.original import open_original
+from keras_xlnet.cli.arguments import add_source, add_task, task_of
+
+NAME = "inspect"
+HELP = "show what a checkpoint holds: sizes, parameters, tokenizer, what is missing"
+EXAMPLES = """examples:
+  xlnet inspect xlnet_cased_L-12_H-768_A-12
+  xlnet inspect --task question_answering run/model.ckpt-8000"""
+
+_OPENERS = {"original": open_original, "huggingface": open_huggingface}
+_SIZES = (
+    "vocabulary_size num_layers num_heads head_dim hidden_dim intermediate_dim activation "
+    "attention_type memory_length reuse_length clamp_length tie_attention_biases"
+).split()
+_MOST_NAMES = 8
+
+
+def add_arguments(parser):
+    """Adds the arguments of the command to its parser."""
+    add_source(parser, "directory", "DIR", "--format", "format")
+    add_task(parser)
+
+
+def run(arguments):
+    """Prints the report; returns 1 if weights are missing, otherwise 0."""
+    path = arguments.directory
+    format = arguments.format or formats.detect_format(path)
+    task = task_of(arguments.task, path, format)
+    if format == "preset":
+        model, missing, unused = formats.load(path, format, task), [], []
+    else:
+        opened = _OPENERS[format](path, task)
+        model, unused = opened.model, opened.unused()
+        missing = opened.missing_of_backbone() + opened.missing_of_head()
+    backbone = model.backbone if task else model
+    rows = [
+        ("format", format),
+        ("model", f"{type(model).__name__}" + (f" ({task})" if task else "")),
+        *((name, _value(getattr(backbone, name))) for name in _SIZES),
+        *_parameters(model, backbone),
+        *_files(path),
+        ("tokenizer", _tokenizer(formats.load_tokenizer(path, format))),
+        ("missing", _names(missing)),
+        ("not used", _names(unused)),
+    ]
+    for label, value in rows:
+        print(f"{label:22}{value}")
+    return 1 if missing else 0
+
+
+def _value(value):
+    return getattr(value, "__name__", value)
+
+
+def _parameters(model, backbone):
+    total = model.count_params()
+    embeddings = backbone.token_embedding.count_params()
+    layers = sum(block.count_params() for block in backbone.blocks)
+    yield "parameters", f"{total:,} ({4 * total / 2**20:,.1f} MiB as float32)"
+    yield "  embeddings", f"{embeddings:,}"
+    yield "  layers", f"{layers:,} ({backbone.num_layers} of {layers // backbone.num_layers:,})"
+    yield "  other", f"{total - embeddings - layers:,}"
+
+
+def _files(path):
+    path = pathlib.Path(path)
+    found = path.rglob("*") if path.is_dir() else path.parent.glob(f"{path.name}.*")
+    for file in sorted(file for file in found if file.is_file()):
+        yield "file", f"{file.relative_to(path.parent)} ({file.stat().st_size:,} bytes)"
+
+
+def _tokenizer(tokenizer):
+    if tokenizer is None:
+        return "none"
+    flags = [name for name in ("lowercase", "remove_accents") if getattr(tokenizer, name)]
+    return ", ".join([f"{tokenizer.vocabulary_size():,} pieces", *flags])
+
+
+def _names(names):
+    if not names:
+        return "nothing"
+    more = len(names) - _MOST_NAMES
+    shown = ", ".join(names[:_MOST_NAMES])
+    return f"{len(names)}: {shown}" + (f" and {more} more" if more > 0 else "")
