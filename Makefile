@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 COMMA := ,
 # A file a set of extras says that it is installed; editing pyproject.toml makes it stale.
 TEST_STAMP := $(VENV)/.installed-$(subst $(COMMA),-,$(TEST_EXTRAS))
-ALL_STAMP := $(VENV)/.installed-test-backends
+ALL_STAMP := $(VENV)/.installed-test-backends-transformers
 EXAMPLES_STAMP := $(VENV)/.installed-examples
 
 # A user's ~/.keras/keras.json may name another backend; text and tf.data need this one.

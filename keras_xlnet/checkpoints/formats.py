@@ -78,8 +78,10 @@ def load(path, format, task, **overrides):
 
 
 def save(model, directory, format, tokenizer=None):
-    """Writes a model, with its tokenizer or the given one, in one of `FORMATS`."""
+    """Writes a model, with the tokenizer of its preprocessor or else the given one."""
     check_choice("format", format, FORMATS)
+    if getattr(model, "preprocessor", None) is not None:
+        tokenizer = None
     if format == "preset":
         model.save_to_preset(directory, tokenizer=tokenizer)
     else:

@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 
-from keras_xlnet import presets
 from keras_xlnet.checkpoints import huggingface_config, huggingface_files, huggingface_tokenizer
 from keras_xlnet.checkpoints.huggingface_names import (
     LAYER_PATTERN,
@@ -17,10 +16,14 @@ from keras_xlnet.checkpoints.huggingface_names import (
 )
 from keras_xlnet.checkpoints.places import OpenCheckpoint, values_of
 from keras_xlnet.checkpoints.tasks import build, check_task, task_of
-from keras_xlnet.presets import file_in
+from keras_xlnet.presets import file_in, local_directory
 from keras_xlnet.text import XLNetPreprocessor
 
-_PATTERNS = ("*.json", "*.safetensors", huggingface_tokenizer.VOCABULARY)
+_OPTIONAL = (
+    "*.safetensors",
+    huggingface_files.INDEX,
+    *huggingface_tokenizer.FILES,
+)
 
 
 def load_huggingface(directory, task=None, **overrides):
@@ -60,7 +63,7 @@ def open_huggingface(directory, task=None, overrides=None):
     """Builds the model of `load_huggingface`, and returns it as an `OpenCheckpoint`."""
     check_task(task)
     overrides = overrides or {}
-    directory = presets.local_directory(directory, _PATTERNS)
+    directory = local_directory(directory, [huggingface_files.CONFIG], _OPTIONAL)
     config_file = file_in(directory, huggingface_files.CONFIG)
     config = huggingface_files.read_json(config_file)
     fixed = huggingface_config.fixed_arguments(config, config_file)

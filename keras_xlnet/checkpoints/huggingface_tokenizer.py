@@ -12,6 +12,7 @@ from keras_xlnet.text import XLNetTokenizer
 
 VOCABULARY = "spiece.model"
 _FAST, _CONFIG = "tokenizer.json", "tokenizer_config.json"
+FILES = (VOCABULARY, _FAST, _CONFIG)
 _NUM_CONTROL = 8  # <unk> to <eod>; <eop> and what follows may stand in a text.
 
 

@@ -88,9 +88,8 @@ class OpenCheckpoint:
             names = {place.name for place in self.backbone_places}
             others = ", ".join(map(repr, sorted(self.files.shapes)[:3]))
             raise ValueError(
-                f"{self.files} lacks {len(missing)} of the {len(names)} weights of the encoder, the "
-                f"first of them {missing[0]!r}. It has, for example, "
-                f"{others or 'nothing'}"
+                f"{self.files} lacks {len(missing)} of the {len(names)} weights of the encoder, "
+                f"the first of them {missing[0]!r}. It has, for example, {others or 'nothing'}"
             )
         self._refuse_other_layers()
         missing = self.missing_of_head()
