@@ -1,5 +1,8 @@
 """The layers of XLNet and Transformer-XL, written in `keras.ops` for every Keras backend."""
 
+from keras_xlnet.layers.answer_end import AnswerEnd
+from keras_xlnet.layers.answer_start import AnswerStart
+from keras_xlnet.layers.answerability import Answerability
 from keras_xlnet.layers.attention_biases import AttentionBiases
 from keras_xlnet.layers.attention_mask import AttentionMask
 from keras_xlnet.layers.feed_forward import FeedForward
@@ -13,10 +16,14 @@ from keras_xlnet.layers.relative_position_encoding import RelativePositionEncodi
 from keras_xlnet.layers.replica_seed_generator import ReplicaSeedGenerator
 from keras_xlnet.layers.segment_matrix import SegmentMatrix
 from keras_xlnet.layers.sequence_pooling import SequencePooling
+from keras_xlnet.layers.sequence_summary import SequenceSummary
 from keras_xlnet.layers.span_mask_sampler import SpanMaskSampler
 from keras_xlnet.layers.two_stream_block import TwoStreamBlock
 
 __all__ = [
+    "AnswerEnd",
+    "AnswerStart",
+    "Answerability",
     "AttentionBiases",
     "AttentionMask",
     "FeedForward",
@@ -29,6 +36,7 @@ __all__ = [
     "ReplicaSeedGenerator",
     "SegmentMatrix",
     "SequencePooling",
+    "SequenceSummary",
     "SpanMaskSampler",
     "TwoStreamBlock",
     "gelu_tanh",

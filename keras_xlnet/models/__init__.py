@@ -1,7 +1,19 @@
 """Functional models made of the layers."""
 
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
+from keras_xlnet.models.xlnet_multiple_choice import XLNetMultipleChoice
 from keras_xlnet.models.xlnet_permutation_lm import XLNetPermutationLM
+from keras_xlnet.models.xlnet_question_answering import XLNetQuestionAnswering
 from keras_xlnet.models.xlnet_text_classifier import XLNetTextClassifier
+from keras_xlnet.models.xlnet_text_regressor import XLNetTextRegressor
+from keras_xlnet.models.xlnet_token_classifier import XLNetTokenClassifier
 
-__all__ = ["XLNetBackbone", "XLNetPermutationLM", "XLNetTextClassifier"]
+__all__ = [
+    "XLNetBackbone",
+    "XLNetMultipleChoice",
+    "XLNetPermutationLM",
+    "XLNetQuestionAnswering",
+    "XLNetTextClassifier",
+    "XLNetTextRegressor",
+    "XLNetTokenClassifier",
+]

@@ -9,7 +9,11 @@ class OptionalInputs:
 
     The defaults are what a model without the input would do: one segment, no padding, nothing
     remembered. So one graph serves all calls.
+
+    A model lists in `_inputs_without_default` what its graph does not take, but its `call` does.
     """
+
+    _inputs_without_default = ()
 
     def __call__(self, inputs, *args, **kwargs):
         return super().__call__(self._complete(inputs), *args, **kwargs)
@@ -25,12 +29,14 @@ class OptionalInputs:
             for key, value in inputs.items()
             if value is not None
         }
-        return {
+        completed = {
             key: inputs[key] if key in inputs else self._default(key, inputs) for key in self.input
         }
+        others = {key: inputs[key] for key in self._inputs_without_default if key in inputs}
+        return completed | others
 
     def _check_keys(self, inputs):
-        expected = list(self.input)
+        expected = [*self.input, *self._inputs_without_default]
         required = [key for key in expected if key in _REQUIRED]
         if not isinstance(inputs, dict) or any(inputs.get(key) is None for key in required):
             given = sorted(inputs) if isinstance(inputs, dict) else type(inputs).__name__

@@ -80,6 +80,19 @@ class TextPipeline:
         return dataset.map(preprocess, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 
+def check_vocabulary(preprocessor, backbone):
+    """Raises `ValueError` if a preprocessor makes ids that `backbone` does not know."""
+    # A preprocessor made from a config has no vocabulary until its assets are loaded.
+    if preprocessor is None or not preprocessor.tokenizer.has_vocabulary:
+        return
+    size = preprocessor.tokenizer.vocabulary_size()
+    if size > backbone.vocabulary_size:
+        raise ValueError(
+            f"The tokenizer has {size} ids, but the backbone knows only "
+            f"vocabulary_size={backbone.vocabulary_size}"
+        )
+
+
 def _is_dataset(x):
     return hasattr(x, "element_spec")
 

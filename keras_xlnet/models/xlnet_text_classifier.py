@@ -1,12 +1,14 @@
 import keras
 
-from keras_xlnet.layers import SequencePooling
-from keras_xlnet.layers.arguments import check_choice, check_positive_int, check_rate
-from keras_xlnet.layers.initialization import clone_initializer, spawn_seeds
-from keras_xlnet.layers.quantization import RestoresQuantization
-from keras_xlnet.models.optional_inputs import OptionalInputs
-from keras_xlnet.models.preset import Preset
-from keras_xlnet.models.text_pipeline import TextPipeline
+from keras_xlnet.layers.arguments import check_choice
+from keras_xlnet.models.task_model import (
+    TaskModel,
+    check_backbone,
+    check_classes,
+    pooled_logits,
+    token_inputs,
+)
+from keras_xlnet.models.text_pipeline import TextPipeline, check_vocabulary
 
 _LOSSES = {
     "softmax": keras.losses.SparseCategoricalCrossentropy,
@@ -21,7 +23,7 @@ _METRICS = {
 
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
-class XLNetTextClassifier(RestoresQuantization, Preset, TextPipeline, OptionalInputs, keras.Model):
+class XLNetTextClassifier(TaskModel, TextPipeline, keras.Model):
     """Classifies texts, or pairs of texts, with an XLNet backbone.
 
     The pooled sequence goes through a dense layer with tanh (the original's summary), dropout,
@@ -68,6 +70,15 @@ class XLNetTextClassifier(RestoresQuantization, Preset, TextPipeline, OptionalIn
     Source: the original's `classification_loss` and `summarize_sequence`.
     """
 
+    _arguments = (
+        "preprocessor",
+        "num_classes",
+        "activation",
+        "pooling",
+        "dropout",
+        "class_names",
+    )
+
     def __init__(
         self,
         backbone,
@@ -80,69 +91,22 @@ class XLNetTextClassifier(RestoresQuantization, Preset, TextPipeline, OptionalIn
         name="xlnet_text_classifier",
         **kwargs,
     ):
-        check_positive_int("num_classes", num_classes)
         check_choice("activation", activation, tuple(_LOSSES))
-        check_rate("dropout", dropout)
-        if activation == "softmax" and num_classes == 1:
-            raise ValueError(
-                "`num_classes=1` with `activation='softmax'` is always 1.0: use 2 classes, or "
-                "`activation='sigmoid'`"
-            )
-        if backbone.bidirectional_data:
-            raise ValueError(
-                "`backbone` reads the second half of a batch backwards, as in pretraining. Load it "
-                "with `from_preset(directory, bidirectional_data=False)`. Received: "
-                "backbone.bidirectional_data=True"
-            )
-        _check_class_names(class_names, num_classes)
-        _check_vocabulary(preprocessor, backbone)
-        dtype = backbone.dtype_policy
+        check_classes(num_classes, activation, class_names)
+        check_backbone(backbone)
+        check_vocabulary(preprocessor, backbone)
 
-        # === Layers ===
-        dropout_seed, pooling_seed = spawn_seeds(backbone.seed, 2)
-        pool = SequencePooling(
-            pooling,
-            num_heads=backbone.num_heads,
-            head_dim=backbone.head_dim,
-            dropout=dropout,
-            layer_norm_epsilon=backbone.layer_norm_epsilon,
-            kernel_initializer=clone_initializer(backbone.kernel_initializer),
-            seed=pooling_seed,
-            dtype=dtype,
-            name="pooling",
-        )
-        summarize = keras.layers.Dense(
-            backbone.hidden_dim,
-            activation="tanh",
-            kernel_initializer=clone_initializer(backbone.kernel_initializer),
-            dtype=dtype,
-            name="summary",
-        )
-        drop = keras.layers.Dropout(dropout, seed=dropout_seed, dtype=dtype, name="dropout")
-        logits_dense = keras.layers.Dense(
-            num_classes,
-            kernel_initializer=clone_initializer(backbone.kernel_initializer),
-            dtype=dtype,
-            name="logits",
+        inputs = token_inputs(backbone)
+        logits, summarize, logits_dense = pooled_logits(
+            backbone, inputs, num_classes, pooling, dropout
         )
         # Half precision is too coarse for probabilities near 0 and 1.
         activate = keras.layers.Activation(activation, dtype="float32", name="probabilities")
-
-        # === Functional graph ===
-        inputs = {
-            key: keras.Input((None,), dtype=backbone.input[key].dtype, name=key)
-            for key in ("token_ids", "segment_ids", "padding_mask")
-        }
-        sequence = backbone(inputs)["sequence_output"]
-        pooled = pool(sequence, padding_mask=inputs["padding_mask"], token_ids=inputs["token_ids"])
-        logits = logits_dense(drop(summarize(pooled)))
         super().__init__(inputs=inputs, outputs=activate(logits), name=name, **kwargs)
 
         # Only now: PyTorch modules take no submodules before they are initialized.
         self.backbone = backbone
-        self.pooling_layer = pool
-        self.summary_dense = summarize
-        self.dropout_layer = drop
+        self.sequence_summary = summarize
         self.logits_dense = logits_dense
         self.activation_layer = activate
 
@@ -155,59 +119,8 @@ class XLNetTextClassifier(RestoresQuantization, Preset, TextPipeline, OptionalIn
         self._hold_preprocessor(preprocessor)
         self.compile()
 
-    def compile(self, optimizer="auto", loss="auto", metrics="auto", **kwargs):
-        """As `keras.Model.compile`; `"auto"` is what the class description says."""
-        if optimizer == "auto":
-            optimizer = keras.optimizers.AdamW(5e-5)
-        if isinstance(loss, str) and loss == "auto":
-            loss = _LOSSES[self.activation]()
-        if isinstance(metrics, str) and metrics == "auto":
-            metrics = [_METRICS[self.activation]()]
-        super().compile(optimizer=optimizer, loss=loss, metrics=metrics, **kwargs)
-
-    def compile_from_config(self, config):
-        """Compiles as the saved model was. Keras calls this when it loads a model."""
-        self.compile(**keras.saving.deserialize_keras_object(config))
-        self.optimizer.build(self.trainable_variables)
-
-    def get_config(self):
+    def _objective(self):
         return {
-            "name": self.name,
-            "trainable": self.trainable,
-            "backbone": keras.saving.serialize_keras_object(self.backbone),
-            "preprocessor": keras.saving.serialize_keras_object(self.preprocessor),
-            "num_classes": self.num_classes,
-            "activation": self.activation,
-            "pooling": self.pooling,
-            "dropout": self.dropout,
-            "class_names": self.class_names,
-            **self.quantization_config(),
+            "loss": _LOSSES[self.activation](),
+            "metrics": [_METRICS[self.activation]()],
         }
-
-    @classmethod
-    def from_config(cls, config):
-        parts = {
-            key: keras.saving.deserialize_keras_object(config[key])
-            for key in ("backbone", "preprocessor")
-        }
-        return super().from_config({**config, **parts})
-
-
-def _check_class_names(class_names, num_classes):
-    if class_names is not None and len(class_names) != num_classes:
-        raise ValueError(
-            f"`class_names` must have `num_classes` names. Received: {len(class_names)} names, "
-            f"num_classes={num_classes}"
-        )
-
-
-def _check_vocabulary(preprocessor, backbone):
-    # A preprocessor made from a config has no vocabulary until its assets are loaded.
-    if preprocessor is None or not preprocessor.tokenizer.has_vocabulary:
-        return
-    size = preprocessor.tokenizer.vocabulary_size()
-    if size > backbone.vocabulary_size:
-        raise ValueError(
-            f"The tokenizer has {size} ids, but the backbone knows only "
-            f"vocabulary_size={backbone.vocabulary_size}"
-        )

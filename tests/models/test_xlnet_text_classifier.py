@@ -161,7 +161,7 @@ def test_equals_the_original_from_text_to_logits(golden, golden_dir, golden_chec
         preprocessor=XLNetPreprocessor(tokenizer, sequence_length=24),
     )
     for dense, name in (
-        (model.summary_dense, "model/sequnece_summary/summary"),
+        (model.sequence_summary.dense, "model/sequnece_summary/summary"),
         (model.logits_dense, "model/classification_tiny/logit"),
     ):
         dense.set_weights([read(f"{name}/kernel"), read(f"{name}/bias")])

@@ -1,0 +1,256 @@
+import types
+
+import keras
+from keras import ops
+
+from keras_xlnet.layers import Answerability, AnswerEnd, AnswerStart
+from keras_xlnet.layers.arguments import check_positive_int
+from keras_xlnet.layers.initialization import clone_initializer, spawn_seeds
+from keras_xlnet.models.task_model import TaskModel, check_backbone, token_inputs
+
+_LABELS = ("start_positions", "end_positions", "is_impossible")
+
+
+@keras.saving.register_keras_serializable(package="keras_xlnet")
+class XLNetQuestionAnswering(TaskModel, keras.Model):
+    """Finds the answer to a question in a text, or that there is none (SQuAD 2.0).
+
+    It finds the `start_n_top` most probable starts and, for each, the `end_n_top` most probable
+    ends: where an answer ends depends on where it starts.
+
+    In training the start is known: `fit` and `evaluate` want labels, and give the model the right
+    start along with its inputs. It comes compiled: AdamW at 5e-5 (right for a pretrained
+    backbone), and the original's loss, half of the sum of three cross-entropies: of the start, of
+    the end given the right start, and of whether there is no answer. The accuracy of each is a
+    metric. Call `compile` to change that; what it is not given stays so.
+
+    Args:
+        backbone: An `XLNetBackbone`.
+        start_n_top: Int, how many starts are looked at.
+        end_n_top: Int, how many ends of each.
+        dropout: Float, dropout rate of the head that says whether there is no answer.
+        name: Name of the model.
+
+    Inputs, a dict. Only `token_ids` must be given:
+        token_ids, segment_ids, padding_mask: as of `XLNetBackbone`.
+        paragraph_mask: `(batch, length)` bool, `True` where an answer may start or end: in the
+            paragraph, and at `<cls>` if that is where the labels of unanswerable questions point
+            (as the original's do). This is the opposite of the original's `p_mask`. All real
+            tokens by default.
+        cls_index: `(batch,)` int32, the position of `<cls>`. The last real token by default.
+        start_positions: `(batch,)` int32, optional, asks for the outputs of training. `fit` and
+            `evaluate` take it from the labels.
+
+    Labels, a dict:
+        start_positions, end_positions: `(batch,)` int, the first and the last token of the answer.
+        is_impossible: `(batch,)`, 1 where there is no answer.
+
+    Outputs, a dict, all log-probabilities and logits float32:
+        start_top_log_probs, start_top_index: `(batch, start_n_top)`, best first. Where fewer
+            positions are allowed, or there, the rest has log-probabilities of -1e30 or lower.
+        end_top_log_probs, end_top_index: `(batch, start_n_top * end_n_top)`: the ends of the first
+            start, then those of the second.
+        cls_logits: `(batch,)`, above 0 where there is rather no answer.
+
+    Outputs with `start_positions`, a dict with the keys of the labels:
+        start_positions: Log-probabilities `(batch, length)`.
+        end_positions: Log-probabilities `(batch, length)`, given the start.
+        is_impossible: Logits `(batch, 1)`.
+
+    Raises:
+        ValueError: If an argument, the keys of the inputs or the labels are not as above.
+
+    Example:
+
+    >>> model = keras_xlnet.models.XLNetQuestionAnswering(
+    ...     keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32), start_n_top=2, end_n_top=3
+    ... )
+    >>> inputs = {"token_ids": np.random.default_rng(0).integers(9, 40, (4, 8))}
+    >>> labels = {
+    ...     "start_positions": np.array([2, 0, 4, 7]),
+    ...     "end_positions": np.array([3, 1, 4, 7]),
+    ...     "is_impossible": np.array([0, 0, 0, 1]),
+    ... }
+    >>> history = model.fit(inputs, labels, verbose=0)
+    >>> model.predict(inputs, verbose=0)["end_top_index"].shape
+    (4, 6)
+
+    Source: the original's `get_qa_outputs`, and `get_model_fn` of `run_squad.py`.
+    """
+
+    _arguments = ("start_n_top", "end_n_top", "dropout")
+    _inputs_without_default = ("start_positions",)
+
+    def __init__(
+        self,
+        backbone,
+        start_n_top=5,
+        end_n_top=5,
+        dropout=0.1,
+        name="xlnet_question_answering",
+        **kwargs,
+    ):
+        check_positive_int("start_n_top", start_n_top)
+        check_positive_int("end_n_top", end_n_top)
+        check_backbone(backbone)
+
+        # === Layers ===
+        def of_backbone():
+            initializer = clone_initializer(backbone.kernel_initializer)
+            return {"kernel_initializer": initializer, "dtype": backbone.dtype_policy}
+
+        start_logits = AnswerStart(name="start_logits", **of_backbone())
+        end_logits = AnswerEnd(backbone.layer_norm_epsilon, name="end_logits", **of_backbone())
+        (dropout_seed,) = spawn_seeds(backbone.seed, 1)
+        answer_class = Answerability(
+            dropout, seed=dropout_seed, name="answer_class", **of_backbone()
+        )
+
+        # === Functional graph ===
+        inputs = token_inputs(backbone)
+        sequence = backbone(inputs)["sequence_output"]
+        mask = keras.Input((None,), dtype="bool", name="paragraph_mask")
+        cls_index = keras.Input((), dtype="int32", name="cls_index")
+        inputs |= {"paragraph_mask": mask, "cls_index": cls_index}
+        start_log_probs = start_logits(sequence, mask)
+        cls_logits = answer_class(sequence, ops.exp(start_log_probs), cls_index)
+
+        top_starts, start_index = _TopPositions(start_n_top, name="top_starts")(start_log_probs)
+        top_ends, end_index = _TopPositions(end_n_top, name="top_ends")(
+            end_logits(sequence, start_index, mask)
+        )
+        num_ends = start_n_top * end_n_top
+        outputs = {
+            "start_top_log_probs": top_starts,
+            "start_top_index": start_index,
+            "end_top_log_probs": ops.reshape(top_ends, (-1, num_ends)),
+            "end_top_index": ops.reshape(end_index, (-1, num_ends)),
+            "cls_logits": cls_logits,
+        }
+        super().__init__(inputs=inputs, outputs=outputs, name=name, **kwargs)
+
+        # === Functional graph of training ===
+        start = keras.Input((), dtype="int32", name="start_positions")
+        end_log_probs = end_logits(sequence, ops.expand_dims(start, 1), mask)
+        of_labels = {
+            "start_positions": start_log_probs,
+            "end_positions": ops.squeeze(end_log_probs, 1),
+            # With one class, for sample weights: Keras takes the mean over the last axis.
+            "is_impossible": ops.expand_dims(cls_logits, 1),
+        }
+        # Not tracked: it has no layer that this model has not, and would be saved beside it.
+        self._untracked = types.SimpleNamespace(
+            with_start=keras.Model({**inputs, "start_positions": start}, of_labels)
+        )
+
+        # Only now: PyTorch modules take no submodules before they are initialized.
+        self.backbone = backbone
+        self.start_logits = start_logits
+        self.end_logits = end_logits
+        self.answer_class = answer_class
+
+        # === Config ===
+        self.start_n_top = start_n_top
+        self.end_n_top = end_n_top
+        self.dropout = dropout
+        self.compile()
+
+    def _objective(self):
+        accuracy = keras.metrics.SparseCategoricalAccuracy
+        return {
+            "loss": {
+                "start_positions": keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+                "end_positions": keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+                "is_impossible": keras.losses.BinaryCrossentropy(from_logits=True),
+            },
+            "loss_weights": dict.fromkeys(_LABELS, 0.5),
+            "metrics": {
+                "start_positions": [accuracy(name="accuracy")],
+                "end_positions": [accuracy(name="accuracy")],
+                "is_impossible": [keras.metrics.BinaryAccuracy(name="accuracy", threshold=0.0)],
+            },
+        }
+
+    # === The two graphs ===
+
+    def call(self, inputs, training=None, mask=None):
+        inputs = self._complete(inputs)
+        if "start_positions" in inputs:
+            return self._untracked.with_start.call(inputs, training=training, mask=mask)
+        return super().call(inputs, training=training, mask=mask)
+
+    def compute_output_spec(self, inputs, training=None, mask=None):
+        if "start_positions" in inputs:
+            return self._untracked.with_start.compute_output_spec(inputs)
+        return super().compute_output_spec(inputs, training=training, mask=mask)
+
+    def _default(self, key, inputs):
+        if key not in ("paragraph_mask", "cls_index"):
+            return super()._default(key, inputs)
+        mask = inputs.get("padding_mask")
+        if mask is None:
+            mask = super()._default("padding_mask", inputs)
+        if key == "paragraph_mask":
+            return mask
+        # The first place at which as many real tokens have been seen as there are.
+        return ops.argmax(ops.cumsum(ops.cast(mask, "int32"), axis=1), axis=1)
+
+    # === Training: the right start is one of the inputs ===
+
+    def train_step(self, *args):
+        """As `keras.Model.train_step`; the model is told where the answer starts."""
+        *state, data = args
+        return super().train_step(*state, _with_start(data))
+
+    def test_step(self, *args):
+        """As `keras.Model.test_step`; the model is told where the answer starts."""
+        *state, data = args
+        return super().test_step(*state, _with_start(data))
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        """As `keras.Model.compute_loss`."""
+        y_pred = self._predicted_with_start(x, y, y_pred)
+        return super().compute_loss(x, y, y_pred, sample_weight, training=training)
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        """As `keras.Model.compute_metrics`."""
+        y_pred = self._predicted_with_start(x, y, y_pred)
+        return super().compute_metrics(x, y, y_pred, sample_weight)
+
+    def _predicted_with_start(self, x, y, y_pred):
+        # Before the first step Keras may call the model with symbols, as if it needed no labels.
+        if "start_positions" in y_pred:
+            return y_pred
+        x, *_ = _with_start((x, y))
+        return self(x)
+
+
+class _TopPositions(keras.Operation):
+    """The `k` best of the last axis: log-probabilities and positions, even if there are fewer."""
+
+    def __init__(self, k, name):
+        super().__init__(name=name)
+        self.k = k
+
+    def call(self, log_probs):
+        length = ops.shape(log_probs)[-1]
+        # Worse than all others, so that short sequences have as many beams as long ones.
+        pad_width = [(0, 0)] * (len(log_probs.shape) - 1) + [(0, self.k)]
+        padded = ops.pad(log_probs, pad_width, constant_values=-2e30)
+        log_probs, index = ops.top_k(padded, self.k)
+        return log_probs, ops.cast(ops.minimum(index, length - 1), "int32")
+
+    def compute_output_spec(self, log_probs):
+        shape = (*log_probs.shape[:-1], self.k)
+        return keras.KerasTensor(shape, "float32"), keras.KerasTensor(shape, "int32")
+
+
+def _with_start(data):
+    """Inputs, labels and sample weights, with the labelled start among the inputs."""
+    x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+    if not isinstance(y, dict) or set(y) != set(_LABELS):
+        given = sorted(y) if isinstance(y, dict) else type(y).__name__
+        raise ValueError(f"`y` must be a dict with the keys {list(_LABELS)}. Received: {given}")
+    if isinstance(x, dict) and x.get("start_positions") is None:
+        x = {**x, "start_positions": y["start_positions"]}
+    return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)

@@ -1,0 +1,84 @@
+import keras
+
+from keras_xlnet.models.task_model import TaskModel, check_backbone, pooled_logits, token_inputs
+from keras_xlnet.models.text_pipeline import TextPipeline, check_vocabulary
+
+
+@keras.saving.register_keras_serializable(package="keras_xlnet")
+class XLNetTextRegressor(TaskModel, TextPipeline, keras.Model):
+    """Gives texts, or pairs of texts, a number, such as how alike two sentences are.
+
+    The pooled sequence goes through a dense layer with tanh (the original's summary), dropout,
+    and a dense layer with one output.
+
+    It comes compiled: AdamW at 5e-5 (right for a pretrained backbone), mean squared error, and
+    the mean absolute error as a metric. Call `compile` to change that; what it is not given stays
+    so.
+
+    Args:
+        backbone: An `XLNetBackbone`.
+        preprocessor: An `XLNetPreprocessor`. With one, `fit`, `evaluate` and `predict` take raw
+            strings.
+        pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`, whichever side the
+            padding is on.
+        dropout: Float, dropout rate before the last layer.
+        name: Name of the model.
+
+    Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as of `XLNetBackbone`.
+
+    Outputs: Tensor `(batch, 1)`, float32.
+
+    Raises:
+        ValueError: If an argument is not as above, or raw text comes without a preprocessor.
+
+    Example:
+
+    >>> from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+    >>> texts = ["it was great", "it was good", "it was dull", "it was bad, so bad"]
+    >>> tokenizer = XLNetTokenizer.train(iter(texts * 20), vocabulary_size=32)
+    >>> regressor = keras_xlnet.models.XLNetTextRegressor(
+    ...     keras_xlnet.models.XLNetBackbone(32, 1, 2, 16, 32),
+    ...     preprocessor=XLNetPreprocessor(tokenizer, sequence_length=16),
+    ... )
+    >>> history = regressor.fit(texts, [5.0, 4.0, 2.0, 0.5], epochs=1, verbose=0)
+    >>> regressor.predict(["it was so good"], verbose=0).shape
+    (1, 1)
+
+    Source: the original's `regression_loss` and `summarize_sequence`.
+    """
+
+    _arguments = ("preprocessor", "pooling", "dropout")
+
+    def __init__(
+        self,
+        backbone,
+        preprocessor=None,
+        pooling="last",
+        dropout=0.1,
+        name="xlnet_text_regressor",
+        **kwargs,
+    ):
+        check_backbone(backbone)
+        check_vocabulary(preprocessor, backbone)
+        inputs = token_inputs(backbone)
+        logits, summarize, logits_dense = pooled_logits(backbone, inputs, 1, pooling, dropout)
+        # Half precision is too coarse for an error that is squared.
+        to_float32 = keras.layers.Activation("linear", dtype="float32", name="values")
+        super().__init__(inputs=inputs, outputs=to_float32(logits), name=name, **kwargs)
+
+        # Only now: PyTorch modules take no submodules before they are initialized.
+        self.backbone = backbone
+        self.sequence_summary = summarize
+        self.logits_dense = logits_dense
+
+        # === Config ===
+        self.pooling = pooling
+        self.dropout = dropout
+        self._hold_preprocessor(preprocessor)
+        self.compile()
+
+    def _objective(self):
+        return {
+            "loss": keras.losses.MeanSquaredError(),
+            "metrics": [keras.metrics.MeanAbsoluteError(name="mean_absolute_error")],
+        }
