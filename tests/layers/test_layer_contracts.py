@@ -17,6 +17,8 @@ MASK = _rng.random((B, L, L + M)) < 0.7
 PADDING = np.array([[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0], [0, 0, 0, 0, 0, 1]])
 TARGETS = np.array([[0, 5], [2, 2], [1, 4], [5, 3]])
 IDS = _rng.integers(0, 3, (B, L)).astype("int32")
+STARTS = np.array([[0, 5], [2, 4], [1, 0], [5, 5]])
+PROBABILITIES = np.asarray(keras.ops.softmax(_rng.normal(size=(B, L)))).astype("float32")
 
 # name: (layer, positional inputs, keyword inputs)
 CASES = {
@@ -87,6 +89,23 @@ CASES = {
     "pooling_attention": (
         lambda: layers.SequencePooling("attention", num_heads=2, head_dim=3, dropout=0.1, seed=2),
         {"sequence": CONTENT, "padding_mask": PADDING},
+    ),
+    "summary": (
+        lambda: layers.SequenceSummary(dropout=0.1, seed=3),
+        {"sequence": CONTENT, "padding_mask": PADDING},
+    ),
+    "summary_attention": (
+        lambda: layers.SequenceSummary("attention", num_heads=2, head_dim=3, seed=2),
+        {"sequence": CONTENT, "padding_mask": PADDING},
+    ),
+    "answer_start": (layers.AnswerStart, {"sequence": CONTENT, "paragraph_mask": PADDING}),
+    "answer_end": (
+        layers.AnswerEnd,
+        {"sequence": CONTENT, "start_positions": STARTS, "paragraph_mask": PADDING},
+    ),
+    "answerability": (
+        lambda: layers.Answerability(0.1, seed=5),
+        {"sequence": CONTENT, "start_probabilities": PROBABILITIES, "cls_index": STARTS[:, 0]},
     ),
 }
 every_layer = pytest.mark.parametrize("name", CASES)
@@ -191,7 +210,7 @@ def test_half_precision_is_close(name, policy):
     outputs = half(**inputs)
     for output in tf.nest.flatten(outputs):
         dtype = keras.backend.standardize_dtype(output.dtype)
-        computes = name not in ("mask", "segments", "memory")
+        computes = name not in ("mask", "segments", "memory") and not name.startswith("answer")
         assert dtype == half.compute_dtype if computes else dtype in ("bool", "float32")
     assert_same(outputs, layer(**inputs), atol=0.12 if policy == "mixed_bfloat16" else 0.02)
 
@@ -266,9 +285,32 @@ def test_pooling_modes():
         np.testing.assert_array_equal(layers.SequencePooling(mode)(sequence, nothing), [[0, 0]])
 
 
+def test_nothing_is_attended_to_where_no_answer_may_be():
+    log_probs = np.asarray(layers.AnswerStart(dtype="float16")(CONTENT, PADDING))
+    np.testing.assert_allclose(np.exp(log_probs).sum(-1), 1, atol=1e-6)
+    np.testing.assert_array_equal(log_probs[PADDING == 0], np.float32(-1e30))
+    # As in the original, and no NaN, if all is forbidden.
+    nowhere = layers.AnswerStart(dtype="float16")(CONTENT, np.zeros_like(PADDING))
+    np.testing.assert_allclose(nowhere, np.full((B, L), -np.log(L)), atol=1e-6)
+
+
+def test_ends_follow_their_start():
+    layer = layers.AnswerEnd()
+    both = layer(CONTENT, STARTS)
+    for i in range(2):
+        np.testing.assert_allclose(
+            layer(CONTENT, STARTS[:, i : i + 1])[:, 0], both[:, i], atol=1e-6
+        )
+    assert np.abs(np.asarray(both)[:3, 0] - np.asarray(both)[:3, 1]).max() > 1e-3
+    np.testing.assert_array_equal(np.asarray(both)[3, 0], np.asarray(both)[3, 1])
+
+
 @pytest.mark.parametrize(
     "make, message",
     [
+        (lambda: layers.SequenceSummary("max"), "`mode` must be one of"),
+        (lambda: layers.SequenceSummary(dropout=1.5), "`dropout` must be a dropout rate"),
+        (lambda: layers.Answerability(dropout=-1), "`dropout` must be a dropout rate"),
         (lambda: layers.RelativePositionEncoding(7), "`hidden_dim` must be even"),
         (lambda: layers.RelativePositionEncoding(8, "left"), "`attention_type` must be one of"),
         (lambda: layers.RelativePositionEncoding(8, clamp_length=-1), "`clamp_length` must be"),
