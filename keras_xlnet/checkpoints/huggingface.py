@@ -43,7 +43,8 @@ def load_huggingface(directory, task=None, **overrides):
             `"token_classifier"` (which an `XLNetForQuestionAnsweringSimple` is, too),
             `"multiple_choice"` or `"question_answering"`.
         **overrides: Arguments of `XLNetBackbone`, and of the model of the task, that the weights do
-            not fix, such as `activation`, `dropout`, `memory_length`, `dtype` or `preprocessor`.
+            not fix, such as `activation` (of the backbone), `dropout` (of both), `memory_length`,
+            `dtype` or `preprocessor`.
 
     Returns:
         An `XLNetBackbone`, or the model of the task. A head that the files do not have keeps its
@@ -68,6 +69,8 @@ def open_huggingface(directory, task=None, overrides=None):
     config = huggingface_files.read_json(config_file)
     fixed = huggingface_config.fixed_arguments(config, config_file)
     defaults = huggingface_config.default_arguments(config, task, config_file)
+    if not overrides.get("memory_length", defaults.get("memory_length")):
+        defaults.pop("reuse_length", None)
     files = huggingface_files.HuggingFaceCheckpoint(directory, config)
     _warn_of_gelu(config, config_file, overrides)
     head = huggingface_config.task_arguments(config, task, config_file)

@@ -32,21 +32,23 @@ def read_tokenizer(directory):
         ValueError: If a file is damaged, or the tokenizer is another model's.
     """
     directory = pathlib.Path(directory)
-    if (directory / VOCABULARY).exists():
-        proto = file_in(directory, VOCABULARY).read_bytes()
-    elif (directory / _FAST).exists():
-        proto = _sentencepiece_model(file_in(directory, _FAST))
-    else:
+    name = next((name for name in (VOCABULARY, _FAST) if (directory / name).exists()), None)
+    if name is None:
         return None
+    file = file_in(directory, name)
+    proto = file.read_bytes() if name == VOCABULARY else _sentencepiece_model(file)
     config = {}
     if (directory / _CONFIG).exists():
         config = read_json(file_in(directory, _CONFIG))
-    return XLNetTokenizer(
-        proto,
-        lowercase=config.get("do_lower_case", False),
-        remove_accents=not config.get("keep_accents", False),
-        remove_space=config.get("remove_space", True),
-    )
+    try:
+        return XLNetTokenizer(
+            proto,
+            lowercase=config.get("do_lower_case", False),
+            remove_accents=not config.get("keep_accents", False),
+            remove_space=config.get("remove_space", True),
+        )
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from error
 
 
 def write_tokenizer(directory, tokenizer):
@@ -80,12 +82,15 @@ def write_tokenizer(directory, tokenizer):
 
 def _sentencepiece_model(file):
     content = read_json(file)
-    model = content.get("model", {})
-    if model.get("type") != "Unigram" or not isinstance(model.get("vocab"), list):
-        raise ValueError(f"{file} is not the tokenizer of an XLNet: it has no Unigram model")
     proto = sentencepiece_model_pb2.ModelProto()
-    for index, (piece, score) in enumerate(model["vocab"]):
-        proto.pieces.add(piece=piece, score=score, type=_type(proto, index, score))
+    try:
+        if content["model"]["type"] != "Unigram":
+            raise TypeError("another type")
+        for index, (piece, score) in enumerate(content["model"]["vocab"]):
+            proto.pieces.add(piece=piece, score=score, type=_type(proto, index, score))
+    except (KeyError, TypeError, ValueError) as error:
+        message = f"{file} is not the tokenizer of an XLNet: it has no Unigram model ({error})"
+        raise ValueError(message) from error
     proto.trainer_spec.model_type = proto.trainer_spec.UNIGRAM
     proto.trainer_spec.vocab_size = len(proto.pieces)
     proto.normalizer_spec.name = "nmt_nfkc"

@@ -59,13 +59,14 @@ def build(task, fixed, overrides, head, defaults=None):
             f"A checkpoint fixes, or a model does not know, {refused}. What can be chosen: "
             f"{sorted(allowed)}"
         )
-    # `dropout` is both: the original has one rate for the encoder and the head.
-    for_task = {key: value for key, value in overrides.items() if key in of_task}
-    for_backbone = {
-        key: value
-        for key, value in overrides.items()
-        if key in of_backbone and not (task and key == "name")
-    }
+    free = of_backbone - set(fixed)
+    for_backbone = {key: value for key, value in overrides.items() if key in free}
+    # Where both have the argument, it is the backbone's (`activation`), but for these two: the
+    # original has one rate for the encoder and the head.
+    both = {"dropout", "name"} if task else set()
+    for_task = {key: value for key, value in overrides.items() if key not in free or key in both}
+    if task:
+        for_backbone.pop("name", None)
     backbone = models.XLNetBackbone(**{**fixed, **(defaults or {}), **for_backbone})
     return TASKS[task](backbone, **{**head, **for_task}) if task else backbone
 

@@ -1,0 +1,75 @@
+"""Tokenizer files of transformers: ours there, theirs here."""
+
+import json
+
+import pytest
+
+from keras_xlnet.checkpoints.huggingface_tokenizer import read_tokenizer, write_tokenizer
+from keras_xlnet.text import XLNetTokenizer
+
+TEXTS = [
+    "the turtle sat on 12,345 mats",
+    "(a) <eop> £5 - naïve – “quoted”",
+    "",
+    "Ａ ｆｕｌｌ ½ ﬁne",
+]
+
+
+@pytest.fixture
+def tokenizer(golden_dir):
+    return XLNetTokenizer(str(golden_dir / "spiece.model"), remove_accents=True)
+
+
+@pytest.mark.parametrize("flags", [{}, {"lowercase": True, "remove_accents": True}])
+def test_round_trip(flags, golden_dir, tmp_path):
+    tokenizer = XLNetTokenizer(str(golden_dir / "spiece.model"), **flags)
+    write_tokenizer(tmp_path, tokenizer)
+    copy = read_tokenizer(tmp_path)
+    assert copy.get_config() | {"name": ""} == tokenizer.get_config() | {"name": ""}
+    assert copy(TEXTS).to_list() == tokenizer(TEXTS).to_list()
+
+
+def test_transformers_writes_what_we_read(tokenizer, tmp_path):
+    pytest.importorskip("torch", reason="PyTorch is not installed (extra: transformers)")
+    transformers = pytest.importorskip(
+        "transformers", reason="transformers is not installed (extra: transformers)"
+    )
+    (tmp_path / "ours").mkdir()
+    write_tokenizer(tmp_path / "ours", tokenizer)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "ours")
+    assert type(theirs).__name__ == "XLNetTokenizer"
+    ids = theirs(TEXTS[0], add_special_tokens=False)["input_ids"]
+    assert theirs.decode(ids) == TEXTS[0]
+    theirs.save_pretrained(tmp_path / "theirs")
+    assert not (tmp_path / "theirs" / "spiece.model").exists()
+    # The vocabulary is made again from tokenizer.json.
+    assert read_tokenizer(tmp_path / "theirs")(TEXTS).to_list() == tokenizer(TEXTS).to_list()
+
+
+def test_no_tokenizer(tmp_path):
+    assert read_tokenizer(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("spiece.model", "no model", "spiece.model: proto must be a SentencePiece model"),
+        ("tokenizer.json", "{", "tokenizer.json is not JSON"),
+        ("tokenizer.json", json.dumps({"model": {"type": "BPE"}}), "it has no Unigram model"),
+        ("tokenizer.json", json.dumps({"model": 3}), "it has no Unigram model"),
+        (
+            "tokenizer.json",
+            json.dumps({"model": {"type": "Unigram", "vocab": [["a", 0.0]]}}),
+            "tokenizer.json: proto must",
+        ),
+        (
+            "tokenizer.json",
+            json.dumps({"model": {"type": "Unigram", "vocab": ["a"]}}),
+            "it has no Unigram model",
+        ),
+    ],
+)
+def test_bad_files(name, content, message, tmp_path):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ValueError, match=message):
+        read_tokenizer(tmp_path)
