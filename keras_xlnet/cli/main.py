@@ -21,16 +21,17 @@ def main(arguments):
     try:
         return arguments.command(arguments)
     except (OSError, ValueError, ImportError) as error:
-        print(f"xlnet: {error}", file=sys.stderr)
+        print(f"xlnet: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
 
 
 def run():
     """The console entry point."""
-    app.run(main, flags_parser=_parse)
+    app.run(main, flags_parser=parse)
 
 
-def _parse(argv):
+def parse(argv):
+    """The arguments of a command line, with the subcommand that is to run as `command`."""
     parser = argparse_flags.ArgumentParser(
         prog="xlnet",
         description=_DESCRIPTION,

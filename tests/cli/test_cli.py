@@ -1,0 +1,181 @@
+"""The command `xlnet`: every pair of formats, reports, and errors that are lines."""
+
+import itertools
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from keras_xlnet.checkpoints import formats, load_original
+from keras_xlnet.cli import main as cli
+from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetQuestionAnswering
+
+FORMATS = ("original", "huggingface", "preset")
+
+
+def xlnet(*arguments):
+    """Runs the command in this process; returns its exit status."""
+    arguments = ["xlnet", *map(str, arguments)]
+    return cli.main(cli.parse(arguments))
+
+
+@pytest.fixture(scope="module")
+def sources(golden_dir, tmp_path_factory):
+    """The same pretraining model, with a tokenizer, in every format."""
+    folder = tmp_path_factory.mktemp("sources")
+    shutil.copytree(golden_dir / "tiny_ckpt", folder / "original")
+    shutil.copy(golden_dir / "spiece.model", folder / "original")
+    model = load_original(folder / "original", task="permutation_lm")
+    tokenizer = formats.load_tokenizer(folder / "original", "original")
+    for format in FORMATS[1:]:
+        formats.save(model, folder / format, format, tokenizer=tokenizer)
+    return folder
+
+
+@pytest.mark.parametrize("source, target", itertools.product(FORMATS, FORMATS))
+def test_every_pair(source, target, sources, tmp_path, capsys):
+    flags = "--from", source, "--to", target
+    assert xlnet("convert", *flags, sources / source, tmp_path / "out") == 0
+    message = capsys.readouterr().out
+    assert f"({source}) ->" in message and "XLNetPermutationLM, 35,432 parameters" in message
+    assert message.endswith("with a tokenizer\n")
+    assert xlnet("verify", sources / "original", tmp_path / "out") == 0
+    report = capsys.readouterr().out
+    assert "as permutation_lm" in report and "worst difference 0, " in report
+    texts = ["the turtle, 12,3"]
+    before, after = (
+        formats.load_tokenizer(folder, format)
+        for folder, format in ((sources / source, source), (tmp_path / "out", target))
+    )
+    assert before(texts).to_list() == after(texts).to_list()
+    assert before.remove_accents == after.remove_accents
+
+
+TASKS = {
+    "question_answering": lambda b: XLNetQuestionAnswering(b),
+    "backbone": lambda b: b,
+}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_tasks_are_found(task, tmp_path, capsys):
+    model = TASKS[task](XLNetBackbone(30, 2, 2, 8, 12, activation="relu"))
+    for format in FORMATS:
+        formats.save(model, tmp_path / format, format)
+        assert formats.detect_format(tmp_path / format) == format
+        expected = None if task == "backbone" else task
+        assert formats.detect_task(tmp_path / format, format) == expected
+    assert xlnet("verify", tmp_path / "original", tmp_path / "preset") == 0
+    assert f"as {task}" in capsys.readouterr().out
+
+
+def test_a_task_can_be_left_out(tmp_path, capsys):
+    model = XLNetPermutationLM(XLNetBackbone(30, 2, 2, 8, 12))
+    model.save_to_preset(tmp_path / "lm")
+    assert (
+        xlnet("convert", "--to", "preset", "--task", "backbone", tmp_path / "lm", tmp_path / "b")
+        == 0
+    )
+    assert "XLNetBackbone" in capsys.readouterr().out
+    # Encoders are compared where only one has a head.
+    assert xlnet("verify", tmp_path / "lm", tmp_path / "b") == 0
+    assert "as backbone" in capsys.readouterr().out
+
+
+def test_verify_sees_a_difference(sources, tmp_path, capsys):
+    model = load_original(sources / "original", task="permutation_lm")
+    bias = model.backbone.blocks[1].feed_forward.output_dense.bias
+    bias.assign(bias + 1e-3 * np.eye(32)[0])
+    model.save_to_preset(tmp_path / "other")
+    assert xlnet("verify", sources / "original", tmp_path / "other") == 1
+    assert capsys.readouterr().out.endswith("tolerance 1e-05: NOT the same\n")
+    assert xlnet("verify", "--tolerance", "10", sources / "original", tmp_path / "other") == 0
+
+
+def test_verify_sees_another_shape(tmp_path, capsys):
+    for name, hidden_dim in (("a", 8), ("b", 12)):
+        XLNetBackbone(30, 1, 2, hidden_dim, 12).save_to_preset(tmp_path / name)
+    assert xlnet("verify", tmp_path / "a", tmp_path / "b") == 1
+    assert "shapes (3, 16, 8) and (3, 16, 12)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_inspect(format, sources, capsys):
+    assert xlnet("inspect", sources / format) == 0
+    report = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert report["format"] == format
+    assert report["model"] == "XLNetPermutationLM (permutation_lm)"
+    assert (report["num_layers"], report["activation"]) == ("3", "gelu_tanh")
+    assert report["parameters"] == "35,432 (0.1 MiB as float32)"
+    assert report["layers"] == "28,800 (3 of 9,600)"
+    assert report["tokenizer"] == "200 pieces, remove_accents"
+    assert report["missing"] == "nothing"
+    assert report["not"] == ("used 1: global_step" if format == "original" else "used nothing")
+
+
+def test_inspect_names_what_is_missing(golden_dir, capsys):
+    assert xlnet("inspect", "--task", "multiple_choice", golden_dir / "tiny_ckpt") == 1
+    report = capsys.readouterr().out
+    assert "4: model/sequnece_summary/summary/kernel, " in report
+    assert "3: global_step, model/lm_loss/bias, model/transformer/mask_emb/mask_emb" in report
+    prefix = golden_dir / "tied_ckpt" / "xlnet_model.ckpt"
+    assert xlnet("inspect", prefix) == 0
+    assert "and 59 more" in capsys.readouterr().out  # slots of an optimizer
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["inspect", "/nowhere"], "There is nothing at /nowhere"),
+        (["inspect", "EMPTY"], "holds no model: neither an original checkpoint"),
+        (
+            ["convert", "--to", "preset", "--from", "huggingface", "EMPTY", "x"],
+            "config.json is mis",
+        ),
+        (["convert", "--to", "original", "--activation", "relu", "ORIGINAL", "x"], "activation"),
+        (["convert", "--to", "preset", "--task", "token_classifier", "PRESET", "x"], "not 'token"),
+    ],
+)
+def test_errors_are_one_line(arguments, message, sources, tmp_path, capsys):
+    places = {
+        "EMPTY": tmp_path,
+        "ORIGINAL": sources / "original",
+        "PRESET": sources / "preset",
+        "x": tmp_path / "x",
+    }
+    assert xlnet(*(places.get(argument, argument) for argument in arguments)) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("xlnet: ") and message in error and error.count("\n") == 1
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("command", [[], ["convert"], ["inspect"], ["verify"]])
+def test_help(command, capsys):
+    with pytest.raises(SystemExit) as status:
+        cli.parse(["xlnet", *command, "--help"])
+    assert status.value.code == 0
+    text = capsys.readouterr().out
+    assert text.startswith("usage: xlnet")
+    assert "examples:" in text if command else "convert" in text
+
+
+def test_as_a_program(sources):
+    program = [sys.executable, "-m", "keras_xlnet.cli"]
+    result = subprocess.run(
+        [*program, "inspect", sources / "preset"], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.startswith("format                preset\nmodel")
+    result = subprocess.run([*program, "inspect", "/nowhere"], capture_output=True, text=True)
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1] == "xlnet: There is nothing at /nowhere"
+
+
+def test_random_inputs_are_those_of_the_seed():
+    from keras_xlnet.cli.verify import random_inputs
+
+    backbone = XLNetBackbone(30, 1, 2, 8, 12)
+    first, again, other = (random_inputs(backbone, None, seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first["token_ids"], again["token_ids"])
+    assert (first["token_ids"] != other["token_ids"]).any()
