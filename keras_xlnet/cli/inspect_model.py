@@ -47,7 +47,7 @@ def run(arguments):
         *_files(path),
         ("tokenizer", _tokenizer(formats.load_tokenizer(path, format))),
         ("missing", _names(missing)),
-        ("not used", _names(unused)),
+        ("unused", _names(unused)),
     ]
     for label, value in rows:
         print(f"{label:22}{value}")
