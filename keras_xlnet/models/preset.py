@@ -90,7 +90,7 @@ class Preset:
             model = keras.saving.deserialize_keras_object(config)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             given = f" with {overrides}" if overrides else ""
-            raise ValueError(f"{config_file}{given} describes no model: {error}") from error
+            raise ValueError(f"{config_file}{given} describes no model: {_first(error)}") from error
         preprocessor = getattr(model, "preprocessor", None)
         if preprocessor is not None:
             file = file_in(directory, _VOCABULARY)
@@ -109,6 +109,13 @@ class Preset:
             raise ValueError(
                 f"The tokenizer has {size} ids, but the model knows only vocabulary_size={known}"
             )
+
+
+def _first(error):
+    """What went wrong before Keras wrapped it into pages of config."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return error
 
 
 def _arguments(cls):

@@ -1,11 +1,13 @@
 """Configs that come with weights: what they may name, so that reading one runs nothing foreign."""
 
+import inspect
 import json
 
 import keras
 
 _MAX_BYTES = 1 << 24
 _MAX_DEPTH = 64
+_OF_ALL_LAYERS = {"name", "trainable", "dtype", "quantization"}
 # Kinds of Keras' own classes that configs of this package hold. Not its layers: some of them load
 # files or run what they are given.
 _BUILT_IN = {
@@ -19,7 +21,7 @@ def read_config(file, cls):
     """The config of an object of a class, from a JSON file that need not be trusted.
 
     Everything that the config names must be registered with Keras, in this package or by whoever
-    runs it, or be one of Keras' initializers, activations or dtype policies: nothing is imported.
+    runs it, or be one of Keras' initializers or dtype policies: nothing is imported.
 
     Args:
         file: `pathlib.Path` of the file.
@@ -78,11 +80,31 @@ def _checked(entry, source, path):
             raise ValueError(
                 f"{source}: entry {'/'.join(path) or 'config'} names {_name(entry)}, which is "
                 "neither registered with `keras.saving.register_keras_serializable` nor one of "
-                "Keras' initializers, activations or dtype policies"
+                "Keras' initializers or dtype policies"
             )
         keys = ("module", "class_name", "config", "registered_name")
         entry = {key: entry.get(key) for key in keys}
-    return {key: _checked(value, source, (*path, str(key))) for key, value in entry.items()}
+    result = {key: _checked(value, source, (*path, str(key))) for key, value in entry.items()}
+    _check_arguments(entry, source, path)
+    return result
+
+
+def _check_arguments(entry, source, path):
+    """Refuses arguments that a class of this package does not have: Keras would ignore some."""
+    name, config = entry.get("registered_name"), entry.get("config")
+    if (
+        "class_name" not in entry
+        or not str(name).startswith("keras_xlnet>")
+        or not isinstance(config, dict)
+    ):
+        return
+    cls = keras.saving.get_registered_object(name)
+    unknown = sorted(set(config) - set(inspect.signature(cls).parameters) - _OF_ALL_LAYERS)
+    if unknown:
+        raise ValueError(
+            f"{source}: entry {'/'.join(path) or 'config'} has arguments that {cls.__name__} does "
+            f"not know: {unknown}. A newer version may have written it"
+        )
 
 
 def _is_known(entry):
@@ -91,26 +113,19 @@ def _is_known(entry):
     if not isinstance(class_name, str) or class_name.startswith("__"):
         return False  # lambdas, types, tensors
     if class_name == "function":
-        function = entry.get("config")
-        return _is_registered(function) or (
-            module == "keras.activations" and callable(_public(keras.activations, function))
-        )
+        return _is_registered(entry.get("config"))  # those of Keras are plain names
     if _is_registered(entry.get("registered_name")):
         return True
     kind = _BUILT_IN.get(module) if isinstance(module, str) else None
     if kind is None or entry.get("registered_name") not in (None, class_name):
         return False
     namespace = keras if module == "keras" else getattr(keras, module.split(".")[1])
-    cls = _public(namespace, class_name)
+    cls = vars(namespace).get(class_name)
     return isinstance(cls, type) and issubclass(cls, kind)
 
 
 def _is_registered(name):
     return isinstance(name, str) and keras.saving.get_registered_object(name) is not None
-
-
-def _public(namespace, name):
-    return vars(namespace).get(name) if isinstance(name, str) else None
 
 
 def _name(entry):
