@@ -25,7 +25,14 @@ from keras import ops
 
 from keras_xlnet import layers
 from keras_xlnet.checkpoints import load_original
-from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetTextClassifier
+from keras_xlnet.models import (
+    XLNetBackbone,
+    XLNetMultipleChoice,
+    XLNetPermutationLM,
+    XLNetQuestionAnswering,
+    XLNetTextClassifier,
+    XLNetTokenClassifier,
+)
 from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
 from tests.backends.per_backend import BACKEND, UnsupportedError, gradients, run, run_with_xla
 
@@ -230,6 +237,23 @@ LAYERS = {
         )
         for mode in POOLING_MODES
     },
+    "summary": (
+        layers.SequenceSummary,
+        {"sequence": CONTENT, "padding_mask": PADDING},
+    ),
+    "answer_start": (layers.AnswerStart, {"sequence": CONTENT, "paragraph_mask": PADDING}),
+    "answer_end": (
+        layers.AnswerEnd,
+        {"sequence": CONTENT, "start_positions": TARGETS, "paragraph_mask": PADDING},
+    ),
+    "answerability": (
+        layers.Answerability,
+        {
+            "sequence": CONTENT,
+            "start_probabilities": np.abs(CONTENT[:, :, 0]),
+            "cls_index": TARGETS[:, 0],
+        },
+    ),
 }
 
 
@@ -433,6 +457,41 @@ def pooling(directory, weights):
         "pooled_mean": summary(mean(values)),
         "pooled_attn": summary(attention(values, padding_mask=padding_mask)),
     }
+
+
+@computation
+def answers(directory, weights):
+    """Beams, and the outputs of training with the gradients of their loss."""
+    arrays = golden("heads.npz")
+    model = original("qa_ckpt", task="question_answering", start_n_top=4, end_n_top=3)
+    results = {}
+    for prefix in ("qa_eval", "qa_train"):
+        inputs = {
+            "token_ids": arrays[f"{prefix}_input_ids"],
+            "segment_ids": arrays[f"{prefix}_segment_ids"],
+            "padding_mask": arrays[f"{prefix}_input_mask"] == 0,
+            "paragraph_mask": arrays[f"{prefix}_p_mask"] == 0,
+            "cls_index": arrays[f"{prefix}_cls_index"],
+        }
+        if prefix == "qa_eval":
+            outputs = run(model, inputs)
+            results |= {f"beams/{key}": flat(value)[0] for key, value in outputs.items()}
+    start, end = arrays["qa_train_start_positions"], arrays["qa_train_end_positions"]
+    is_impossible = arrays["qa_train_is_impossible"]
+
+    def loss_of(outputs):
+        nll = keras.losses.sparse_categorical_crossentropy
+        total = ops.mean(nll(start, outputs["start_positions"], from_logits=True))
+        total += ops.mean(nll(end, outputs["end_positions"], from_logits=True))
+        total += ops.mean(
+            ops.binary_crossentropy(is_impossible, outputs["is_impossible"][:, 0], from_logits=True)
+        )
+        return 0.5 * total
+
+    inputs["start_positions"] = start
+    loss, by_path = gradients(model, loss_of, inputs)
+    results["loss"] = loss
+    return results | {f"gradient/{path}": value for path, value in by_path.items()}
 
 
 # === Precision, compilation, unknown shapes ===
@@ -654,6 +713,43 @@ def fit_with_memory(directory, weights):
         "predicted": predicted,
         **{f"memory/{name}": state for name, state in before.items()},
     }
+
+
+@computation
+def fit_task_models(directory, weights):
+    """Three steps of the tasks whose data have other shapes than a text and a label."""
+    inputs = token_batch(length=9)
+    rng = np.random.default_rng(9)
+    labels = {
+        "start_positions": np.array([0, 2, 4, 3, 8, 5]),
+        "end_positions": np.array([1, 2, 6, 7, 8, 8]),
+        "is_impossible": np.array([0, 0, 0, 1, 1, 0]),
+    }
+    choices = {key: np.stack([value, value[::-1]], axis=1) for key, value in inputs.items()}
+    tagging = (inputs, rng.integers(0, 3, (6, 9)), inputs["padding_mask"].astype("float32"))
+    models = {
+        "token_classifier": (XLNetTokenClassifier(small_backbone(), 3, dropout=0.0), tagging),
+        "multiple_choice": (
+            XLNetMultipleChoice(small_backbone(), dropout=0.0), (choices, LABELS % 2, None)
+        ),
+        "question_answering": (
+            XLNetQuestionAnswering(small_backbone(), 2, 3, dropout=0.0), (inputs, labels, None)
+        ),
+    }  # fmt: skip
+    import tensorflow as tf  # tf.data feeds every backend.
+
+    results = {}
+    for name, (model, (x, y, sample_weight)) in models.items():
+        fill(model).compile(keras.optimizers.SGD(0.1))
+        arguments = {"sample_weight": sample_weight, "batch_size": 6}
+        history = model.fit(x, y, epochs=3, shuffle=False, verbose=0, **arguments).history
+        results[f"{name}/losses"] = np.array(history["loss"])
+        data = (x, y) if sample_weight is None else (x, y, sample_weight)
+        dataset = tf.data.Dataset.from_tensor_slices(data).batch(6)
+        logs = model.evaluate(dataset, verbose=0, return_dict=True)
+        results[f"{name}/evaluated"] = np.array([logs[key] for key in sorted(logs)])
+        results |= numbered(f"{name}/predicted", model.predict(x, verbose=0))
+    return results
 
 
 @computation

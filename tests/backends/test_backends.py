@@ -240,6 +240,25 @@ def test_pooling_equals_the_original(results, golden, backend):
 
 
 @every_backend
+def test_answers_equal_the_original(results, golden, backend):
+    expected, actual = golden("heads.npz"), results(backend).of("answers")
+    assert_close(actual["loss"], expected["qa_train_total_loss"], ATOL)
+    for name in ("start_top_log_probs", "start_top_index", "end_top_log_probs", "end_top_index",
+                 "cls_logits"):  # fmt: skip
+        assert_close(actual[f"beams/{name}"], expected[f"qa_eval_{name}"], ATOL, name)
+    kernel = actual["gradient/end_logits/dense_0/kernel"]
+    assert_close(kernel, expected["qa_train_grad/end_logits/dense_0/kernel"], ATOL)
+
+
+@every_backend
+def test_task_models_train(results, backend):
+    arrays = results(backend).of("fit_task_models")
+    for name in ("token_classifier", "multiple_choice", "question_answering"):
+        losses = arrays[f"{name}/losses"]
+        assert losses[2] < losses[0] - 0.01, name
+
+
+@every_backend
 def test_shapes_are_told_before_they_are_computed(results, backend):
     told, computed = (results(backend).of(name) for name in ("output_shapes", "single_layers"))
     assert len(computed) > len(compute.LAYERS)

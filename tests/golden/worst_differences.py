@@ -21,6 +21,7 @@ TESTS = [
     "tests/models/test_xlnet_permutation_lm_golden.py",
     "tests/models/test_xlnet_backbone_golden.py",
     "tests/models/test_xlnet_text_classifier.py",
+    "tests/models/test_task_models_golden.py",
 ]
 
 
