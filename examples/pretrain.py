@@ -177,10 +177,8 @@ def pretrain(output_dir, tokenizer, records, held_out):
         verbose=2 if not sys.stdout.isatty() else 1,
     )
     preset = output_dir / "preset"
-    model.backbone.save_to_preset(preset)
-    (preset / "assets").mkdir(exist_ok=True)
-    tokenizer.save_assets(str(preset / "assets"))
-    model.save_to_preset(output_dir / "permutation_lm")
+    model.backbone.save_to_preset(preset, tokenizer)
+    model.save_to_preset(output_dir / "permutation_lm", tokenizer)
     report(output_dir, model, validation, records)
     return preset
 

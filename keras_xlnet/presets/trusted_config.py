@@ -91,14 +91,11 @@ def _checked(entry, source, path):
 
 def _check_arguments(entry, source, path):
     """Refuses arguments that a class of this package does not have: Keras would ignore some."""
-    name, config = entry.get("registered_name"), entry.get("config")
-    if (
-        "class_name" not in entry
-        or not str(name).startswith("keras_xlnet>")
-        or not isinstance(config, dict)
-    ):
+    config = entry.get("config")
+    is_ours = "class_name" in entry and str(entry["registered_name"]).startswith("keras_xlnet>")
+    if not is_ours or not isinstance(config, dict):
         return
-    cls = keras.saving.get_registered_object(name)
+    cls = keras.saving.get_registered_object(entry["registered_name"])
     unknown = sorted(set(config) - set(inspect.signature(cls).parameters) - _OF_ALL_LAYERS)
     if unknown:
         raise ValueError(
