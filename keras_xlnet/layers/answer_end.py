@@ -1,7 +1,8 @@
 import keras
 from keras import ops
 
-from keras_xlnet.layers.initialization import clone_initializer, get_kernel_initializer
+from keras_xlnet.layers.head_dense import float32_logit, tanh_dense
+from keras_xlnet.layers.initialization import get_kernel_initializer
 from keras_xlnet.layers.masked_log_softmax import masked_log_softmax
 from keras_xlnet.layers.quantization import RestoresQuantization
 
@@ -39,23 +40,11 @@ class AnswerEnd(RestoresQuantization, keras.layers.Layer):
         self.norm = keras.layers.LayerNormalization(
             epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
         )
-        # Half precision is too coarse for what a softmax over many tokens is taken of.
-        self.dense_1 = keras.layers.Dense(
-            1,
-            kernel_initializer=clone_initializer(self.kernel_initializer),
-            dtype="float32",
-            name="dense_1",
-        )
+        self.dense_1 = float32_logit(self, "dense_1")
 
     def build(self, sequence_shape):
         batch_size, length, hidden_dim = sequence_shape
-        self.dense_0 = keras.layers.Dense(
-            hidden_dim,
-            activation="tanh",
-            kernel_initializer=clone_initializer(self.kernel_initializer),
-            dtype=self.dtype_policy,
-            name="dense_0",
-        )
+        self.dense_0 = tanh_dense(self, hidden_dim, "dense_0")
         shape = (batch_size, None, length, hidden_dim)
         self.dense_0.build((*shape[:-1], 2 * hidden_dim))
         self.norm.build(shape)

@@ -1,7 +1,8 @@
 import keras
 from keras import ops
 
-from keras_xlnet.layers.initialization import clone_initializer, get_kernel_initializer
+from keras_xlnet.layers.head_dense import float32_logit
+from keras_xlnet.layers.initialization import get_kernel_initializer
 from keras_xlnet.layers.masked_log_softmax import masked_log_softmax
 from keras_xlnet.layers.quantization import RestoresQuantization
 
@@ -33,13 +34,7 @@ class AnswerStart(RestoresQuantization, keras.layers.Layer):
     def __init__(self, kernel_initializer=None, **kwargs):
         super().__init__(**kwargs)
         self.kernel_initializer = get_kernel_initializer(kernel_initializer)
-        # Half precision is too coarse for what a softmax over many tokens is taken of.
-        self.dense = keras.layers.Dense(
-            1,
-            kernel_initializer=clone_initializer(self.kernel_initializer),
-            dtype="float32",
-            name="dense",
-        )
+        self.dense = float32_logit(self, "dense")
 
     def build(self, sequence_shape):
         self.dense.build(sequence_shape)

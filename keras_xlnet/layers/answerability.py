@@ -2,7 +2,8 @@ import keras
 from keras import ops
 
 from keras_xlnet.layers.arguments import check_rate
-from keras_xlnet.layers.initialization import clone_initializer, get_kernel_initializer
+from keras_xlnet.layers.head_dense import float32_logit, tanh_dense
+from keras_xlnet.layers.initialization import get_kernel_initializer
 from keras_xlnet.layers.quantization import RestoresQuantization
 
 
@@ -45,24 +46,11 @@ class Answerability(RestoresQuantization, keras.layers.Layer):
         self.dropout_layer = keras.layers.Dropout(
             dropout, seed=seed, dtype=self.dtype_policy, name="dropout"
         )
-        # Half precision is too coarse for a logit that is compared with a threshold.
-        self.dense_1 = keras.layers.Dense(
-            1,
-            use_bias=False,
-            kernel_initializer=clone_initializer(self.kernel_initializer),
-            dtype="float32",
-            name="dense_1",
-        )
+        self.dense_1 = float32_logit(self, "dense_1", use_bias=False)
 
     def build(self, sequence_shape):
         batch_size, _, hidden_dim = sequence_shape
-        self.dense_0 = keras.layers.Dense(
-            hidden_dim,
-            activation="tanh",
-            kernel_initializer=clone_initializer(self.kernel_initializer),
-            dtype=self.dtype_policy,
-            name="dense_0",
-        )
+        self.dense_0 = tanh_dense(self, hidden_dim, "dense_0")
         self.dense_0.build((batch_size, 2 * hidden_dim))
         self.dense_1.build((batch_size, hidden_dim))
         self.restore_quantization()

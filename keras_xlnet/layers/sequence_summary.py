@@ -1,6 +1,6 @@
 import keras
 
-from keras_xlnet.layers.arguments import check_rate
+from keras_xlnet.layers.head_dense import tanh_dense
 from keras_xlnet.layers.initialization import (
     clone_initializer,
     get_kernel_initializer,
@@ -58,13 +58,7 @@ class SequenceSummary(RestoresQuantization, keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.mode = mode
-        self.num_heads = num_heads
-        self.head_dim = head_dim
-        self.dropout = check_rate("dropout", dropout)
-        self.layer_norm_epsilon = layer_norm_epsilon
         self.kernel_initializer = get_kernel_initializer(kernel_initializer)
-        self.cls_token_id = cls_token_id
         self.seed = seed
         dropout_seed, pooling_seed = spawn_seeds(seed, 2)
         self.pooling = SequencePooling(
@@ -84,13 +78,7 @@ class SequenceSummary(RestoresQuantization, keras.layers.Layer):
         )
 
     def build(self, sequence_shape):
-        self.dense = keras.layers.Dense(
-            sequence_shape[-1],
-            activation="tanh",
-            kernel_initializer=clone_initializer(self.kernel_initializer),
-            dtype=self.dtype_policy,
-            name="dense",
-        )
+        self.dense = tanh_dense(self, sequence_shape[-1], "dense")
         self.pooling.build(sequence_shape)
         self.dense.build((sequence_shape[0], sequence_shape[-1]))
         self.restore_quantization()
@@ -105,14 +93,5 @@ class SequenceSummary(RestoresQuantization, keras.layers.Layer):
         return (sequence_shape[0], sequence_shape[-1])
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "mode": self.mode,
-            "num_heads": self.num_heads,
-            "head_dim": self.head_dim,
-            "dropout": self.dropout,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "cls_token_id": self.cls_token_id,
-            "seed": self.seed,
-        }
+        # All arguments are those of the pooling, but the base's and the seed.
+        return {**self.pooling.get_config(), **super().get_config(), "seed": self.seed}
