@@ -8,6 +8,8 @@ import warnings
 import numpy as np
 from keras import ops
 
+from keras_xlnet.presets import assign_in_blocks
+
 
 @dataclasses.dataclass(frozen=True)
 class Place:
@@ -103,7 +105,7 @@ class OpenCheckpoint:
                 stacklevel=3,
             )
         for place in places:
-            place.variable.assign(place.to_ours(self.files.read(place.name)))
+            assign_in_blocks(place.variable, place.to_ours(self.files.read(place.name)))
         return self.model
 
     def missing_of_backbone(self):
