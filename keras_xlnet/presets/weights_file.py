@@ -8,6 +8,8 @@ import h5py
 import keras
 import numpy as np
 
+from keras_xlnet.presets.assign_in_blocks import assign_in_blocks
+
 _NAMED = 3
 
 
@@ -46,8 +48,13 @@ def load_weights(model, file, cast=False):
         raise ValueError(
             f"{file} does not fit the model of its config: {'; '.join(problems[:_NAMED])}{more}"
         )
+    embeddings = _plain_embeddings(model, found, expected)
     try:
-        keras.saving.load_weights(model, file, objects_to_skip=_no_weights(model))
+        skipped = [*_no_weights(model), *embeddings]
+        keras.saving.load_weights(model, file, objects_to_skip=skipped)
+        with h5py.File(file, "r") as h5:
+            for layer, path in embeddings.items():
+                assign_in_blocks(layer.embeddings, h5[path])
     except (OSError, RuntimeError, KeyError, ValueError) as error:
         raise ValueError(f"{file} cannot be read: {error}") from error
 
@@ -55,6 +62,20 @@ def load_weights(model, file, cast=False):
 def _no_weights(model):
     state = [getattr(model, "optimizer", None), *getattr(model, "memories", ())]
     return [part for part in state if part is not None]
+
+
+def _plain_embeddings(model, found, expected):
+    """`{layer: path in the file}` of embeddings, by far the largest weights, that are floats."""
+    paths = {name: path for path, (name, *_) in expected.items()}
+    layers = [
+        layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.Embedding)
+    ]
+    variables = {layer: paths.get(getattr(layer.embeddings, "path", None)) for layer in layers}
+    return {
+        layer: path
+        for layer, path in variables.items()
+        if path in found and found[path][1] == "float32"
+    }
 
 
 def _problems(expected, found, cast):
