@@ -1,5 +1,7 @@
 """The permutation language model equals the original: losses, memories, gradients, training."""
 
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
@@ -7,7 +9,8 @@ import tensorflow as tf
 from keras import ops
 
 from keras_xlnet.checkpoints import load_original
-from keras_xlnet.checkpoints.original import _permutation_lm_variables, _variables
+from keras_xlnet.checkpoints.original_names import backbone_places, head_places
+from keras_xlnet.checkpoints.places import values_of
 from keras_xlnet.training import AdamWeightDecay, WarmupPolynomialDecay
 
 ATOL = 1e-5
@@ -102,19 +105,11 @@ def test_tied_biases(golden, golden_dir):
 def by_original_name(model, values):
     """Gradients or values of the model's variables, stacked under the names of the original."""
     values = dict(zip((v.path for v in model.trainable_variables), values, strict=True))
-    result = {}
-    for variable, name, layer, transform in (
-        *_variables(model.backbone),
-        *_permutation_lm_variables(model),
-    ):
-        value = np.asarray(tf.convert_to_tensor(values[variable.path]))
-        if transform is not None:
-            value = np.moveaxis(value, 2, 0)  # heads first, and back
-        if layer is None:
-            result[name] = value
-        else:
-            result.setdefault(name, []).append(value)
-    return {name: np.stack(v) if isinstance(v, list) else v for name, v in result.items()}
+    places = [*backbone_places(model.backbone), *head_places(model, "permutation_lm", None)]
+    return values_of(
+        dataclasses.replace(place, variable=tf.convert_to_tensor(values[place.variable.path]))
+        for place in places
+    )
 
 
 @pytest.mark.parametrize("case", ["np", "full"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import keras_xlnet
-from keras_xlnet.checkpoints.original import _permutation_lm_variables, _variables
+from keras_xlnet.checkpoints.original_names import backbone_places, head_places
 from keras_xlnet.training import AdamWeightDecay
 from tests.training import original_steps
 
@@ -110,8 +110,8 @@ def decayed_paths(variables, optimizer=None):
 def test_decays_what_the_original_decays(golden, tied):
     applies = golden("optimizer.json")["weight_decay_applies"]
     model = keras_xlnet.models.XLNetPermutationLM(backbone(tie_attention_biases=tied))
-    names = (*_variables(model.backbone), *_permutation_lm_variables(model))
-    expected = {variable.path: applies[name] for variable, name, *_ in names}
+    places = (*backbone_places(model.backbone), *head_places(model, "permutation_lm", None))
+    expected = {place.variable.path: applies[place.name] for place in places}
     assert {v.path for v in model.trainable_variables} == set(expected)
     decayed = decayed_paths(model.trainable_variables)
     assert decayed == {path for path, applied in expected.items() if applied}
