@@ -34,7 +34,7 @@ from absl import app, flags
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from spam_data import DataError
 
-from keras_xlnet.checkpoints import load_original
+from keras_xlnet.checkpoints import formats
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
 from keras_xlnet.serving import export_text_classifier
 from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
@@ -48,7 +48,7 @@ flags.DEFINE_string("label_column", "label", "Column of the labels in a file wit
 flags.DEFINE_string("positive_label", "spam", "The label to look for.")
 flags.DEFINE_string("output_dir", "runs/spam", "Where everything is written.")
 flags.DEFINE_string("load", None, "Only classify the given messages with the model in this folder.")
-flags.DEFINE_string("checkpoint", None, "Fine-tune an original checkpoint or a preset.")
+flags.DEFINE_string("checkpoint", None, "Fine-tune this: original, Hugging Face or preset.")
 flags.DEFINE_integer("folds", None, "Cross-validate with so many folds; no model is written.")
 flags.DEFINE_integer("vocabulary_size", None, "Pieces to train; by default it fits the data.")
 flags.DEFINE_integer("sequence_length", 64, "Tokens a message is cut to.", lower_bound=3)
@@ -292,24 +292,20 @@ def from_scratch(texts, dropout):
 
 
 def load_checkpoint(dropout):
-    """The backbone and tokenizer of `--checkpoint`: an original checkpoint or a preset."""
+    """The backbone and tokenizer of `--checkpoint`, in any format that `xlnet inspect` knows."""
     folder = pathlib.Path(FLAGS.checkpoint)
+    dropout = {"dropout": dropout, "attention_dropout": dropout}
+    # Pretraining may read half of a batch backwards, and remember.
+    no_pretraining = {"bidirectional_data": False, "memory_length": None, "reuse_length": None}
     try:
-        if (folder / "xlnet_config.json").is_file():
-            # The original removes accents from cased text, too.
-            tokenizer = XLNetTokenizer(folder / "spiece.model", remove_accents=True)
-            backbone = load_original(folder, dropout=dropout, attention_dropout=dropout)
-            return backbone, tokenizer
-        if (folder / "config.json").is_file() and "TextClassifier" in (
-            folder / "config.json"
-        ).read_text(encoding="utf-8"):
-            classifier = XLNetTextClassifier.from_preset(folder)
-            return classifier.backbone, classifier.preprocessor.tokenizer
-        # Pretraining reads half of a batch backwards, remembers, and may do without dropout.
-        pretraining = {"bidirectional_data": False, "memory_length": None, "reuse_length": None}
-        dropout = {"dropout": dropout, "attention_dropout": dropout}
-        backbone = XLNetBackbone.from_preset(folder, **pretraining, **dropout)
-        return backbone, XLNetTokenizer(folder / "assets" / "spiece.model")
+        format = formats.detect_format(folder)
+        tokenizer = formats.load_tokenizer(folder, format)
+        if tokenizer is None:
+            raise ValueError("it has no tokenizer files")
+        if format == "preset" and formats.detect_task(folder, format):
+            return formats.load(folder, format, task=None), tokenizer
+        backbone = formats.load(folder, format, task=None, **no_pretraining, **dropout)
+        return backbone, tokenizer
     except (OSError, ValueError) as error:
         raise DataError(f"--checkpoint {folder}: {error}") from error
 

@@ -10,6 +10,7 @@ from keras_xlnet.models.optional_inputs import OptionalInputs
 from keras_xlnet.models.preset import Preset
 
 _PARTS = ("backbone", "preprocessor")
+_FINE_TUNING = 5e-5  # Learning rate of AdamW, right for a pretrained backbone.
 
 
 class TaskModel(RestoresQuantization, Preset, OptionalInputs):
@@ -22,7 +23,7 @@ class TaskModel(RestoresQuantization, Preset, OptionalInputs):
     _arguments = ()
 
     def _objective(self):
-        """The `loss`, and what else of `compile`'s arguments goes with it."""
+        """The `loss`, what else of `compile`'s arguments goes with it, and a `learning_rate`."""
         raise NotImplementedError
 
     def compile(
@@ -37,7 +38,7 @@ class TaskModel(RestoresQuantization, Preset, OptionalInputs):
         """As `keras.Model.compile`; `"auto"` is what the class description says."""
         objective = self._objective()
         if _is_auto(optimizer):
-            optimizer = keras.optimizers.AdamW(5e-5)
+            optimizer = keras.optimizers.AdamW(objective.get("learning_rate", _FINE_TUNING))
         if _is_auto(loss_weights):
             loss_weights = objective.get("loss_weights") if _is_auto(loss) else None
         given = {"loss": loss, "metrics": metrics, "weighted_metrics": weighted_metrics}

@@ -5,13 +5,11 @@ from keras_xlnet.layers import LogitBias, MaskEmbedding, RecurrentMemory
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.full_batch import full_batch
 from keras_xlnet.layers.initialization import spawn_seeds
-from keras_xlnet.layers.quantization import RestoresQuantization
-from keras_xlnet.models.optional_inputs import OptionalInputs
-from keras_xlnet.models.preset import Preset
+from keras_xlnet.models.task_model import TaskModel
 
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
-class XLNetPermutationLM(RestoresQuantization, Preset, OptionalInputs, keras.Model):
+class XLNetPermutationLM(TaskModel, keras.Model):
     """Permutation language model: pretrains an `XLNetBackbone`, and shares every weight with it.
 
     A query stream, which knows where a token stands but not what it is, predicts the tokens at
@@ -75,6 +73,14 @@ class XLNetPermutationLM(RestoresQuantization, Preset, OptionalInputs, keras.Mod
 
     Source: Yang et al. 2019 (XLNet), sections 2.2 to 2.5; zihangdai/xlnet, `two_stream_loss`.
     """
+
+    _arguments = (
+        "two_stream",
+        "partial_prediction",
+        "stateful",
+        "batch_size",
+        "attend_to_empty_memory",
+    )
 
     def __init__(
         self,
@@ -200,25 +206,16 @@ class XLNetPermutationLM(RestoresQuantization, Preset, OptionalInputs, keras.Mod
         self.attend_to_empty_memory = attend_to_empty_memory
         self.compile()
 
-    def compile(self, optimizer="auto", loss="auto", weighted_metrics="auto", **kwargs):
-        """As `keras.Model.compile`; `"auto"` is what the class description says."""
-        if optimizer == "auto":
-            optimizer = keras.optimizers.AdamW(1e-4)
-        if isinstance(loss, str) and loss == "auto":
-            # The mean over the targets of the batch, as in the original: not over all rows.
-            loss = {
-                "logits": keras.losses.SparseCategoricalCrossentropy(
-                    from_logits=True, reduction="mean_with_sample_weight"
-                )
-            }
-        if isinstance(weighted_metrics, str) and weighted_metrics == "auto":
-            weighted_metrics = {"logits": [keras.metrics.SparseCategoricalAccuracy("accuracy")]}
-        super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
-
-    def compile_from_config(self, config):
-        """Compiles as the saved model was. Keras calls this when it loads a model."""
-        self.compile(**keras.saving.deserialize_keras_object(config))
-        self.optimizer.build(self.trainable_variables)
+    def _objective(self):
+        # The mean over the targets of the batch, as in the original: not over all rows.
+        loss = keras.losses.SparseCategoricalCrossentropy(
+            from_logits=True, reduction="mean_with_sample_weight"
+        )
+        return {
+            "learning_rate": 1e-4,
+            "loss": {"logits": loss},
+            "weighted_metrics": {"logits": [keras.metrics.SparseCategoricalAccuracy("accuracy")]},
+        }
 
     def evaluate(self, *args, **kwargs):
         """As `keras.Model.evaluate`; a stateful memory starts empty, that of training is kept."""
@@ -259,24 +256,6 @@ class XLNetPermutationLM(RestoresQuantization, Preset, OptionalInputs, keras.Mod
         if not self.stateful:
             return tensors
         return keras.tree.map_structure(lambda x: full_batch(x, self.batch_size), tensors)
-
-    def get_config(self):
-        return {
-            "name": self.name,
-            "trainable": self.trainable,
-            "backbone": keras.saving.serialize_keras_object(self.backbone),
-            "two_stream": self.two_stream,
-            "partial_prediction": self.partial_prediction,
-            "stateful": self.stateful,
-            "batch_size": self.batch_size,
-            "attend_to_empty_memory": self.attend_to_empty_memory,
-            **self.quantization_config(),
-        }
-
-    @classmethod
-    def from_config(cls, config):
-        backbone = keras.saving.deserialize_keras_object(config["backbone"])
-        return super().from_config({**config, "backbone": backbone})
 
 
 class _TwoStreams(keras.Operation):
