@@ -43,9 +43,9 @@ class AnswerEnd(RestoresQuantization, keras.layers.Layer):
         self.dense_1 = float32_logit(self, "dense_1")
 
     def build(self, sequence_shape):
-        batch_size, length, hidden_dim = sequence_shape
+        _, length, hidden_dim = sequence_shape
         self.dense_0 = tanh_dense(self, hidden_dim, "dense_0")
-        shape = (batch_size, None, length, hidden_dim)
+        shape = (None, length, hidden_dim)
         self.dense_0.build((*shape[:-1], 2 * hidden_dim))
         self.norm.build(shape)
         self.dense_1.build(shape)
@@ -61,10 +61,13 @@ class AnswerEnd(RestoresQuantization, keras.layers.Layer):
             ops.broadcast_to(ops.expand_dims(sequence, 1), shape),
             ops.broadcast_to(ops.expand_dims(starts, 2), shape),
         ]
-        x = self.norm(self.dense_0(ops.concatenate(pairs, axis=-1)))
+        # In three axes: with four, of which the second is 1, Keras 3.12 calls TensorFlow's `matmul`
+        # such that 2.21 on oneDNN writes beyond its buffer.
+        x = ops.reshape(ops.concatenate(pairs, axis=-1), (-1, length, 2 * hidden_dim))
+        logits = ops.reshape(self.dense_1(self.norm(self.dense_0(x))), shape[:-1])
         if paragraph_mask is not None:
             paragraph_mask = ops.expand_dims(paragraph_mask, 1)
-        return masked_log_softmax(ops.squeeze(self.dense_1(x), -1), paragraph_mask)
+        return masked_log_softmax(logits, paragraph_mask)
 
     def compute_output_spec(self, sequence, start_positions, paragraph_mask=None):
         shape = (sequence.shape[0], start_positions.shape[1], sequence.shape[1])

@@ -34,7 +34,8 @@ class MaskEmbedding(keras.layers.Layer):
         self.hidden_dim = hidden_dim
         self.initializer = keras.initializers.get(initializer)
 
-    def build(self, target_mask_shape, embeddings_shape=None):
+    def build(self, target_mask_shape=None, embeddings_shape=None):
+        # No shape is needed. Keras 3.12 does not tell those of arguments that end in `_mask`.
         # The leading axes are the original's: Glorot's limit depends on them.
         self.embedding = self.add_weight(
             shape=(1, 1, self.hidden_dim), initializer=self.initializer, name="embedding"
