@@ -6,7 +6,8 @@ import keras
 
 from keras_xlnet.checkpoints import huggingface_config, huggingface_tokenizer, original_names
 from keras_xlnet.checkpoints.huggingface import load_huggingface, save_huggingface
-from keras_xlnet.checkpoints.huggingface_files import CONFIG, read_json
+from keras_xlnet.checkpoints.huggingface_files import CONFIG
+from keras_xlnet.checkpoints.json_file import read_json
 from keras_xlnet.checkpoints.original import load_original, save_original
 from keras_xlnet.checkpoints.original_files import CONFIG as ORIGINAL_CONFIG
 from keras_xlnet.checkpoints.original_files import VOCABULARY, OriginalCheckpoint
@@ -47,11 +48,11 @@ def detect_task(path, format):
     """The task that the files were written for, `None` for an encoder alone."""
     if format == "original":
         return original_names.task_of(OriginalCheckpoint(path).shapes)
-    config = read_json(file_in(path, CONFIG))
+    file = file_in(path, CONFIG)
     if format == "huggingface":
-        return huggingface_config.task_of(config)
+        return huggingface_config.task_of(huggingface_config.read_config(file))
     names = {keras.saving.get_registered_name(model): task for task, model in TASKS.items()}
-    return names.get(config["registered_name"])
+    return names.get(str(read_json(file).get("registered_name")))
 
 
 def load(path, format, task, **overrides):

@@ -66,17 +66,22 @@ def open_huggingface(directory, task=None, overrides=None):
     overrides = overrides or {}
     directory = local_directory(directory, [huggingface_files.CONFIG], _OPTIONAL)
     config_file = file_in(directory, huggingface_files.CONFIG)
-    config = huggingface_files.read_json(config_file)
+    config = huggingface_config.read_config(config_file)
     fixed = huggingface_config.fixed_arguments(config, config_file)
     defaults = huggingface_config.default_arguments(config, task, config_file)
     if not overrides.get("memory_length", defaults.get("memory_length")):
         defaults.pop("reuse_length", None)
     files = huggingface_files.HuggingFaceCheckpoint(directory, config)
+    if task == "permutation_lm" and not config.get("tie_word_embeddings", True):
+        raise ValueError(
+            f"{config_file} has `tie_word_embeddings` false: 'lm_loss.weight' of {files} is not "
+            "the embeddings, as it always is here. What can be loaded is the encoder"
+        )
     _warn_of_gelu(config, config_file, overrides)
     head = huggingface_config.task_arguments(config, task, config_file)
     if task in ("text_classifier", "text_regressor") and "preprocessor" not in overrides:
         head["preprocessor"] = _preprocessor(directory)
-    model = build(task, fixed, overrides, head, defaults)
+    model = build(task, fixed, overrides, head, defaults, config_file=config_file, files=files)
     prefix = PREFIX if any(name.startswith(PREFIX) for name in files.shapes) else ""
     is_simple = "qa_outputs.weight" in files.shapes
     logits = "qa_outputs" if is_simple else "classifier"
@@ -131,7 +136,11 @@ def _preprocessor(directory):
 
 def _warn_of_gelu(config, file, overrides):
     is_conversion = "transformers_version" not in config
-    if is_conversion and config.get("ff_activation") == "gelu" and "activation" not in overrides:
+    if (
+        is_conversion
+        and config.get("ff_activation", "gelu") == "gelu"
+        and "activation" not in overrides
+    ):
         warnings.warn(
             f"{file} says `gelu`, which is the erf form in transformers and so here. If the "
             "weights are a conversion of the original's, they were trained with the tanh form: "

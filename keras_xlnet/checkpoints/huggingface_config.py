@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_xlnet.checkpoints.json_file import read_json
 from keras_xlnet.layers import gelu_tanh
 
 # Theirs -> ours. `gelu` is the erf form in both; the original's, and ours by default, is tanh.
@@ -26,6 +27,19 @@ _REQUIRED = {
     "d_model": "hidden_dim",
     "d_inner": "intermediate_dim",
 }
+_INTEGERS = (
+    *_REQUIRED,
+    *"d_head clamp_len mem_len reuse_len start_n_top end_n_top num_labels".split(),
+)
+_NUMBERS = ("dropout", "summary_last_dropout", "layer_norm_eps", "initializer_range")
+_STRINGS = ("ff_activation", "attn_type", "summary_type", "problem_type", "dtype", "torch_dtype")
+_TYPES = {
+    **dict.fromkeys(_INTEGERS, (int,)),
+    **dict.fromkeys(_NUMBERS, (int, float)),
+    **dict.fromkeys(_STRINGS, (str,)),
+    "architectures": (list,),
+    "id2label": (dict,),
+}
 # Two logits for each token, where an answer starts and where it ends: a token classifier here.
 SIMPLE_QUESTION_ANSWERING = "XLNetForQuestionAnsweringSimple"
 ARCHITECTURES = {
@@ -37,6 +51,23 @@ ARCHITECTURES = {
     "multiple_choice": "XLNetForMultipleChoice",
     "question_answering": "XLNetForQuestionAnswering",
 }
+
+
+def read_config(file):
+    """What `config.json` says, without what is null: that is the same as nothing said.
+
+    Raises:
+        ValueError: If it is no JSON, or a value that is looked at is of another type.
+    """
+    config = {key: value for key, value in read_json(file).items() if value is not None}
+    for key, types in _TYPES.items():
+        if key in config and not isinstance(config[key], types):
+            expected = " or ".join(kind.__name__ for kind in types)
+            raise ValueError(f"{file} has `{key}` {config[key]!r}, expected {expected}")
+    labels = config.get("id2label", {})
+    if not all(key.isdecimal() and isinstance(name, str) for key, name in labels.items()):
+        raise ValueError(f"{file} has `id2label` {labels}, expected names by number")
+    return config
 
 
 def fixed_arguments(config, file):
@@ -51,7 +82,7 @@ def fixed_arguments(config, file):
     if missing:
         raise ValueError(f"{file} has no {missing}")
     arguments = {ours: config[theirs] for theirs, ours in _REQUIRED.items()}
-    arguments["head_dim"] = config.get("d_head") or config["d_model"] // config["n_head"]
+    arguments["head_dim"] = config.get("d_head")
     arguments["layer_norm_epsilon"] = config.get("layer_norm_eps", 1e-12)
     return arguments
 
@@ -65,13 +96,15 @@ def default_arguments(config, task, file):
         )
     dropout = config.get("dropout", 0.1)
     clamp_length = config.get("clamp_len", -1)
+    attention_type = config.get("attn_type", "bi")
     arguments = {
         "activation": _ACTIVATIONS[activation],
         "dropout": dropout,
         "attention_dropout": dropout,
-        "attention_type": config.get("attn_type", "bi"),
+        "attention_type": attention_type,
         "clamp_length": clamp_length if clamp_length > 0 else None,
-        "same_length": config.get("same_length", False),
+        # Not looked at for "bi", there.
+        "same_length": attention_type == "uni" and config.get("same_length", False),
         "kernel_initializer": keras.initializers.RandomNormal(
             stddev=config.get("initializer_range", 0.02)
         ),
@@ -91,7 +124,9 @@ def task_arguments(config, task, file):
     if task == "token_classifier":
         if SIMPLE_QUESTION_ANSWERING in (config.get("architectures") or ()):
             return {"num_classes": 2, "class_names": ["start", "end"], "activation": "linear"}
-        return _classes(config)
+        arguments = _classes(config)
+        # A softmax over one class would always be 1.
+        return {**arguments, "activation": "softmax" if arguments["num_classes"] > 1 else "linear"}
     if task not in ("text_classifier", "text_regressor", "multiple_choice"):
         return {}
     arguments = _summary(config, file)
@@ -99,13 +134,15 @@ def task_arguments(config, task, file):
         return arguments
     arguments |= _classes(config)
     default = "regression" if arguments["num_classes"] == 1 else "single_label_classification"
-    problem = config.get("problem_type") or default
+    problem = config.get("problem_type", default)
+    if problem not in _PROBLEMS:
+        raise ValueError(f"{file} has `problem_type` {problem!r}, not one of {sorted(_PROBLEMS)}")
     return {**arguments, "activation": _PROBLEMS[problem]}
 
 
 def task_of(config):
     """The task that the configuration is of; `None` for an encoder or an unknown class."""
-    architecture, *_ = config.get("architectures") or [None]
+    architecture = str(next(iter(config.get("architectures", ())), None))
     if architecture == SIMPLE_QUESTION_ANSWERING:
         return "token_classifier"
     if architecture == ARCHITECTURES["text_regressor"]:
@@ -153,9 +190,9 @@ def config_of(model, task):
 
 def _classes(config):
     """Number and names of the classes; transformers counts the names, two by default."""
-    names = config.get("id2label") or {
-        str(i): f"LABEL_{i}" for i in range(config.get("num_labels", 2))
-    }
+    names = config.get("id2label")
+    if not names:
+        return {"num_classes": config.get("num_labels", 2), "class_names": None}
     names = [names[key] for key in sorted(names, key=int)]
     invented = names == [f"LABEL_{i}" for i in range(len(names))]
     return {"num_classes": len(names), "class_names": None if invented else names}

@@ -1,11 +1,11 @@
 """The weights of a Hugging Face directory: `model.safetensors`, in one file or in shards."""
 
-import json
 import pathlib
 
 import safetensors
 from safetensors.numpy import save_file
 
+from keras_xlnet.checkpoints.json_file import read_json
 from keras_xlnet.presets import file_in
 
 WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "config.json"
@@ -59,17 +59,6 @@ def write_weights(directory, values):
     """Writes `{name: array}` as `model.safetensors`."""
     # transformers looks for who wrote the file.
     save_file(values, pathlib.Path(directory) / WEIGHTS, metadata={"format": "pt"})
-
-
-def read_json(file):
-    """The dict in a JSON file; `ValueError` if it is none."""
-    try:
-        value = json.loads(pathlib.Path(file).read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{file} is not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise ValueError(f"{file} must hold a JSON object. Received: {type(value).__name__}")
-    return value
 
 
 def _weight_files(directory, config):

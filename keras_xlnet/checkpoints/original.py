@@ -61,7 +61,7 @@ def open_original(path, task=None, task_name=None, config_file=None, overrides=N
     config_file = config_file or file_in(files.directory, original_files.CONFIG)
     fixed = original_files.read_config(config_file)
     task_name, head = _head(files, task, task_name, overrides or {})
-    model = build(task, fixed, overrides or {}, head)
+    model = build(task, fixed, overrides or {}, head, config_file=config_file, files=files)
     return OpenCheckpoint(
         model,
         files,

@@ -1,8 +1,8 @@
 """The files of a checkpoint of the original: TensorFlow 1 variables and `xlnet_config.json`."""
 
-import json
 import pathlib
 
+from keras_xlnet.checkpoints.json_file import read_json
 from keras_xlnet.presets import file_in
 
 CONFIG, PREFIX, VOCABULARY = "xlnet_config.json", "xlnet_model.ckpt", "spiece.model"
@@ -87,10 +87,7 @@ def write_checkpoint(prefix, values):
 
 def read_config(file):
     """The arguments of `XLNetBackbone` that `xlnet_config.json` fixes."""
-    try:
-        config = json.loads(pathlib.Path(file).read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{file} is not JSON: {error}") from error
+    config = read_json(file)
     try:
         return {
             "vocabulary_size": config["n_token"],

@@ -1,9 +1,10 @@
 """Which model a task means, and what of it may be chosen when a checkpoint is loaded."""
 
 import inspect
+import math
 
 from keras_xlnet import models
-from keras_xlnet.layers.arguments import check_choice
+from keras_xlnet.layers.arguments import check_choice, check_positive_int
 
 TASKS = {
     "permutation_lm": models.XLNetPermutationLM,
@@ -13,6 +14,8 @@ TASKS = {
     "multiple_choice": models.XLNetMultipleChoice,
     "question_answering": models.XLNetQuestionAnswering,
 }
+
+_SMALL = 10**6  # parameters
 
 
 def task_of(model):
@@ -37,7 +40,7 @@ def check_task(task):
     check_choice("task", task, (None, *TASKS))
 
 
-def build(task, fixed, overrides, head, defaults=None):
+def build(task, fixed, overrides, head, defaults=None, *, config_file, files):
     """Builds a backbone, or the model of a task around one, with initial weights.
 
     Args:
@@ -46,9 +49,12 @@ def build(task, fixed, overrides, head, defaults=None):
         overrides: What the caller chooses: other arguments of the backbone, and of the task.
         head: The arguments of the task that the checkpoint suggests.
         defaults: The arguments of the backbone that the checkpoint suggests.
+        config_file: Where these arguments come from.
+        files: The checkpoint, as of `OpenCheckpoint`.
 
     Raises:
-        ValueError: If an override is fixed by the checkpoint, or no such argument exists.
+        ValueError: If an override is fixed by the checkpoint, no such argument exists, or the
+            arguments make no model, or one that is far larger than the checkpoint.
     """
     of_backbone = _arguments(models.XLNetBackbone)
     of_task = _arguments(TASKS[task]) - {"backbone"} if task else set()
@@ -67,8 +73,32 @@ def build(task, fixed, overrides, head, defaults=None):
     for_task = {key: value for key, value in overrides.items() if key not in free or key in both}
     if task:
         for_backbone.pop("name", None)
-    backbone = models.XLNetBackbone(**{**fixed, **(defaults or {}), **for_backbone})
-    return TASKS[task](backbone, **{**head, **for_task}) if task else backbone
+    try:
+        _check_size(fixed, files)
+        backbone = models.XLNetBackbone(**{**fixed, **(defaults or {}), **for_backbone})
+        return TASKS[task](backbone, **{**head, **for_task}) if task else backbone
+    except ValueError as error:
+        given = f" with {sorted(overrides)}" if overrides else ""
+        raise ValueError(f"{config_file}{given}: {error}") from error
+
+
+def _check_size(fixed, files):
+    """Refuses what would take memory and time without end before it can be compared in detail."""
+    sizes = "vocabulary_size", "hidden_dim", "num_layers", "num_heads", "intermediate_dim"
+    for name in sizes:
+        check_positive_int(name, fixed[name])
+    vocabulary_size, hidden_dim, num_layers, num_heads, intermediate_dim = map(fixed.get, sizes)
+    head_dim = fixed["head_dim"]
+    heads_dim = (
+        hidden_dim if head_dim is None else num_heads * check_positive_int("head_dim", head_dim)
+    )
+    of_layer = hidden_dim * (5 * heads_dim + 2 * intermediate_dim)
+    described = vocabulary_size * hidden_dim + num_layers * of_layer
+    held = sum(map(math.prod, files.shapes.values()))
+    if described > 2 * held + _SMALL:
+        raise ValueError(
+            f"it describes a model of {described:,} parameters, but {files} has only {held:,}"
+        )
 
 
 def _arguments(model_class):

@@ -139,6 +139,15 @@ def test_permutation_lm(make, reload, torch, batch, rng):
     assert_close(expected, call(torch, returned, batch, **theirs).logits)
 
 
+def test_untied_logits_are_refused(make, torch, batch):
+    """Their softmax would have weights of its own."""
+    model, directory = make("XLNetLMHeadModel", tie_word_embeddings=False)
+    with pytest.raises(ValueError, match="config.json has `tie_word_embeddings` false: 'lm_loss.w"):
+        load_huggingface(directory, task="permutation_lm")
+    expected = call(torch, model.transformer, batch).last_hidden_state
+    assert_close(expected, load_huggingface(directory)(batch)["sequence_output"])
+
+
 def softmax(logits):
     return np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
 
@@ -155,8 +164,9 @@ def softmax(logits):
         ),
         ("XLNetForSequenceClassification", "text_regressor", {"num_labels": 1}, np.asarray),
         ("XLNetForTokenClassification", "token_classifier", {"num_labels": 5}, softmax),
+        ("XLNetForTokenClassification", "token_classifier", {"num_labels": 1}, np.asarray),
     ],
-    ids=["classes", "labels", "number", "tokens"],
+    ids=["classes", "labels", "number", "tokens", "number_of_tokens"],
 )
 def test_texts_and_tokens(name, task, config, activate, make, reload, torch, batch):
     model, directory = make(name, **config)
@@ -322,6 +332,25 @@ def test_memory_is_for_what_is_not_fine_tuned(saved):
     assert model.backbone.memory_length is None
 
 
+def test_null_is_the_same_as_nothing(saved):
+    file = saved / "config.json"
+    config = json.loads(file.read_text())
+    required = {"model_type", "vocab_size", "d_model", "n_layer", "n_head", "d_inner", "id2label"}
+    file.write_text(json.dumps({k: v if k in required else None for k, v in config.items()}))
+    with pytest.warns(UserWarning, match="erf form"):
+        model = load_huggingface(saved, task="text_classifier")
+    assert model.backbone.clamp_length is None
+    assert (model.backbone.dropout, model.dropout, model.activation) == (0.1, 0.1, "softmax")
+
+
+def test_same_length_is_not_looked_at_in_both_directions(saved):
+    edit_config(saved, same_length=True)
+    assert not load_huggingface(saved).same_length
+    assert load_huggingface(saved, attention_type="uni", same_length=True).same_length
+    edit_config(saved, attn_type="uni")
+    assert load_huggingface(saved).same_length
+
+
 def test_gelu_of_a_conversion_gives_a_warning(saved):
     edit_config(saved, ff_activation="gelu")
     with pytest.warns(UserWarning, match="erf form .* pass activation='gelu_tanh'"):
@@ -357,6 +386,32 @@ BAD_DIRECTORIES = {
     "activation": (lambda d: edit_config(d, ff_activation="mish"), "`ff_activation` 'mish', but"),
     "summary": (lambda d: edit_config(d, summary_type="attn"), "`summary_type` 'attn', not one"),
     "no-projection": (lambda d: edit_config(d, summary_use_proj=False), "use_proj` False, but"),
+    "nested": (
+        lambda d: (d / "config.json").write_text("[" * 10**5),
+        "config.json is not JSON: maximum recursion",
+    ),
+    "text-for-a-number": (
+        lambda d: edit_config(d, clamp_len="5"),
+        "config.json has `clamp_len` '5', expected int",
+    ),
+    "number-for-a-list": (
+        lambda d: edit_config(d, architectures=3),
+        "config.json has `architectures` 3, expected list",
+    ),
+    "no-heads": (
+        lambda d: edit_config(d, n_head=0, d_head=None),
+        "config.json: `num_heads` must be a positive integer",
+    ),
+    "dropout": (lambda d: edit_config(d, dropout=2), "config.json: `dropout` must be a dropout"),
+    "problem": (lambda d: edit_config(d, problem_type="x"), "config.json has `problem_type` 'x'"),
+    "labels": (
+        lambda d: edit_config(d, id2label={"a": "b"}),
+        "config.json has `id2label` {'a': 'b'}, expected names by number",
+    ),
+    "endless": (
+        lambda d: edit_config(d, n_layer=10**12),
+        "config.json: it describes a model of [0-9,]+ parameters, but the checkpoint .* has only",
+    ),
     "few-layers": (lambda d: edit_config(d, n_layer=1), "no place for 'transformer.layer.1."),
     "many-layers": (lambda d: edit_config(d, n_layer=3), "lacks 17 of the 52 weights"),
     "vocabulary": (

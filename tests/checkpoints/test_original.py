@@ -68,6 +68,22 @@ def test_training_checkpoint_with_optimizer_slots(golden_dir):
             "has no or no known value for 'swish'",
         ),
         (
+            lambda d: (d / "xlnet_config.json").write_text("[" * 10**5),
+            ValueError,
+            "xlnet_config.json is not JSON: maximum recursion",
+        ),
+        (
+            lambda d: edit_config(d, n_layer="3"),
+            ValueError,
+            "xlnet_config.json: `num_layers` must be a positive integer. Received: .*'3'",
+        ),
+        (
+            lambda d: edit_config(d, n_token=10**12),
+            ValueError,
+            "xlnet_config.json: it describes a model of [0-9,]+ parameters, but the checkpoint .*"
+            "xlnet_model.ckpt has only",
+        ),
+        (
             lambda d: edit_config(d, n_layer=4),
             ValueError,
             "lacks 13 of the 57 weights of the encoder, the first of them .*layer_3",

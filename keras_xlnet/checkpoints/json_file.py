@@ -1,0 +1,19 @@
+"""JSON files that need not be trusted."""
+
+import json
+import pathlib
+
+
+def read_json(file):
+    """The dict in a JSON file.
+
+    Raises:
+        ValueError: If it is none. The message names the file.
+    """
+    try:
+        value = json.loads(pathlib.Path(file).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{file} is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{file} must hold a JSON object. Received: {type(value).__name__}")
+    return value
