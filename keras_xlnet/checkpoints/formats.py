@@ -4,13 +4,16 @@ import pathlib
 
 import keras
 
-from keras_xlnet.checkpoints import huggingface_config, huggingface_tokenizer, original_names
+from keras_xlnet.checkpoints import (
+    huggingface_config,
+    huggingface_tokenizer,
+    original_files,
+    original_names,
+)
 from keras_xlnet.checkpoints.huggingface import load_huggingface, save_huggingface
 from keras_xlnet.checkpoints.huggingface_files import CONFIG
 from keras_xlnet.checkpoints.json_file import read_json
 from keras_xlnet.checkpoints.original import load_original, save_original
-from keras_xlnet.checkpoints.original_files import CONFIG as ORIGINAL_CONFIG
-from keras_xlnet.checkpoints.original_files import VOCABULARY, OriginalCheckpoint
 from keras_xlnet.checkpoints.tasks import TASKS
 from keras_xlnet.layers.arguments import check_choice
 from keras_xlnet.models import XLNetBackbone
@@ -30,7 +33,7 @@ def detect_format(path):
     path = pathlib.Path(path)
     if not path.exists() and not pathlib.Path(f"{path}.index").exists():
         raise FileNotFoundError(f"There is nothing at {path}")
-    if not path.is_dir() or (path / ORIGINAL_CONFIG).exists() or any(path.glob("*.index")):
+    if not path.is_dir() or (path / original_files.CONFIG).exists() or any(path.glob("*.index")):
         return "original"
     if (path / CONFIG).exists():
         config = read_json(file_in(path, CONFIG))
@@ -47,7 +50,7 @@ def detect_format(path):
 def detect_task(path, format):
     """The task that the files were written for, `None` for an encoder alone."""
     if format == "original":
-        return original_names.task_of(OriginalCheckpoint(path).shapes)
+        return original_names.task_of(original_files.OriginalCheckpoint(path).shapes)
     file = file_in(path, CONFIG)
     if format == "huggingface":
         return huggingface_config.task_of(huggingface_config.read_config(file))
@@ -96,9 +99,7 @@ def load_tokenizer(path, format):
     if format == "huggingface":
         return huggingface_tokenizer.read_tokenizer(directory)
     if format == "original":
-        if not (directory / VOCABULARY).exists():
-            return None
-        return XLNetTokenizer(str(file_in(directory, VOCABULARY)), remove_accents=True)
-    if not (directory / "assets" / VOCABULARY).exists():
+        return original_files.read_tokenizer(directory)
+    if not (directory / "assets" / original_files.VOCABULARY).exists():
         return None
     return XLNetTokenizer.from_preset(directory)

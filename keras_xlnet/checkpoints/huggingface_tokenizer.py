@@ -36,10 +36,14 @@ def read_tokenizer(directory):
     if name is None:
         return None
     file = file_in(directory, name)
-    proto = file.read_bytes() if name == VOCABULARY else _sentencepiece_model(file)
     config = {}
+    if name == VOCABULARY:
+        proto = file.read_bytes()
+    else:
+        proto, normalizers = _sentencepiece_model(file)
+        config["do_lower_case"] = "Lowercase" in normalizers
     if (directory / _CONFIG).exists():
-        config = read_json(file_in(directory, _CONFIG))
+        config |= read_json(file_in(directory, _CONFIG))
     try:
         return XLNetTokenizer(
             proto,
@@ -81,6 +85,7 @@ def write_tokenizer(directory, tokenizer):
 
 
 def _sentencepiece_model(file):
+    """The bytes of a model, and the types of what prepares text for it."""
     content = read_json(file)
     proto = sentencepiece_model_pb2.ModelProto()
     try:
@@ -88,16 +93,17 @@ def _sentencepiece_model(file):
             raise TypeError("another type")
         for index, (piece, score) in enumerate(content["model"]["vocab"]):
             proto.pieces.add(piece=piece, score=score, type=_type(proto, index, score))
+        normalizers = {entry["type"]: entry for entry in _leaves(content.get("normalizer"))}
+        charsmap = normalizers.get("Precompiled", {}).get("precompiled_charsmap") or ""
+        charsmap = base64.b64decode(charsmap, validate=True)
     except (KeyError, TypeError, ValueError) as error:
         message = f"{file} is not the tokenizer of an XLNet: it has no Unigram model ({error})"
         raise ValueError(message) from error
     proto.trainer_spec.model_type = proto.trainer_spec.UNIGRAM
     proto.trainer_spec.vocab_size = len(proto.pieces)
     proto.normalizer_spec.name = "nmt_nfkc"
-    charsmap = _charsmap(content.get("normalizer"))
-    if charsmap is not None:
-        proto.normalizer_spec.precompiled_charsmap = base64.b64decode(charsmap)
-    return proto.SerializeToString()
+    proto.normalizer_spec.precompiled_charsmap = charsmap
+    return proto.SerializeToString(), set(normalizers)
 
 
 def _type(proto, index, score):
@@ -108,11 +114,10 @@ def _type(proto, index, score):
     return piece.USER_DEFINED if score == 0 else piece.NORMAL
 
 
-def _charsmap(normalizer):
-    """SentencePiece's own character table, somewhere in a tree of normalizers."""
-    if not isinstance(normalizer, dict):
-        return None
-    if normalizer.get("type") == "Precompiled":
-        return normalizer.get("precompiled_charsmap")
-    found = map(_charsmap, normalizer.get("normalizers") or ())
-    return next(filter(None, found), None)
+def _leaves(normalizer):
+    """The normalizers in a tree of them."""
+    if normalizer is None:
+        return []
+    if normalizer["type"] != "Sequence":
+        return [normalizer]
+    return [leaf for part in normalizer["normalizers"] for leaf in _leaves(part)]

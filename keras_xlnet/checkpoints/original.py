@@ -14,7 +14,7 @@ from keras_xlnet.checkpoints.original_names import (
 from keras_xlnet.checkpoints.places import OpenCheckpoint, values_of
 from keras_xlnet.checkpoints.tasks import build, check_task, task_of
 from keras_xlnet.presets import file_in
-from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+from keras_xlnet.text import XLNetPreprocessor
 
 
 def load_original(path, task=None, *, task_name=None, config_file=None, **overrides):
@@ -113,7 +113,8 @@ def _head(files, task, task_name, overrides):
     if task in HEAD_PATTERNS:
         task_name = _find_scope(files, HEAD_PATTERNS[task], task_name)
         if "preprocessor" not in overrides:
-            head["preprocessor"] = _preprocessor(files.directory)
+            tokenizer = original_files.read_tokenizer(files.directory)
+            head["preprocessor"] = tokenizer and XLNetPreprocessor(tokenizer)
     if task == "text_classifier":
         kernel = HEAD_PATTERNS[task].replace("(.+)", task_name)
         if kernel in files.shapes:
@@ -134,11 +135,3 @@ def _find_scope(files, pattern, task_name):
     if len(names) > 1:
         raise ValueError(f"{files} has several heads: pass one of {names} as `task_name`")
     return names[0] if names else "*"
-
-
-def _preprocessor(directory):
-    if not (directory / original_files.VOCABULARY).exists():
-        return None
-    file = file_in(directory, original_files.VOCABULARY)
-    # As the original's scripts prepare text for cased models.
-    return XLNetPreprocessor(XLNetTokenizer(str(file), remove_accents=True))

@@ -4,6 +4,7 @@ import pathlib
 
 from keras_xlnet.checkpoints.json_file import read_json
 from keras_xlnet.presets import file_in
+from keras_xlnet.text import XLNetTokenizer
 
 CONFIG, PREFIX, VOCABULARY = "xlnet_config.json", "xlnet_model.ckpt", "spiece.model"
 _ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu"}
@@ -30,12 +31,12 @@ class OriginalCheckpoint:
         self.directory = self.prefix.parent
         try:
             self._reader = tf.train.load_checkpoint(str(self.prefix))
-        except (tf.errors.OpError, ValueError) as error:
+            self.shapes = self._reader.get_variable_to_shape_map()
+            dtypes = self._reader.get_variable_to_dtype_map()
+        except Exception as error:  # The reader raises IndexError, RuntimeError and others.
             raise ValueError(
                 f"{self.prefix}.index cannot be read as a checkpoint: {error}"
             ) from error
-        self.shapes = self._reader.get_variable_to_shape_map()
-        dtypes = self._reader.get_variable_to_dtype_map()
         self.dtypes = {name: dtype.name for name, dtype in dtypes.items()}
 
     def __str__(self):
@@ -49,7 +50,7 @@ class OriginalCheckpoint:
         """The value of a variable."""
         try:
             return self._reader.get_tensor(name)
-        except Exception as error:  # The reader raises IndexError, RuntimeError and others.
+        except Exception as error:  # As above.
             raise ValueError(f"{name!r} in {self.prefix} cannot be read: {error}") from error
 
 
@@ -131,3 +132,15 @@ def config_of(backbone):
         "n_token": backbone.vocabulary_size,
         "untie_r": not backbone.tie_attention_biases,
     }
+
+
+def read_tokenizer(directory):
+    """The tokenizer of the original's cased models, or `None` if there is no vocabulary."""
+    if not (directory / VOCABULARY).exists():
+        return None
+    file = file_in(directory, VOCABULARY)
+    try:
+        # As the original's scripts prepare text for cased models.
+        return XLNetTokenizer(str(file), remove_accents=True)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from error

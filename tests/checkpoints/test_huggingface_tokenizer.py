@@ -29,11 +29,15 @@ def test_round_trip(flags, golden_dir, tmp_path):
     assert copy(TEXTS).to_list() == tokenizer(TEXTS).to_list()
 
 
-def test_transformers_writes_what_we_read(tokenizer, tmp_path):
+@pytest.fixture
+def transformers():
     pytest.importorskip("torch", reason="PyTorch is not installed (extra: transformers)")
-    transformers = pytest.importorskip(
+    return pytest.importorskip(
         "transformers", reason="transformers is not installed (extra: transformers)"
     )
+
+
+def test_transformers_writes_what_we_read(tokenizer, transformers, tmp_path):
     (tmp_path / "ours").mkdir()
     write_tokenizer(tmp_path / "ours", tokenizer)
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "ours")
@@ -44,6 +48,19 @@ def test_transformers_writes_what_we_read(tokenizer, tmp_path):
     assert not (tmp_path / "theirs" / "spiece.model").exists()
     # The vocabulary is made again from tokenizer.json.
     assert read_tokenizer(tmp_path / "theirs")(TEXTS).to_list() == tokenizer(TEXTS).to_list()
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_tokenizer_json_alone(lowercase, transformers, golden_dir, tmp_path):
+    vocabulary = str(golden_dir / "spiece.model")
+    tokenizer = XLNetTokenizer(vocabulary, lowercase=lowercase, remove_accents=True)
+    write_tokenizer(tmp_path, tokenizer)
+    transformers.AutoTokenizer.from_pretrained(tmp_path).save_pretrained(tmp_path / "theirs")
+    (tmp_path / "theirs" / "tokenizer_config.json").unlink()
+    alone = read_tokenizer(tmp_path / "theirs")
+    assert (alone.lowercase, alone.remove_accents) == (lowercase, True)
+    texts = ["The Turtle", *TEXTS]
+    assert alone(texts).to_list() == tokenizer(texts).to_list()
 
 
 def test_no_tokenizer(tmp_path):
@@ -66,6 +83,16 @@ def test_no_tokenizer(tmp_path):
             "tokenizer.json",
             json.dumps({"model": {"type": "Unigram", "vocab": ["a"]}}),
             "it has no Unigram model",
+        ),
+        (
+            "tokenizer.json",
+            json.dumps(
+                {
+                    "model": {"type": "Unigram", "vocab": [["a", 0.0]]},
+                    "normalizer": {"type": "Precompiled", "precompiled_charsmap": "!!"},
+                }
+            ),
+            "tokenizer.json is not the tokenizer of an XLNet.*base64",
         ),
     ],
 )
