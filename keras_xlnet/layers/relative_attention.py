@@ -14,6 +14,50 @@ import keras
 from keras import ops
 
 
+def relative_attention(
+    query,
+    key,
+    value,
+    position_key,
+    content_bias,
+    position_bias,
+    segment_bias=None,
+    segment_embeddings=None,
+    segment_matrix=None,
+    attention_mask=None,
+    first_position=None,
+    drop=None,
+):
+    """Attention of all heads: values, mixed by how much each query row likes each context row.
+
+    Args:
+        query: `(N, B, T, D)`, scaled.
+        key: `(N, B, S, D)`.
+        value: `(N, B, S, D)`.
+        position_key: `(N, P, R, D)`, see `position_scores`.
+        content_bias: `(N, 1, 1, D)`, scaled, as the next two.
+        position_bias: `(N, 1, 1, D)`.
+        segment_bias: `(N, 1, 1, D)`, needed with `segment_matrix`, as the next.
+        segment_embeddings: `(2, N, D)`.
+        segment_matrix: `(B, T, S)` bool, `True` for different segments; or `None`.
+        attention_mask: `(B or 1, T or 1, S)` bool, `True` = may attend; or `None`.
+        first_position: `(B, T)`, see `position_scores`.
+        drop: Function that drops some of the probabilities, or `None`.
+
+    Returns:
+        `(N, B, T, D)`, and the probabilities `(N, B, T, S)` before `drop`.
+    """
+    scores = content_scores(query + content_bias, key)
+    scores += position_scores(
+        query + position_bias, position_key, ops.shape(key)[2], first_position
+    )
+    if segment_matrix is not None:
+        scores += segment_scores(query + segment_bias, segment_embeddings, segment_matrix)
+    probabilities = ops.cast(masked_softmax(scores, attention_mask), value.dtype)
+    weights = probabilities if drop is None else drop(probabilities)
+    return ops.matmul(weights, value), probabilities
+
+
 def content_scores(query, key):
     """`(N, B, T, D)` x `(N, B, S, D)` -> `(N, B, T, S)`."""
     return ops.matmul(query, ops.swapaxes(key, -1, -2))

@@ -1,20 +1,17 @@
+import functools
 import math
 
 import keras
 from keras import ops
 
 from keras_xlnet.layers.arguments import check_positive_int, check_rate
+from keras_xlnet.layers.attention_in_chunks import relative_attention_in_chunks
 from keras_xlnet.layers.initialization import (
     clone_initializer,
     get_kernel_initializer,
 )
 from keras_xlnet.layers.quantization import RestoresQuantization
-from keras_xlnet.layers.relative_attention import (
-    content_scores,
-    masked_softmax,
-    position_scores,
-    segment_scores,
-)
+from keras_xlnet.layers.relative_attention import relative_attention
 
 # (batch, rows, heads, head_dim) -> (heads, batch, rows, head_dim), and back.
 _HEADS_FIRST = (2, 0, 1, 3)
@@ -35,6 +32,9 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         dropout: Float, dropout rate of the attention probabilities.
         kernel_initializer: Initializer of all weights. `None` for normal(0, 0.02).
         seed: Optional int that fixes the dropout masks.
+        attention_chunk_size: Int: at most so many query rows are computed at a time, and with
+            `training=True` again in the backward pass, so that memory grows with the length and
+            not with its square. Same numbers, other dropout masks. `None` for all rows at once.
 
     Call arguments:
         query: Tensor `(batch, query_length, hidden_dim)`: the content in its order, or with
@@ -55,7 +55,8 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         content_length: Number of content rows at the end of `context`. Needed with
             `target_positions` only, and only if `position_encoding` is of type `"uni"`: the table
             of type `"bi"` tells it.
-        return_attention_scores: If `True`, the attention probabilities are returned too.
+        return_attention_scores: If `True`, the attention probabilities are returned too, and
+            computed for all rows at once.
         training: Whether dropout is applied.
 
     Returns:
@@ -79,12 +80,22 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
     """
 
     def __init__(
-        self, num_heads, head_dim, dropout=0.0, kernel_initializer=None, seed=None, **kwargs
+        self,
+        num_heads,
+        head_dim,
+        dropout=0.0,
+        kernel_initializer=None,
+        seed=None,
+        attention_chunk_size=None,
+        **kwargs,
     ):
         super().__init__(**kwargs)
         self.num_heads = check_positive_int("num_heads", num_heads)
         self.head_dim = check_positive_int("head_dim", head_dim)
         self.dropout = check_rate("dropout", dropout)
+        if attention_chunk_size is not None:
+            check_positive_int("attention_chunk_size", attention_chunk_size)
+        self.attention_chunk_size = attention_chunk_size
         self.kernel_initializer = get_kernel_initializer(kernel_initializer)
         self.seed = seed
         self.query_dense, self.key_dense, self.value_dense, self.position_dense = (
@@ -153,7 +164,7 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         return_attention_scores=False,
         training=None,
     ):
-        output, probabilities = self.attend(
+        return self.attend(
             query,
             *self.project_context(context, position_encoding),
             segment_matrix=segment_matrix,
@@ -161,11 +172,9 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
             target_positions=target_positions,
             attention_biases=attention_biases,
             content_length=content_length,
+            return_attention_scores=return_attention_scores,
             training=training,
         )
-        if return_attention_scores:
-            return output, ops.swapaxes(probabilities, 0, 1)
-        return output
 
     def project_context(self, context, position_encoding):
         """What all queries of a layer share, so that two streams pay for it once.
@@ -194,44 +203,85 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         target_positions=None,
         attention_biases=None,
         content_length=None,
+        return_attention_scores=False,
         training=None,
     ):
         """Attention of `query` to what `project_context` returned; arguments as in the call.
 
         Returns:
-            The output `(batch, query_length, hidden_dim)` and the attention probabilities
-            `(num_heads, batch, query_length, context_length)`.
+            As the call.
         """
         scale = 1.0 / math.sqrt(self.head_dim)
-        heads = ops.transpose(self.query_dense(query), _HEADS_FIRST) * scale
-        content_bias, position_bias, segment_bias = (
-            None if bias is None else ops.expand_dims(bias, (1, 2)) * scale
-            for bias in self._biases(attention_biases)
-        )
-        context_length = ops.shape(key)[2]
-        scores = content_scores(heads + content_bias, key)
-        scores += position_scores(
-            heads + position_bias,
+        tensors = [
+            ops.transpose(self.query_dense(query), _HEADS_FIRST) * scale,
+            key,
+            value,
             position_key,
-            context_length,
-            self._first_positions(target_positions, position_key, context_length, content_length),
-        )
-        if segment_matrix is not None:
-            if self.segment_embeddings is None:
-                raise ValueError(
-                    "`segment_matrix` was given, but the layer was built without one and has no "
-                    "segment weights. Pass `segment_matrix` in the first call."
-                )
-            scores += segment_scores(heads + segment_bias, self.segment_embeddings, segment_matrix)
-        probabilities = ops.cast(masked_softmax(scores, attention_mask), self.compute_dtype)
-        weights = self.dropout_layer(probabilities, training=training)
-        mixed = ops.transpose(ops.matmul(weights, value), _HEADS_BACK)
-        return self.output_dense(mixed), probabilities
+            *self._biases(attention_biases, scale, segment_matrix is not None),
+        ]
+        rows = {
+            "segment_matrix": segment_matrix,
+            "attention_mask": attention_mask,
+            "first_position": self._first_positions(
+                target_positions, position_key, ops.shape(key)[2], content_length
+            ),
+        }
+        drops = bool(training) and self.dropout > 0
+        if not return_attention_scores and self._needs_chunks(query):
+            mixed = relative_attention_in_chunks(
+                self.attention_chunk_size,
+                *tensors,
+                **rows,
+                drop=self._drop_as_seeded if drops else None,
+                draw_seeds=self._draw_seeds,
+                recompute=bool(training),
+            )
+        else:
+            drop = functools.partial(self.dropout_layer, training=True)
+            mixed, probabilities = relative_attention(
+                *tensors, **rows, drop=drop if drops else None
+            )
+        output = self.output_dense(ops.transpose(mixed, _HEADS_BACK))
+        if return_attention_scores:
+            return output, ops.swapaxes(probabilities, 0, 1)
+        return output
 
-    def _biases(self, attention_biases):
-        if attention_biases is not None:
-            return attention_biases[0], attention_biases[1], attention_biases[2]
-        return self.content_bias, self.position_bias, self.segment_bias
+    def _needs_chunks(self, query):
+        length = query.shape[1]
+        chunk_size = self.attention_chunk_size
+        return chunk_size is not None and (length is None or length > chunk_size)
+
+    def _draw_seeds(self, number):
+        """`(number, 2)`, a state of the seed generator for each chunk."""
+        generator = self.dropout_layer.seed_generator
+        seeds = keras.random.randint((number, 2), 0, 2**31 - 1, dtype="int32", seed=generator)
+        return ops.cast(seeds, generator.state.dtype)
+
+    def _drop_as_seeded(self, probabilities, seed):
+        # A seed drawn in here would be another one when the chunk is computed again.
+        state = self.dropout_layer.seed_generator.state
+        with keras.StatelessScope([(state, seed)], initialize_variables=False):
+            return self.dropout_layer(probabilities, training=True)
+
+    def _biases(self, attention_biases, scale, has_segments):
+        """What `relative_attention` takes after the position keys."""
+        if has_segments and self.segment_embeddings is None:
+            raise ValueError(
+                "`segment_matrix` was given, but the layer was built without one and has no "
+                "segment weights. Pass `segment_matrix` in the first call."
+            )
+        if attention_biases is None:
+            biases = [self.content_bias, self.position_bias, self.segment_bias]
+        else:
+            biases = [attention_biases[i] for i in range(3)]
+        # Cast, as a gradient may be computed where Keras does not do it by itself.
+        tensors = [
+            ops.expand_dims(ops.cast(bias, self.compute_dtype), (1, 2)) * scale
+            for bias in biases[: 3 if has_segments else 2]
+        ]
+        if has_segments:
+            tensors.append(ops.cast(self.segment_embeddings, self.compute_dtype))
+        return tensors
 
     def _first_positions(self, target_positions, position_key, context_length, content_length):
         if target_positions is None:
@@ -270,4 +320,5 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
             "dropout": self.dropout,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "seed": self.seed,
+            "attention_chunk_size": self.attention_chunk_size,
         }

@@ -6,6 +6,7 @@ from keras_xlnet.layers.feed_forward import FeedForward
 from keras_xlnet.layers.gelu_tanh import serialize_activation
 from keras_xlnet.layers.initialization import spawn_seeds
 from keras_xlnet.layers.quantization import RestoresQuantization
+from keras_xlnet.layers.recompute import call_recomputed
 from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAttention
 
 
@@ -28,6 +29,11 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
         kernel_initializer: Initializer of all kernels and biases of attention. `None` for
             normal(0, 0.02).
         seed: Optional int that fixes the dropout masks.
+        attention_chunk_size: Int: attention is computed for so many rows at a time, see
+            `RelativeMultiHeadAttention`. `None` for all at once.
+        gradient_checkpointing: If `True`, calls with `training=True` remember no more than what
+            goes in, and the backward pass computes the block again: less memory, a third more
+            time. The same numbers.
 
     Call arguments:
         content_stream: Tensor `(batch, content_length, hidden_dim)`.
@@ -80,6 +86,8 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
         layer_norm_epsilon=1e-12,
         kernel_initializer=None,
         seed=None,
+        attention_chunk_size=None,
+        gradient_checkpointing=False,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -87,6 +95,7 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
         self.dropout = check_rate("dropout", dropout)
         self.layer_norm_epsilon = layer_norm_epsilon
         self.seed = seed
+        self.gradient_checkpointing = gradient_checkpointing
         attention_seed, dropout_seed, feed_forward_seed = spawn_seeds(seed, 3)
         self.attention = RelativeMultiHeadAttention(
             num_heads,
@@ -94,6 +103,7 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
             dropout=attention_dropout,
             kernel_initializer=kernel_initializer,
             seed=attention_seed,
+            attention_chunk_size=attention_chunk_size,
             dtype=self.dtype_policy,
             name="attention",
         )
@@ -151,6 +161,37 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
     ):
         if query_stream is None and not return_content_stream:
             raise ValueError("`return_content_stream=False` needs a `query_stream`")
+        arguments = {
+            "content_stream": content_stream,
+            "query_stream": query_stream,
+            "memory": memory,
+            "position_encoding": position_encoding,
+            "segment_matrix": segment_matrix,
+            "content_attention_mask": content_attention_mask,
+            "query_attention_mask": query_attention_mask,
+            "target_positions": target_positions,
+            "attention_biases": attention_biases,
+            "return_content_stream": return_content_stream,
+            "training": training,
+        }
+        if training and self.gradient_checkpointing:
+            return call_recomputed(self, self._both_streams, **arguments)
+        return self._both_streams(**arguments)
+
+    def _both_streams(
+        self,
+        content_stream,
+        query_stream,
+        memory,
+        position_encoding,
+        segment_matrix,
+        content_attention_mask,
+        query_attention_mask,
+        target_positions,
+        attention_biases,
+        return_content_stream,
+        training,
+    ):
         context = content_stream
         if memory is not None:
             memory = ops.cast(memory, content_stream.dtype)
@@ -185,7 +226,7 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
         return (content_output, query_output) if return_content_stream else query_output
 
     def _stream(self, stream, projected, training, **kwargs):
-        attended, _ = self.attention.attend(stream, *projected, training=training, **kwargs)
+        attended = self.attention.attend(stream, *projected, training=training, **kwargs)
         attended = self.attention_dropout_layer(attended, training=training)
         stream = self.attention_norm(stream + attended)
         return self.feed_forward_norm(stream + self.feed_forward(stream, training=training))
@@ -215,6 +256,8 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "kernel_initializer": keras.initializers.serialize(self.attention.kernel_initializer),
             "seed": self.seed,
+            "attention_chunk_size": self.attention.attention_chunk_size,
+            "gradient_checkpointing": self.gradient_checkpointing,
         }
 
 

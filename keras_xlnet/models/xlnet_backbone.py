@@ -54,6 +54,11 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
             normal(0, 0.02).
         dtype: Keras dtype or policy of all layers.
         seed: Optional int that fixes the dropout masks.
+        attention_chunk_size: Int: attention is computed for so many query rows at a time, so that
+            memory grows with the length and not with its square. Same numbers, other dropout masks.
+            `None` for all rows at once.
+        gradient_checkpointing: If `True`, training remembers only what goes into each block, and
+            the backward pass computes the block again: less memory, more time, the same numbers.
 
     Inputs, a dict. Only `token_ids` must be given:
         token_ids: `(batch, length)` int32.
@@ -109,6 +114,8 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
         kernel_initializer=None,
         dtype=None,
         seed=None,
+        attention_chunk_size=None,
+        gradient_checkpointing=False,
         name="xlnet_backbone",
         **kwargs,
     ):
@@ -162,6 +169,8 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
                 layer_norm_epsilon=layer_norm_epsilon,
                 kernel_initializer=initializer,
                 seed=seeds[i],
+                attention_chunk_size=attention_chunk_size,
+                gradient_checkpointing=gradient_checkpointing,
                 dtype=dtype,
                 name=f"block_{i}",
             )
@@ -260,6 +269,8 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.kernel_initializer = initializer
         self.seed = seed
+        self.attention_chunk_size = attention_chunk_size
+        self.gradient_checkpointing = gradient_checkpointing
 
     @classmethod
     def from_config_name(cls, name, **overrides):
@@ -316,6 +327,8 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "seed": self.seed,
+            "attention_chunk_size": self.attention_chunk_size,
+            "gradient_checkpointing": self.gradient_checkpointing,
             **self.quantization_config(),
         }
 
