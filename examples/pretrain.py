@@ -48,7 +48,10 @@ from keras_xlnet.training import (
     ExactBackupAndRestore,
     TokensPerSecond,
     WarmupPolynomialDecay,
+    make_strategy,
+    worker_directory,
 )
+from keras_xlnet.training.make_strategy import STRATEGIES
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list("corpus", None, "Text files or patterns; by default a corpus is made up.")
@@ -77,18 +80,21 @@ flags.DEFINE_float("learning_rate", 1e-3, "Highest learning rate.", lower_bound=
 flags.DEFINE_float("weight_decay", 0.01, "Weight decay.", lower_bound=0)
 flags.DEFINE_integer("num_processes", 1, "Processes that tokenize.", lower_bound=1)
 flags.DEFINE_integer("seed", 0, "Fixes everything that is drawn.", lower_bound=0)
+flags.DEFINE_enum("strategy", "one_device", STRATEGIES, "What it trains on: docs/distributed.md.")
+flags.DEFINE_integer("num_replicas", None, "Devices of --strategy mirrored. [all GPUs]")
 flags.DEFINE_bool("fine_tune", None, "Try the preset on spam. By default if the corpus is made up.")
 
 
 def main(arguments):
     if len(arguments) > 1:
         raise app.UsageError(f"unknown arguments {arguments[1:]}")
-    output_dir = pathlib.Path(FLAGS.output_dir)
     try:
+        strategy = make_strategy(FLAGS.strategy, FLAGS.num_replicas)
+        output_dir = pathlib.Path(worker_directory(strategy, FLAGS.output_dir))
         keras.utils.set_random_seed(FLAGS.seed)
         tokenizer, records, held_out = prepare(output_dir)
-        preset = pretrain(output_dir, tokenizer, records, held_out)
-    except (OSError, ValueError) as error:
+        preset = pretrain(output_dir, tokenizer, records, held_out, strategy)
+    except (OSError, RuntimeError, ValueError) as error:
         sys.exit(f"pretrain.py: {error}")
     if FLAGS.fine_tune or (FLAGS.fine_tune is None and not FLAGS.corpus):
         fine_tune(preset, output_dir / "spam")
@@ -141,15 +147,21 @@ def find_tokenizer(output_dir, corpus):
 # === Pretraining ===
 
 
-def pretrain(output_dir, tokenizer, records, held_out):
+def pretrain(output_dir, tokenizer, records, held_out, strategy):
     """Trains, reports, and writes the preset; returns its folder."""
-    batches = batches_of(records)
+    num_replicas = strategy.num_replicas_in_sync
+    batches = batches_of(records, num_replicas)
     validation = None
     if held_out is not None:
-        validation = batches_of(held_out).evaluation_dataset().take(FLAGS.validation_steps or -1)
+        validation = (
+            batches_of(held_out, num_replicas)
+            .evaluation_dataset()
+            .take(FLAGS.validation_steps or -1)
+        )
     steps = FLAGS.steps_per_epoch or batches.steps_per_pass
-    model = make_model(tokenizer.vocabulary_size())
-    compile_model(model, FLAGS.epochs * steps)
+    with strategy.scope():
+        model = make_model(tokenizer.vocabulary_size(), FLAGS.batch_size // num_replicas)
+        compile_model(model, FLAGS.epochs * steps)
     print(
         f"{model.backbone.count_params():,} weights, {steps} steps an epoch, "
         f"objective {FLAGS.objective}, memory {FLAGS.memory_length}"
@@ -163,7 +175,7 @@ def pretrain(output_dir, tokenizer, records, held_out):
         ResumeBatches(batches),
         keras.callbacks.TensorBoard(str(output_dir / "tensorboard"), write_graph=False),
     ]
-    if validation is not None:
+    if validation is not None and num_replicas == 1:  # Workers predict in turn, not in order.
         blanks = pretrain_report.Blanks(validation, tokenizer, output_dir / "blanks.txt")
         callbacks.append(blanks)
     forget_finished_run(output_dir)
@@ -183,7 +195,7 @@ def pretrain(output_dir, tokenizer, records, held_out):
     return preset
 
 
-def batches_of(records):
+def batches_of(records, num_replicas):
     return PermutationBatches(
         records,
         FLAGS.batch_size,
@@ -193,18 +205,20 @@ def batches_of(records):
         unit=FLAGS.unit,
         segment_pairs=FLAGS.segment_pairs,
         bidirectional_data=FLAGS.bidirectional_data,
+        num_replicas=num_replicas,
         seed=FLAGS.seed,
     )
 
 
-def make_model(vocabulary_size):
+def make_model(vocabulary_size, batch_size):
+    """A model for `batch_size` rows on each replica."""
     memory = {"memory_length": FLAGS.memory_length or None}
     if FLAGS.memory_length:
         memory["reuse_length"] = FLAGS.sequence_length // 2
     options = {
         "two_stream": FLAGS.objective == "permutation",
         "stateful": bool(FLAGS.memory_length),
-        "batch_size": FLAGS.batch_size,
+        "batch_size": batch_size,
     }
     shared = {
         "dropout": FLAGS.dropout,

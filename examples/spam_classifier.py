@@ -14,6 +14,7 @@ there. More data, or a pretrained checkpoint, is what it is for. More ways to ru
     python examples/spam_classifier.py --data mine.csv --text_column body --label_column kind
     python examples/spam_classifier.py --data SMSSpamCollection --folds 5
     python examples/spam_classifier.py --checkpoint xlnet_cased_L-12_H-768_A-12
+    python examples/spam_classifier.py --strategy mirrored --num_replicas 2
 """
 
 import json
@@ -38,6 +39,8 @@ from keras_xlnet.checkpoints import formats
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
 from keras_xlnet.serving import export_text_classifier
 from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+from keras_xlnet.training import make_strategy, worker_directory
+from keras_xlnet.training.make_strategy import STRATEGIES
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string(
@@ -69,11 +72,14 @@ flags.DEFINE_integer("batch_size", 32, "Messages a step.", lower_bound=1)
 flags.DEFINE_integer("epochs", None, "Epochs at most. [by the data]")
 flags.DEFINE_integer("patience", 5, "Epochs without a better validation before it stops.")
 flags.DEFINE_integer("seed", 1, "Of the splits, the weights and the dropout.")
+flags.DEFINE_enum("strategy", "one_device", STRATEGIES, "What it trains on: docs/distributed.md.")
+flags.DEFINE_integer("num_replicas", None, "Devices of --strategy mirrored. [all GPUs]")
 
 
 def main(argv):
     try:
         messages = [argument for argument in argv[1:] if argument.strip()]
+        strategy = find_strategy()
         if FLAGS.load:
             classify(*load(FLAGS.load), messages)
             return 0
@@ -81,14 +87,29 @@ def main(argv):
         if FLAGS.folds:
             # Made first: a folder that cannot be written shall not cost the training.
             with Staging(FLAGS.output_dir) as folder:
-                cross_validate(texts, labels, folder)
+                cross_validate(texts, labels, folder, strategy)
             return 0
-        model, threshold = train_and_report(texts, labels)
+        model, threshold = train_and_report(texts, labels, strategy)
         classify(model, threshold, messages)
         return 0
     except DataError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+
+
+def find_strategy():
+    """The strategy to train with; workers write to folders of their own."""
+    try:
+        strategy = make_strategy(FLAGS.strategy, FLAGS.num_replicas)
+    except (RuntimeError, ValueError) as error:
+        raise DataError(f"--strategy {FLAGS.strategy}: {error}") from error
+    if FLAGS.batch_size % strategy.num_replicas_in_sync:
+        raise DataError(
+            f"--batch_size {FLAGS.batch_size}: {strategy.num_replicas_in_sync} replicas cannot "
+            "share it equally"
+        )
+    FLAGS.output_dir = worker_directory(strategy, FLAGS.output_dir)
+    return strategy
 
 
 def read_data():
@@ -104,14 +125,14 @@ def read_data():
 # === One run: split, train, compare, write ===
 
 
-def train_and_report(texts, labels):
+def train_and_report(texts, labels, strategy):
     with Staging(FLAGS.output_dir) as folder:
         parts = train_test_split(
             texts, labels, test_size=0.2, stratify=labels, random_state=FLAGS.seed
         )
         texts, test_texts, labels, test_labels = parts
         baselines = spam_report.fit_baselines(texts, labels)
-        model, threshold, history = train(texts, labels, verbose="auto")
+        model, threshold, history = train(texts, labels, strategy, verbose="auto")
         scores = model.predict(test_texts, verbose=0)[:, 1]
         predicted = (scores >= threshold).astype(int)
         results = {
@@ -151,7 +172,7 @@ def write(folder, model, threshold, results, history):
     (folder / "metrics.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 
-def cross_validate(texts, labels, folder):
+def cross_validate(texts, labels, folder, strategy):
     folds = StratifiedKFold(FLAGS.folds, shuffle=True, random_state=FLAGS.seed)
     results = {"XLNet": []}
     for number, (rest, test) in enumerate(folds.split(texts, labels), 1):
@@ -160,7 +181,7 @@ def cross_validate(texts, labels, folder):
             name: baseline.predict(texts[test])
             for name, baseline in spam_report.fit_baselines(texts[rest], labels[rest]).items()
         }
-        model, threshold, _ = train(texts[rest], labels[rest], verbose=2)
+        model, threshold, _ = train(texts[rest], labels[rest], strategy, verbose=2)
         predictions["XLNet"] = model.predict(texts[test], verbose=0)[:, 1] >= threshold
         for name, predicted in predictions.items():
             metrics = spam_report.compute_metrics(labels[test], predicted)
@@ -184,23 +205,27 @@ def cross_validate(texts, labels, folder):
 # === The model ===
 
 
-def train(texts, labels, verbose):
+def train(texts, labels, strategy, verbose):
     """Returns a trained classifier, its threshold, and the history of every epoch."""
     keras.utils.set_random_seed(FLAGS.seed)
     texts, held_out, labels, held_out_labels = train_test_split(
         texts, labels, test_size=0.1, stratify=labels, random_state=FLAGS.seed
     )
-    model = make_model(texts)
     epochs = option("epochs", len(texts))
     steps = epochs * -(-len(texts) // FLAGS.batch_size)
-    model.compile(
-        make_optimizer(steps, option("learning_rate", len(texts))),
-        # Smoothed, so that the model is not surer than so few messages allow.
-        loss=keras.losses.CategoricalCrossentropy(label_smoothing=0.1),
-        metrics=["accuracy", PositiveClassAUC()],
-    )
+    with strategy.scope():
+        model = make_model(texts)
+        model.compile(
+            make_optimizer(steps, option("learning_rate", len(texts))),
+            # Smoothed, so that the model is not surer than so few messages allow.
+            loss=keras.losses.CategoricalCrossentropy(label_smoothing=0.1),
+            metrics=["accuracy", PositiveClassAUC()],
+        )
+    is_alone = strategy.num_replicas_in_sync == 1
     history = model.fit(
-        training_batches(model.preprocessor, texts, keras.utils.to_categorical(labels, 2)),
+        training_batches(
+            model.preprocessor, texts, keras.utils.to_categorical(labels, 2), is_alone
+        ),
         epochs=epochs,
         shuffle=False,  # they are shuffled already
         validation_data=(held_out, keras.utils.to_categorical(held_out_labels, 2)),
@@ -214,11 +239,19 @@ def train(texts, labels, verbose):
         ],
         verbose=verbose,
     ).history
+    model = model if is_alone else on_one_device(model)
     scores = model.predict(held_out, verbose=0)[:, 1]
     return model, spam_report.best_threshold(held_out_labels, scores), history
 
 
-def training_batches(preprocessor, texts, labels):
+def on_one_device(model):
+    """Workers predict in turn, not in order; and what is served has one device."""
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_to_preset(folder)
+        return XLNetTextClassifier.from_preset(folder)
+
+
+def training_batches(preprocessor, texts, labels, is_alone):
     """Shuffled batches in which some tokens are hidden, others in every epoch.
 
     `model.fit(texts, labels)` would do without that; but a small data set is soon known by heart,
@@ -241,10 +274,17 @@ def training_batches(preprocessor, texts, labels):
         .unbatch()
         .cache()
     )
+    # Replicas share full batches, each worker its part of them.
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+    steps = len(texts) // FLAGS.batch_size
+    if is_alone and len(texts) % FLAGS.batch_size:
+        steps += 1
     return (
         tokenized.shuffle(len(texts), seed=FLAGS.seed)
-        .batch(FLAGS.batch_size)
-        .apply(tf.data.experimental.assert_cardinality(-(-len(texts) // FLAGS.batch_size)))
+        .batch(FLAGS.batch_size, drop_remainder=not is_alone)
+        .apply(tf.data.experimental.assert_cardinality(steps))
+        .with_options(options)
         .map(hide_tokens)
         .prefetch(tf.data.AUTOTUNE)
     )

@@ -6,6 +6,7 @@ from keras_xlnet.layers import SequenceSummary
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.initialization import clone_initializer
 from keras_xlnet.layers.quantization import RestoresQuantization
+from keras_xlnet.models.distributed_training import DistributedTraining
 from keras_xlnet.models.optional_inputs import OptionalInputs
 from keras_xlnet.models.preset import Preset
 
@@ -13,7 +14,7 @@ _PARTS = ("backbone", "preprocessor")
 _FINE_TUNING = 5e-5  # Learning rate of AdamW, right for a pretrained backbone.
 
 
-class TaskModel(RestoresQuantization, Preset, OptionalInputs):
+class TaskModel(RestoresQuantization, Preset, DistributedTraining, OptionalInputs):
     """Mixin of functional models with a `backbone`: how they are compiled, saved and rebuilt.
 
     A model lists in `_arguments` the constructor arguments that are attributes of it, and says in

@@ -215,7 +215,11 @@ class PermutationBatches:
         )
         # One shard ahead: the next one is read while batches come out of this one.
         dataset = dataset.map(self._load).prefetch(1).flat_map(self._batches_of_visit)
-        return dataset.prefetch(tf.data.AUTOTUNE)
+        # Each worker of a strategy takes its part of every batch: streams stay where they are.
+        options = tf.data.Options()
+        policy = tf.data.experimental.AutoShardPolicy.DATA
+        options.experimental_distribute.auto_shard_policy = policy
+        return dataset.with_options(options).prefetch(tf.data.AUTOTUNE)
 
     def _load(self, step, shard, first, stop, begins):
         tokens, boundaries = tf.numpy_function(self._read, [shard], (tf.int32, tf.int64))

@@ -1,0 +1,75 @@
+"""Strategies by name. Those that change TensorFlow's devices are made in other processes."""
+
+import json
+import os
+import subprocess
+import sys
+import types
+
+import pytest
+
+from keras_xlnet.training import make_strategy, worker_directory
+
+PROGRAM = """
+import sys, json
+from keras_xlnet.training import make_strategy, worker_directory
+try:
+    strategy = make_strategy(**json.loads(sys.argv[1]))
+    print(type(strategy).__name__, strategy.num_replicas_in_sync, worker_directory(strategy, "d"))
+except (ValueError, RuntimeError) as error:
+    print(type(error).__name__, error)
+"""
+
+
+def run(tf_config=None, **arguments):
+    env = {**os.environ, **({"TF_CONFIG": json.dumps(tf_config)} if tf_config else {})}
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps(arguments)],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return result.stdout.strip()
+
+
+def test_one_device():
+    strategy = make_strategy()
+    assert strategy.num_replicas_in_sync == 1
+    assert worker_directory(strategy, "d") == "d"
+
+
+def test_the_processor_is_split():
+    assert run(name="mirrored", num_replicas=3) == "MirroredStrategy 3 d"
+
+
+def test_workers_of_tf_config():
+    config = {"cluster": {"worker": ["127.0.0.1:0"]}, "task": {"type": "worker", "index": 0}}
+    assert run(config, name="multi_worker").endswith("1 d")
+
+
+def test_no_tpu_here():
+    message = run(name="tpu")
+    assert message.startswith("ValueError There is no TPU at tpu='local': ")
+    assert "\n" not in message
+
+
+def test_other_workers_write_elsewhere():
+    resolver = types.SimpleNamespace(task_id=2)
+    strategy = types.SimpleNamespace(cluster_resolver=resolver)
+    assert worker_directory(strategy, "d") == os.path.join("d", "worker-2")
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"name": "horovod"}, "`name` must be one of .*'multi_worker', 'tpu'"),
+        ({"name": "tpu", "num_replicas": 2}, "`num_replicas` is for 'mirrored'"),
+        ({"name": "mirrored", "num_replicas": 0}, "`num_replicas` must be a positive integer"),
+        ({"name": "multi_worker"}, "needs the environment variable TF_CONFIG"),
+    ],
+)
+def test_bad_arguments(arguments, message, monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    with pytest.raises(ValueError, match=message):
+        make_strategy(**arguments)
