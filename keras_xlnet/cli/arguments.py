@@ -28,6 +28,33 @@ def add_task(parser):
     )
 
 
+def add_original(parser):
+    """Adds what is said about a checkpoint of the original beside its place."""
+    parser.add_argument(
+        "--config_file",
+        help="xlnet_config.json of an original checkpoint, if it is not beside it: the original's "
+        "fine-tuning leaves it with the pretrained model",
+    )
+    parser.add_argument(
+        "--task_name",
+        help="the original's --task_name (or --cls_scope) in small letters, part of the names of a "
+        "head. Only needed to read where there are several",
+    )
+
+
+def original_arguments(arguments, format):
+    """What `add_original` was given, as arguments of `load_original`.
+
+    Raises:
+        ValueError: If it was given for another format.
+    """
+    given = {"config_file": arguments.config_file, "task_name": arguments.task_name}
+    given = {key: value for key, value in given.items() if value is not None}
+    if given and format != "original":
+        raise ValueError(f"{sorted(given)} are for original checkpoints, not for {format}")
+    return given
+
+
 def task_of(choice, path, format):
     """The task, `None` for a backbone, that `--task` means for the files at `path`."""
     if choice == "backbone":

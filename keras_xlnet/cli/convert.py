@@ -1,7 +1,13 @@
 """`xlnet convert`: from one format to another."""
 
 from keras_xlnet.checkpoints import formats
-from keras_xlnet.cli.arguments import add_source, add_task, task_of
+from keras_xlnet.cli.arguments import (
+    add_original,
+    add_source,
+    add_task,
+    original_arguments,
+    task_of,
+)
 
 NAME = "convert"
 HELP = "write a checkpoint in another format, with its tokenizer"
@@ -23,6 +29,7 @@ def add_arguments(parser):
         help="format to write",
     )
     add_task(parser)
+    add_original(parser)
     parser.add_argument(
         "--activation",
         help="activation of a model from Hugging Face: gelu_tanh for weights that come from the "
@@ -36,6 +43,7 @@ def run(arguments):
     format = format or formats.detect_format(source)
     task = task_of(arguments.task, source, format)
     overrides = {"activation": arguments.activation} if arguments.activation else {}
+    overrides |= original_arguments(arguments, format)
     model = formats.load(source, format, task, **overrides)
     tokenizer = formats.load_tokenizer(source, format)
     formats.save(model, arguments.destination, arguments.destination_format, tokenizer=tokenizer)

@@ -5,13 +5,19 @@ import pathlib
 from keras_xlnet.checkpoints import formats
 from keras_xlnet.checkpoints.huggingface import open_huggingface
 from keras_xlnet.checkpoints.original import open_original
-from keras_xlnet.cli.arguments import add_source, add_task, task_of
+from keras_xlnet.cli.arguments import (
+    add_original,
+    add_source,
+    add_task,
+    original_arguments,
+    task_of,
+)
 
 NAME = "inspect"
 HELP = "show what a checkpoint holds: sizes, parameters, tokenizer, what is missing"
 EXAMPLES = """examples:
   xlnet inspect xlnet_cased_L-12_H-768_A-12
-  xlnet inspect --task question_answering run/model.ckpt-8000"""
+  xlnet inspect --config_file xlnet_cased_L-12_H-768_A-12/xlnet_config.json run/model.ckpt-8000"""
 
 _OPENERS = {"original": open_original, "huggingface": open_huggingface}
 _SIZES = (
@@ -25,6 +31,7 @@ def add_arguments(parser):
     """Adds the arguments of the command to its parser."""
     add_source(parser, "directory", "DIR", "--format", "format")
     add_task(parser)
+    add_original(parser)
 
 
 def run(arguments):
@@ -32,10 +39,11 @@ def run(arguments):
     path = arguments.directory
     format = arguments.format or formats.detect_format(path)
     task = task_of(arguments.task, path, format)
+    given = original_arguments(arguments, format)
     if format == "preset":
         model, missing, unused = formats.load(path, format, task), [], []
     else:
-        opened = _OPENERS[format](path, task)
+        opened = _OPENERS[format](path, task, **given)
         model, unused = opened.model, opened.unused()
         missing = opened.missing_of_backbone() + opened.missing_of_head()
     backbone = model.backbone if task else model

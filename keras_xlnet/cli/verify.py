@@ -12,7 +12,8 @@ EXAMPLES = """examples:
   xlnet verify xlnet_cased_L-12_H-768_A-12 xlnet-hf
   xlnet verify --task backbone --tolerance 1e-4 before after"""
 
-_BATCH_SIZE, _LENGTH, _NUM_CHOICES, _NUM_PREDICTIONS = 3, 16, 4, 5
+# An even batch, of which a model with `bidirectional_data` reads one half backwards.
+_BATCH_SIZE, _LENGTH, _NUM_CHOICES, _NUM_PREDICTIONS = 4, 16, 3, 5
 
 
 def add_arguments(parser):
@@ -34,9 +35,12 @@ def run(arguments):
     tasks = [task_of(arguments.task, *where) for where in zip(paths, found, strict=True)]
     # Where only one has a head, the encoders can still be compared.
     task = tasks[0] if tasks[0] == tasks[1] else None
-    inputs, outputs = None, []
+    inputs, outputs, sizes = None, [], []
     for path, format in zip(paths, found, strict=True):
         model = formats.load(path, format, task)
+        sizes.append((model.backbone if task else model).vocabulary_size)
+        if sizes[-1] != sizes[0]:
+            raise ValueError(f"{' and '.join(paths)} know other ids: {sizes[0]} and {sizes[1]}")
         inputs = inputs or random_inputs(model, task, arguments.seed)
         outputs.append(_outputs(model, inputs))
         del model  # Two large models need not be in memory at once.

@@ -98,7 +98,35 @@ def test_verify_sees_another_shape(tmp_path, capsys):
     for name, hidden_dim in (("a", 8), ("b", 12)):
         XLNetBackbone(30, 1, 2, hidden_dim, 12).save_to_preset(tmp_path / name)
     assert xlnet("verify", tmp_path / "a", tmp_path / "b") == 1
-    assert "shapes (3, 16, 8) and (3, 16, 12)" in capsys.readouterr().out
+    assert "shapes (4, 16, 8) and (4, 16, 12)" in capsys.readouterr().out
+
+
+def test_verify_of_different_vocabularies_is_a_line(tmp_path, capsys):
+    for size in (90, 30):
+        XLNetBackbone(size, 1, 2, 8, 12).save_to_preset(tmp_path / str(size))
+    assert xlnet("verify", tmp_path / "90", tmp_path / "30") == 1
+    error = capsys.readouterr().err
+    assert error == f"xlnet: {tmp_path / '90'} and {tmp_path / '30'} know other ids: 90 and 30\n"
+
+
+def test_verify_of_a_model_that_reads_backwards(tmp_path):
+    XLNetBackbone(30, 1, 2, 8, 12, bidirectional_data=True).save_to_preset(tmp_path)
+    assert xlnet("verify", tmp_path, tmp_path) == 0
+
+
+def test_fine_tuned_original_without_its_config(golden_dir, tmp_path, capsys):
+    for part in ("index", "data-00000-of-00001"):
+        name = f"xlnet_model.ckpt.{part}"
+        shutil.copy(golden_dir / "qa_ckpt" / name, tmp_path / f"model.ckpt-8000.{part}")
+    prefix, out = tmp_path / "model.ckpt-8000", tmp_path / "out"
+    assert xlnet("inspect", prefix) == 1
+    assert "xlnet_config.json is missing" in capsys.readouterr().err
+    flags = "--config_file", golden_dir / "qa_ckpt" / "xlnet_config.json"
+    assert xlnet("inspect", *flags, prefix) == 0
+    assert xlnet("convert", "--to", "preset", *flags, prefix, out) == 0
+    assert xlnet("verify", golden_dir / "qa_ckpt", out) == 0
+    assert xlnet("inspect", *flags, out) == 1
+    assert "['config_file'] are for original checkpoints, not for preset" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("format", FORMATS)
