@@ -15,7 +15,7 @@ from keras_xlnet.checkpoints.huggingface_names import (
     head_places,
 )
 from keras_xlnet.checkpoints.places import OpenCheckpoint, values_of
-from keras_xlnet.checkpoints.tasks import build, check_task, task_of
+from keras_xlnet.checkpoints.tasks import build, check_task, task_of, tokenizer_to_save
 from keras_xlnet.presets import file_in, local_directory
 from keras_xlnet.text import XLNetPreprocessor
 
@@ -111,6 +111,7 @@ def save_huggingface(model, directory, tokenizer=None):
             the hidden dimension, pooling by attention, a quantized model.
     """
     task = task_of(model)
+    tokenizer = tokenizer_to_save(model, tokenizer)
     config = huggingface_config.config_of(model, task)
     prefix = PREFIX if task else ""
     places = list(backbone_places(model.backbone if task else model, prefix))
@@ -124,7 +125,6 @@ def save_huggingface(model, directory, tokenizer=None):
     huggingface_files.write_weights(directory, values)
     text = json.dumps(config, indent=2, sort_keys=True)
     (directory / huggingface_files.CONFIG).write_text(text + "\n", encoding="utf-8")
-    tokenizer = tokenizer or getattr(getattr(model, "preprocessor", None), "tokenizer", None)
     if tokenizer is not None:
         huggingface_tokenizer.write_tokenizer(directory, tokenizer)
 

@@ -63,6 +63,8 @@ def write_tokenizer(directory, tokenizer):
         tokenizer: An `XLNetTokenizer`.
     """
     tokenizer.save_assets(str(directory))
+    # Of another tokenizer, perhaps; transformers would take it first.
+    (pathlib.Path(directory) / _FAST).unlink(missing_ok=True)
     special = {
         "bos_token": "<s>",
         "eos_token": "</s>",

@@ -12,7 +12,7 @@ from keras_xlnet.checkpoints.original_names import (
     head_places,
 )
 from keras_xlnet.checkpoints.places import OpenCheckpoint, values_of
-from keras_xlnet.checkpoints.tasks import build, check_task, task_of
+from keras_xlnet.checkpoints.tasks import build, check_task, task_of, tokenizer_to_save
 from keras_xlnet.presets import file_in
 from keras_xlnet.text import XLNetPreprocessor
 
@@ -91,6 +91,7 @@ def save_original(model, directory, task_name="task", tokenizer=None):
             classifier, a quantized model.
     """
     task = task_of(model)
+    tokenizer = tokenizer_to_save(model, tokenizer)
     backbone = model.backbone if task else model
     config = original_files.config_of(backbone)
     places = list(backbone_places(backbone))
@@ -102,7 +103,6 @@ def save_original(model, directory, task_name="task", tokenizer=None):
     original_files.write_checkpoint(directory / original_files.PREFIX, values)
     text = json.dumps(config, indent=4, sort_keys=True)
     (directory / original_files.CONFIG).write_text(text, encoding="utf-8")
-    tokenizer = tokenizer or getattr(getattr(model, "preprocessor", None), "tokenizer", None)
     if tokenizer is not None:
         tokenizer.save_assets(str(directory))
 

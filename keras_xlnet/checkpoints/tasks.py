@@ -35,6 +35,22 @@ def task_of(model):
     )
 
 
+def tokenizer_to_save(model, tokenizer):
+    """The tokenizer that goes with a model: the given one, or that of its preprocessor, or `None`.
+
+    Raises:
+        ValueError: If it has more ids than the model.
+    """
+    tokenizer = tokenizer or getattr(getattr(model, "preprocessor", None), "tokenizer", None)
+    size = getattr(model, "backbone", model).vocabulary_size
+    if tokenizer is not None and tokenizer.vocabulary_size() > size:
+        raise ValueError(
+            f"`tokenizer` has {tokenizer.vocabulary_size()} ids, but the model knows only "
+            f"vocabulary_size={size}"
+        )
+    return tokenizer
+
+
 def check_task(task):
     """Raises `ValueError` if there is no such task."""
     check_choice("task", task, (None, *TASKS))

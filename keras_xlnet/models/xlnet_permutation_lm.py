@@ -193,6 +193,10 @@ class XLNetPermutationLM(TaskModel, keras.Model):
 
         # Only now: PyTorch modules take no submodules before they are initialized.
         self.backbone = backbone
+        if backbone not in self._layers:
+            # Its blocks are called in operations, where Keras does not look for weights; and Keras
+            # 3.12 does not track what is set on a functional model either.
+            self._layers.append(backbone)
         self.mask_embedding = mask_embedding
         self.query_dropout = query_dropout
         self.logit_bias = logit_bias

@@ -4,7 +4,9 @@ import json
 
 import pytest
 
+from keras_xlnet.checkpoints import save_huggingface, save_original
 from keras_xlnet.checkpoints.huggingface_tokenizer import read_tokenizer, write_tokenizer
+from keras_xlnet.models import XLNetBackbone
 from keras_xlnet.text import XLNetTokenizer
 
 TEXTS = [
@@ -61,6 +63,22 @@ def test_tokenizer_json_alone(lowercase, transformers, golden_dir, tmp_path):
     assert (alone.lowercase, alone.remove_accents) == (lowercase, True)
     texts = ["The Turtle", *TEXTS]
     assert alone(texts).to_list() == tokenizer(texts).to_list()
+
+
+def test_an_older_tokenizer_does_not_stay(tokenizer, tmp_path):
+    (tmp_path / "tokenizer.json").write_text("{}")
+    write_tokenizer(tmp_path, tokenizer)
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "spiece.model",
+        "tokenizer_config.json",
+    ]
+
+
+@pytest.mark.parametrize("save", [save_original, save_huggingface])
+def test_a_tokenizer_that_is_larger_than_the_model(save, tokenizer, tmp_path):
+    with pytest.raises(ValueError, match="has 200 ids, but the model knows only vocabulary_size=9"):
+        save(XLNetBackbone(9, 1, 2, 8, 8), tmp_path / "out", tokenizer=tokenizer)
+    assert not (tmp_path / "out").exists()
 
 
 def test_no_tokenizer(tmp_path):
