@@ -144,6 +144,7 @@ def test_pooling(golden, golden_checkpoint):
 
 def test_first_weights_are_drawn_as_in_the_original(golden):
     stats = golden("internals.json")["init"]
+    keras.utils.set_random_seed(0)  # 256 numbers are few: one draw in fifty is 10 % off.
     block = layers.TwoStreamBlock(num_heads=4, head_dim=64, intermediate_dim=512)
     content = np.zeros((1, 2, 256), "float32")
     block(
