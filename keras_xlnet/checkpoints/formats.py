@@ -12,12 +12,12 @@ from keras_xlnet.checkpoints import (
 )
 from keras_xlnet.checkpoints.huggingface import load_huggingface, save_huggingface
 from keras_xlnet.checkpoints.huggingface_files import CONFIG
-from keras_xlnet.checkpoints.json_file import read_json
 from keras_xlnet.checkpoints.original import load_original, save_original
 from keras_xlnet.checkpoints.tasks import TASKS
 from keras_xlnet.layers.arguments import check_choice
 from keras_xlnet.models import XLNetBackbone
 from keras_xlnet.presets import file_in
+from keras_xlnet.presets.json_file import read_json
 from keras_xlnet.text import XLNetTokenizer
 
 FORMATS = ("original", "huggingface", "preset")

@@ -15,7 +15,7 @@ from keras_xlnet.checkpoints.huggingface_names import (
     head_places,
 )
 from keras_xlnet.checkpoints.places import OpenCheckpoint, values_of
-from keras_xlnet.checkpoints.tasks import build, check_task, task_of, tokenizer_to_save
+from keras_xlnet.checkpoints.tasks import backbone_of, build, check_task, task_of, tokenizer_to_save
 from keras_xlnet.presets import file_in, local_directory
 from keras_xlnet.text import XLNetPreprocessor
 
@@ -88,7 +88,7 @@ def open_huggingface(directory, task=None, overrides=None):
     return OpenCheckpoint(
         model,
         files,
-        list(backbone_places(model.backbone if task else model, prefix)),
+        list(backbone_places(backbone_of(model), prefix)),
         list(head_places(model, task, prefix, logits)) if task else [],
         LAYER_PATTERN,
     )
@@ -114,7 +114,7 @@ def save_huggingface(model, directory, tokenizer=None):
     tokenizer = tokenizer_to_save(model, tokenizer)
     config = huggingface_config.config_of(model, task)
     prefix = PREFIX if task else ""
-    places = list(backbone_places(model.backbone if task else model, prefix))
+    places = list(backbone_places(backbone_of(model), prefix))
     if task:
         places += head_places(model, task, prefix)
     values = values_of(places)

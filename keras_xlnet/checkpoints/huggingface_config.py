@@ -2,8 +2,9 @@
 
 import keras
 
-from keras_xlnet.checkpoints.json_file import read_json
+from keras_xlnet.checkpoints.tasks import backbone_of
 from keras_xlnet.layers import gelu_tanh
+from keras_xlnet.presets.json_file import read_json
 
 # Theirs -> ours. `gelu` is the erf form in both; the original's, and ours by default, is tanh.
 _ACTIVATIONS = {
@@ -158,7 +159,7 @@ def config_of(model, task):
     Raises:
         ValueError: If transformers has nothing that computes the same.
     """
-    backbone = model.backbone if task else model
+    backbone = backbone_of(model)
     dim = backbone.num_heads * backbone.head_dim
     if dim != backbone.hidden_dim:
         raise ValueError(

@@ -5,8 +5,8 @@ import pathlib
 import safetensors
 from safetensors.numpy import save_file
 
-from keras_xlnet.checkpoints.json_file import read_json
 from keras_xlnet.presets import file_in
+from keras_xlnet.presets.json_file import read_json
 
 WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "config.json"
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")

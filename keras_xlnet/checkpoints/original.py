@@ -12,7 +12,7 @@ from keras_xlnet.checkpoints.original_names import (
     head_places,
 )
 from keras_xlnet.checkpoints.places import OpenCheckpoint, values_of
-from keras_xlnet.checkpoints.tasks import build, check_task, task_of, tokenizer_to_save
+from keras_xlnet.checkpoints.tasks import backbone_of, build, check_task, task_of, tokenizer_to_save
 from keras_xlnet.presets import file_in
 from keras_xlnet.text import XLNetPreprocessor
 
@@ -65,7 +65,7 @@ def open_original(path, task=None, task_name=None, config_file=None, overrides=N
     return OpenCheckpoint(
         model,
         files,
-        list(backbone_places(model.backbone if task else model)),
+        list(backbone_places(backbone_of(model))),
         list(head_places(model, task, task_name)) if task else [],
         LAYER_PATTERN,
     )
@@ -92,7 +92,7 @@ def save_original(model, directory, task_name="task", tokenizer=None):
     """
     task = task_of(model)
     tokenizer = tokenizer_to_save(model, tokenizer)
-    backbone = model.backbone if task else model
+    backbone = backbone_of(model)
     config = original_files.config_of(backbone)
     places = list(backbone_places(backbone))
     if task:

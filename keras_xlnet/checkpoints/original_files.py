@@ -2,8 +2,8 @@
 
 import pathlib
 
-from keras_xlnet.checkpoints.json_file import read_json
 from keras_xlnet.presets import file_in
+from keras_xlnet.presets.json_file import read_json
 from keras_xlnet.text import XLNetTokenizer
 
 CONFIG, PREFIX, VOCABULARY = "xlnet_config.json", "xlnet_model.ckpt", "spiece.model"

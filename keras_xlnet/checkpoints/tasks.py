@@ -5,6 +5,7 @@ import math
 
 from keras_xlnet import models
 from keras_xlnet.layers.arguments import check_choice, check_positive_int
+from keras_xlnet.models.vocabulary import check_vocabulary
 
 TASKS = {
     "permutation_lm": models.XLNetPermutationLM,
@@ -35,6 +36,11 @@ def task_of(model):
     )
 
 
+def backbone_of(model):
+    """The backbone of a task model; a backbone is its own."""
+    return getattr(model, "backbone", model)
+
+
 def tokenizer_to_save(model, tokenizer):
     """The tokenizer that goes with a model: the given one, or that of its preprocessor, or `None`.
 
@@ -42,12 +48,8 @@ def tokenizer_to_save(model, tokenizer):
         ValueError: If it has more ids than the model.
     """
     tokenizer = tokenizer or getattr(getattr(model, "preprocessor", None), "tokenizer", None)
-    size = getattr(model, "backbone", model).vocabulary_size
-    if tokenizer is not None and tokenizer.vocabulary_size() > size:
-        raise ValueError(
-            f"`tokenizer` has {tokenizer.vocabulary_size()} ids, but the model knows only "
-            f"vocabulary_size={size}"
-        )
+    if tokenizer is not None:
+        check_vocabulary(tokenizer, model)
     return tokenizer
 
 

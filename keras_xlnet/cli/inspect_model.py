@@ -5,6 +5,7 @@ import pathlib
 from keras_xlnet.checkpoints import formats
 from keras_xlnet.checkpoints.huggingface import open_huggingface
 from keras_xlnet.checkpoints.original import open_original
+from keras_xlnet.checkpoints.tasks import backbone_of
 from keras_xlnet.cli.arguments import (
     add_original,
     add_source,
@@ -46,7 +47,7 @@ def run(arguments):
         opened = _OPENERS[format](path, task, **given)
         model, unused = opened.model, opened.unused()
         missing = opened.missing_of_backbone() + opened.missing_of_head()
-    backbone = model.backbone if task else model
+    backbone = backbone_of(model)
     rows = [
         ("format", format),
         ("model", f"{type(model).__name__}" + (f" ({task})" if task else "")),

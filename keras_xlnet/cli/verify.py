@@ -4,6 +4,7 @@ import keras
 import numpy as np
 
 from keras_xlnet.checkpoints import formats
+from keras_xlnet.checkpoints.tasks import backbone_of
 from keras_xlnet.cli.arguments import add_source, add_task, task_of
 
 NAME = "verify"
@@ -38,7 +39,7 @@ def run(arguments):
     inputs, outputs, sizes = None, [], []
     for path, format in zip(paths, found, strict=True):
         model = formats.load(path, format, task)
-        sizes.append((model.backbone if task else model).vocabulary_size)
+        sizes.append(backbone_of(model).vocabulary_size)
         if sizes[-1] != sizes[0]:
             raise ValueError(f"{' and '.join(paths)} know other ids: {sizes[0]} and {sizes[1]}")
         inputs = inputs or random_inputs(model, task, arguments.seed)
@@ -60,7 +61,7 @@ def random_inputs(model, task, seed):
         seed: Int.
     """
     rng = np.random.default_rng(seed)
-    backbone = model.backbone if task else model
+    backbone = backbone_of(model)
     is_choice = task == "multiple_choice"
     shape = (_BATCH_SIZE, _NUM_CHOICES, _LENGTH) if is_choice else (_BATCH_SIZE, _LENGTH)
     inputs = {

@@ -3,6 +3,7 @@ import json
 
 import keras
 
+from keras_xlnet.models.vocabulary import check_vocabulary
 from keras_xlnet.presets import file_in, local_directory
 from keras_xlnet.presets.replace_files import replace_files
 from keras_xlnet.presets.trusted_config import read_config, trusted
@@ -47,7 +48,7 @@ class Preset:
                 )
             tokenizer = preprocessor.tokenizer
         if tokenizer is not None:
-            self._check_vocabulary(tokenizer)
+            check_vocabulary(tokenizer, self)
         with replace_files(directory, (_CONFIG, _WEIGHTS, _TOKENIZER, _VOCABULARY)) as folder:
             text = json.dumps(config, indent=2) + "\n"
             (folder / _CONFIG).write_text(text, encoding="utf-8")
@@ -96,19 +97,11 @@ class Preset:
             file = file_in(directory, _VOCABULARY)
             try:
                 preprocessor.tokenizer.load_assets(str(file.parent))
-                model._check_vocabulary(preprocessor.tokenizer)
+                check_vocabulary(preprocessor.tokenizer, model)
             except ValueError as error:
                 raise ValueError(f"{file}: {error}") from error
         load_weights(model, weights_file, cast="dtype" in overrides)
         return model
-
-    def _check_vocabulary(self, tokenizer):
-        known = getattr(self, "backbone", self).vocabulary_size
-        size = tokenizer.vocabulary_size()
-        if size > known:
-            raise ValueError(
-                f"The tokenizer has {size} ids, but the model knows only vocabulary_size={known}"
-            )
 
 
 def _first(error):

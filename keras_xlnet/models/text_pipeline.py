@@ -2,6 +2,8 @@ import types
 
 import numpy as np
 
+from keras_xlnet.models.vocabulary import check_vocabulary
+
 _TOKENIZING_BATCH = 256
 
 
@@ -80,17 +82,11 @@ class TextPipeline:
         return dataset.map(preprocess, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 
-def check_vocabulary(preprocessor, backbone):
+def check_preprocessor(preprocessor, backbone):
     """Raises `ValueError` if a preprocessor makes ids that `backbone` does not know."""
     # A preprocessor made from a config has no vocabulary until its assets are loaded.
-    if preprocessor is None or not preprocessor.tokenizer.has_vocabulary:
-        return
-    size = preprocessor.tokenizer.vocabulary_size()
-    if size > backbone.vocabulary_size:
-        raise ValueError(
-            f"The tokenizer has {size} ids, but the backbone knows only "
-            f"vocabulary_size={backbone.vocabulary_size}"
-        )
+    if preprocessor is not None and preprocessor.tokenizer.has_vocabulary:
+        check_vocabulary(preprocessor.tokenizer, backbone, owner="backbone")
 
 
 def _is_dataset(x):

@@ -8,7 +8,7 @@ from keras_xlnet.models.task_model import (
     pooled_logits,
     token_inputs,
 )
-from keras_xlnet.models.text_pipeline import TextPipeline, check_vocabulary
+from keras_xlnet.models.text_pipeline import TextPipeline, check_preprocessor
 
 _LOSSES = {
     "softmax": keras.losses.SparseCategoricalCrossentropy,
@@ -94,7 +94,7 @@ class XLNetTextClassifier(TaskModel, TextPipeline, keras.Model):
         check_choice("activation", activation, tuple(_LOSSES))
         check_classes(num_classes, activation, class_names)
         check_backbone(backbone)
-        check_vocabulary(preprocessor, backbone)
+        check_preprocessor(preprocessor, backbone)
 
         inputs = token_inputs(backbone)
         logits, summarize, logits_dense = pooled_logits(

@@ -1,7 +1,7 @@
 import keras
 
 from keras_xlnet.models.task_model import TaskModel, check_backbone, pooled_logits, token_inputs
-from keras_xlnet.models.text_pipeline import TextPipeline, check_vocabulary
+from keras_xlnet.models.text_pipeline import TextPipeline, check_preprocessor
 
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
@@ -59,7 +59,7 @@ class XLNetTextRegressor(TaskModel, TextPipeline, keras.Model):
         **kwargs,
     ):
         check_backbone(backbone)
-        check_vocabulary(preprocessor, backbone)
+        check_preprocessor(preprocessor, backbone)
         inputs = token_inputs(backbone)
         logits, summarize, logits_dense = pooled_logits(backbone, inputs, 1, pooling, dropout)
         # Half precision is too coarse for an error that is squared.

@@ -1,9 +1,10 @@
 """Configs that come with weights: what they may name, so that reading one runs nothing foreign."""
 
 import inspect
-import json
 
 import keras
+
+from keras_xlnet.presets.json_file import quoted, read_json
 
 _MAX_BYTES = 1 << 24
 _MAX_DEPTH = 64
@@ -35,20 +36,15 @@ def read_config(file, cls):
     """
     if file.stat().st_size > _MAX_BYTES:
         raise ValueError(f"{file} is larger than {_MAX_BYTES} bytes: not a config")
-    try:
-        config = json.loads(file.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{file} is not JSON: {error}") from error
-    if not isinstance(config, dict):
-        raise ValueError(f"{file} must hold a JSON object, not {_quoted(config)}")
+    config = read_json(file)
     expected = keras.saving.get_registered_name(cls)
     if config.get("registered_name") != expected:
         raise ValueError(
-            f"{file} holds a {_quoted(config.get('registered_name'))}, not the {expected!r} that "
+            f"{file} holds a {quoted(config.get('registered_name'))}, not the {expected!r} that "
             f"was asked for{_hint(config)}"
         )
     if not isinstance(config.get("config"), dict):
-        raise ValueError(f"{file}: 'config' must be an object, not {_quoted(config.get('config'))}")
+        raise ValueError(f"{file}: 'config' must be an object, not {quoted(config.get('config'))}")
     return trusted(config, file)
 
 
@@ -129,12 +125,7 @@ def _name(entry):
     named = entry.get("registered_name") or entry["class_name"]
     if entry["class_name"] == "function":
         named = entry.get("config")
-    return f"{_quoted(named)} of module {_quoted(entry.get('module'))}"
-
-
-def _quoted(value):
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    return f"{quoted(named)} of module {quoted(entry.get('module'))}"
 
 
 def _hint(config):
