@@ -1,0 +1,87 @@
+"""Runs the subjects of a workload side by side, one repetition each in turn."""
+
+import os
+import time
+
+from benchmarks.comparison.machine import busy_seconds
+from benchmarks.comparison.worker import SubjectError, Worker
+
+# Threads of a pool wait actively for more work for some milliseconds; the next subject is not to
+# pay for that.
+PAUSE_SECONDS = 0.1
+
+
+def groups_of(subjects, reference, gigabytes, memory_gigabytes):
+    """Splits `subjects` into groups that fit in memory, each with the reference in front.
+
+    A group is as large as the others, so that no subject runs beside the reference alone.
+    """
+    others = [subject for subject in subjects if subject is not reference]
+    size = max(1, int(memory_gigabytes / gigabytes) - 1)
+    count = -(-len(others) // size) or 1
+    size = -(-len(others) // count)
+    return [[reference, *others[i * size : (i + 1) * size]] for i in range(count)]
+
+
+def measure(subjects, start, repetitions, say=print):
+    """Starts every subject, repeats them in turn, and stops them.
+
+    Args:
+        subjects: Subjects, the reference first.
+        start: Function that makes a `Worker` of a subject.
+        repetitions: Int, number of rounds.
+        say: Called with lines that tell of the progress.
+
+    Returns:
+        A dict: `rounds`, a list of dicts (name of a subject: what it answered, `foreign` CPU
+        seconds of other processes included); `facts` and `failures`, dicts by name.
+    """
+    workers, facts, failures, rounds = {}, {}, {}, []
+    try:
+        for subject in subjects:
+            try:
+                workers[subject.name] = start(subject)
+                facts[subject.name] = workers[subject.name].facts
+                say(f"  {subject.name} is ready")
+            except SubjectError as failure:
+                failures[subject.name] = str(failure)
+                say(f"  {subject.name} failed: {failure}")
+        for i in range(repetitions):
+            answers = {}
+            names = list(workers)
+            # Another one goes first each time: who comes after whom is to be no advantage.
+            for name in names[i % len(names) :] + names[: i % len(names)] if names else []:
+                try:
+                    answers[name] = _repeat(workers[name])
+                except SubjectError as failure:
+                    failures[name] = str(failure)
+                    say(f"  {name} failed: {failure}")
+                    del workers[name]
+            rounds.append(answers)
+            say(
+                f"  round {i + 1} of {repetitions}: "
+                + ", ".join(f"{name} {answer['wall']:.3g}" for name, answer in answers.items())
+            )
+    finally:
+        for worker in workers.values():
+            worker.close()
+    return {"rounds": rounds, "facts": facts, "failures": failures}
+
+
+def starter(workload, peers_dir, assets, logs, timeout):
+    """The `start` of `measure` for real subjects."""
+
+    def start(subject):
+        log = os.path.join(logs, f"{workload.name}-{subject.name}.log")
+        return Worker(subject, workload, peers_dir, assets, log, timeout)
+
+    return start
+
+
+def _repeat(worker):
+    time.sleep(PAUSE_SECONDS)
+    before = busy_seconds()
+    answer = worker.repeat()
+    if before is not None:
+        answer["foreign"] = busy_seconds() - before - answer["cpu"]
+    return answer

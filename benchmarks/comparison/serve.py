@@ -1,0 +1,82 @@
+"""The process of one subject: builds it, warms it up, and repeats it when it is told to.
+
+    python -m benchmarks.comparison.serve MODULE WORKLOAD '{"option": "value"}'
+
+Speaks lines of JSON: one when it is ready, then one for every line that comes in. All that
+libraries print goes to standard error.
+"""
+
+import importlib
+import json
+import os
+import resource
+import sys
+import time
+
+import numpy as np
+
+from benchmarks.comparison.workloads import WORKLOADS
+
+WARM_UP = 3
+
+
+def main(module, workload, options):
+    begin = time.perf_counter()
+    workload = WORKLOADS[workload]
+    answers = _private_output()
+    build = getattr(importlib.import_module(module), workload.kind)
+    subject = build(workload, **json.loads(options))
+    meter = Meter(answers, workload.calls, time.perf_counter() - begin, subject.facts)
+    subject.loop(meter)
+
+
+class Meter:
+    """Times what is between `begin` and `end`. Only after the warm-up does `begin` wait."""
+
+    def __init__(self, answers, calls, start_seconds, facts):
+        self.calls = calls
+        self._answers = answers
+        self._ready = {"start_seconds": start_seconds, **facts}
+        self._remaining = WARM_UP
+
+    def begin(self):
+        if not self._remaining and not sys.stdin.readline():
+            os._exit(0)  # At once: no library needs to tidy up.
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+
+    def end(self, result, **more):
+        """`result` is what was computed; `more` are numbers that go into the report."""
+        wall, cpu = time.perf_counter() - self._wall, time.process_time() - self._cpu
+        answer = {"wall": wall, "cpu": cpu, "peak_mib": _peak_mib(), **_summary(result), **more}
+        if not self._remaining:
+            self._answer(answer)
+            return
+        if self._remaining == WARM_UP:
+            self._ready["first_call_seconds"] = wall
+        self._remaining -= 1
+        if not self._remaining:
+            self._answer({**answer, **self._ready})
+
+    def _answer(self, values):
+        print(json.dumps(values), file=self._answers, flush=True)
+
+
+def _peak_mib():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _summary(result):
+    """Shape and size of what was computed: shows that all subjects compute the same thing."""
+    result = np.asarray(result, "float32")
+    return {"shape": list(result.shape), "mean_absolute": float(np.abs(result).mean())}
+
+
+def _private_output():
+    """What was standard output; from now on that is standard error."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    return answers
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,162 @@
+"""Hugging Face transformers on PyTorch: the reference."""
+
+import contextlib
+import os
+
+import numpy as np
+import torch
+import transformers
+
+from benchmarks.comparison import workloads
+from benchmarks.comparison.loops import answering, calling
+
+VERSIONS = {"torch": torch.__version__, "transformers": transformers.__version__}
+
+
+def multiply(workload, dtype="float32"):
+    size = workloads.MATMUL_SIZE
+    a = torch.rand((size, size)).to(getattr(torch, dtype))
+    b = torch.rand((size, size)).to(getattr(torch, dtype))
+    return calling(lambda: (a @ b)[0, 0].item(), versions=VERSIONS)
+
+
+def encode(workload, dtype="float32", compiled=False):
+    model = _for_inference(transformers.XLNetModel(_config(workload)), dtype)
+    inputs = _token_tensors(workload)
+    call = torch.compile(model) if compiled else model
+
+    @torch.no_grad()
+    def forward():
+        return call(**inputs, use_mems=False).last_hidden_state.float().numpy()
+
+    return calling(forward, **_facts(model))
+
+
+def finetune(workload, dtype="float32", compiled=False, fused=False):
+    model = transformers.XLNetForSequenceClassification(_config(workload, num_labels=2)).train()
+    inputs = _token_tensors(workload)
+    inputs["labels"] = torch.tensor(workloads.token_batch(workload)["labels"])
+    return calling(
+        _step(model, lambda call: call(**inputs, use_mems=False), dtype, compiled, fused),
+        **_facts(model),
+    )
+
+
+def pretrain(workload, dtype="float32", compiled=False, fused=False):
+    config = _config(workload, mem_len=workload.memory_length or None)
+    model = transformers.XLNetLMHeadModel(config).train()
+    batch = workloads.pretraining_batch(workload)
+    one_hot = np.eye(workload.length, dtype="float32")
+    inputs = {
+        "input_ids": torch.tensor(batch["token_ids"]).long(),
+        "token_type_ids": torch.tensor(batch["segment_ids"]).long(),
+        "perm_mask": torch.tensor(~batch["permutation_mask"]).float(),
+        "target_mapping": torch.tensor(one_hot[batch["target_positions"]]),
+        "labels": torch.tensor(batch["labels"]).long(),
+        "use_mems": bool(workload.memory_length),
+    }
+    memory = {"mems": None}
+
+    def forward(call):
+        output = call(**inputs, **memory)
+        if workload.memory_length:
+            memory["mems"] = [layer.detach() for layer in output.mems]
+        return output
+
+    return calling(_step(model, forward, dtype, compiled, fused), **_facts(model))
+
+
+def generate(workload, dtype="float32"):
+    model = _for_inference(transformers.XLNetLMHeadModel(_config(workload)), dtype)
+    ids = torch.tensor(workloads.prompt())
+    settings = {
+        "do_sample": False,
+        "min_new_tokens": workload.units,
+        "max_new_tokens": workload.units,
+    }
+    return calling(lambda: model.generate(ids, **settings)[:, -workload.units :], **_facts(model))
+
+
+def tokenize(workload):
+    tokenizer = _tokenizer()
+    texts = workloads.texts(workload.units)
+
+    def call():
+        ids = tokenizer(texts, add_special_tokens=False)["input_ids"]
+        return sum(map(len, ids))
+
+    return calling(call, versions=VERSIONS)
+
+
+def serve_texts(workload, dtype="float32", padding="max_length"):
+    tokenizer = _tokenizer()
+    config = _config(workload, num_labels=2, vocab_size=len(tokenizer))
+    model = _for_inference(transformers.XLNetForSequenceClassification(config), dtype)
+
+    @torch.no_grad()
+    def answer(texts):
+        inputs = tokenizer(
+            texts,
+            padding=padding,
+            truncation=True,
+            max_length=workload.length,
+            return_tensors="pt",
+        )
+        return model(**inputs, use_mems=False).logits.float().softmax(-1).numpy()
+
+    return answering(answer, workloads.texts(1024), workload, **_facts(model))
+
+
+def _config(workload, **more):
+    sizes = {
+        "vocab_size": workloads.VOCABULARY_SIZE,
+        "d_model": workload.dim,
+        "n_layer": workload.num_layers,
+        "n_head": workload.num_heads,
+        "d_inner": workload.intermediate_dim,
+        "dropout": workloads.DROPOUT,
+    }
+    return transformers.XLNetConfig(**{**sizes, **more})
+
+
+def _for_inference(model, dtype):
+    return model.eval().to(getattr(torch, dtype))
+
+
+def _token_tensors(workload):
+    batch = workloads.token_batch(workload)
+    return {
+        "input_ids": torch.tensor(batch["token_ids"]).long(),
+        "token_type_ids": torch.tensor(batch["segment_ids"]).long(),
+        "attention_mask": torch.tensor(batch["padding_mask"]).float(),
+    }
+
+
+def _step(model, forward, dtype, compiled, fused):
+    """A training step; `forward` gets the model, or what `torch.compile` made of it."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=fused or None)
+    call = torch.compile(model) if compiled else model
+
+    def autocast():
+        if dtype == "float32":
+            return contextlib.nullcontext()
+        return torch.autocast("cpu", getattr(torch, dtype))
+
+    def step():
+        optimizer.zero_grad()
+        with autocast():
+            loss = forward(call).loss
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+def _tokenizer():
+    """The tokenizer of `tokenizers` (Rust); there is no other one in transformers 5."""
+    return transformers.XLNetTokenizer.from_pretrained(os.path.dirname(workloads.vocabulary_file()))
+
+
+def _facts(model):
+    return {"versions": VERSIONS, "parameters": sum(p.numel() for p in model.parameters())}

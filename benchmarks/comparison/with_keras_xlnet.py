@@ -1,0 +1,124 @@
+"""This library, as its users would run it."""
+
+import multiprocessing
+import tempfile
+
+import numpy as np
+import tensorflow as tf
+
+from benchmarks.comparison import workloads
+from benchmarks.comparison.generation import greedy_generator
+from benchmarks.comparison.keras_paths import fit, forward, jit_argument, model_facts
+from benchmarks.comparison.loops import answering, calling
+from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetTextClassifier
+from keras_xlnet.serving import export_text_classifier
+from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+
+VERSIONS = {"tensorflow": tf.__version__}
+
+
+def multiply(workload, dtype="float32"):
+    size = workloads.MATMUL_SIZE
+    a, b = (tf.cast(tf.random.uniform((size, size)), dtype) for _ in range(2))
+    product = tf.function(tf.matmul)
+    return calling(lambda: product(a, b)[0, 0].numpy(), versions=VERSIONS)
+
+
+def encode(workload, dtype="float32", jit=None):
+    batch = workloads.token_batch(workload)
+    del batch["labels"]
+    backbone = _backbone(workload, dtype)
+    return forward(backbone, batch, jit, lambda outputs: outputs["sequence_output"])
+
+
+def finetune(workload, dtype="float32", jit=None):
+    batch = workloads.token_batch(workload)
+    labels = batch.pop("labels")
+    model = XLNetTextClassifier(_backbone(workload, _mixed(dtype)), num_classes=2)
+    model.compile(**jit_argument(jit))
+    return fit(model, batch, labels)
+
+
+def pretrain(workload, dtype="float32", jit=None):
+    batch = workloads.pretraining_batch(workload)
+    labels = batch.pop("labels")
+    memory_length = workload.memory_length or None
+    backbone = _backbone(workload, _mixed(dtype), memory_length=memory_length)
+    stateful = {"stateful": True, "batch_size": workload.batch_size} if memory_length else {}
+    model = XLNetPermutationLM(backbone, **stateful)
+    model.compile(**jit_argument(jit))
+    return fit(model, batch, labels)
+
+
+def generate(workload, dtype="float32", jit=None):
+    total = workloads.PROMPT_LENGTH + workload.units
+    model = XLNetPermutationLM(_backbone(workload, dtype, memory_length=total))
+    prompt = tf.constant(workloads.prompt(), "int32")
+    continued = greedy_generator(model, workload.units, jit)
+    return calling(lambda: continued(prompt), **model_facts(model))
+
+
+def tokenize(workload, pipeline=False):
+    # As Hugging Face's by default.
+    tokenizer = XLNetTokenizer(workloads.vocabulary_file(), remove_accents=True)
+    texts = workloads.texts(workload.units)
+
+    def in_one_batch():
+        return tokenizer(texts).flat_values.shape[0]
+
+    def in_pipeline():
+        batches = tf.data.Dataset.from_tensor_slices(texts).batch(256)
+        batches = batches.map(tokenizer, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+        return sum(ids.flat_values.shape[0] for ids in batches)
+
+    return calling(in_pipeline if pipeline else in_one_batch, versions=VERSIONS)
+
+
+def serve_texts(workload, dtype="float32"):
+    folder = tempfile.mkdtemp()
+    # In a process of its own: what serves a SavedModel does not carry this library.
+    export = multiprocessing.get_context("spawn").Process(
+        target=_export, args=(workload, dtype, folder)
+    )
+    export.start()
+    export.join()
+    if export.exitcode:
+        raise RuntimeError("the classifier was not exported: see the lines above")
+    model = tf.saved_model.load(folder)
+    signature = model.signatures["serving_default"]
+
+    def answer(texts):
+        return signature(text=tf.constant(texts))["probabilities"].numpy()
+
+    parameters = sum(int(np.prod(v.shape)) for v in model.variables)
+    return answering(
+        answer, workloads.texts(1024), workload, versions=VERSIONS, parameters=parameters
+    )
+
+
+def _export(workload, dtype, folder):
+    tokenizer = XLNetTokenizer(workloads.vocabulary_file(), remove_accents=True)
+    backbone = _backbone(workload, dtype, vocabulary_size=tokenizer.vocabulary_size())
+    preprocessor = XLNetPreprocessor(tokenizer, workload.length)
+    export_text_classifier(
+        XLNetTextClassifier(backbone, num_classes=2, preprocessor=preprocessor), folder
+    )
+
+
+def _backbone(workload, dtype, **more):
+    sizes = {
+        "vocabulary_size": workloads.VOCABULARY_SIZE,
+        "num_layers": workload.num_layers,
+        "num_heads": workload.num_heads,
+        "hidden_dim": workload.dim,
+        "intermediate_dim": workload.intermediate_dim,
+        "dropout": workloads.DROPOUT,
+        "attention_dropout": workloads.DROPOUT,
+        "dtype": dtype,
+    }
+    return XLNetBackbone(**{**sizes, **more})
+
+
+def _mixed(dtype):
+    """Training keeps its weights in float32."""
+    return dtype if dtype == "float32" else f"mixed_{dtype}"

@@ -1,0 +1,137 @@
+"""What is computed: sizes, and the NumPy data that every library is given."""
+
+import csv
+import dataclasses
+import os
+import pathlib
+
+import numpy as np
+
+from benchmarks.comparison.flop import encoder_flop, matmul_flop, pretraining_flop
+
+VOCABULARY_SIZE = 32000
+DROPOUT = 0.1
+MATMUL_SIZE = 2048
+PROMPT_LENGTH, NEW_TOKENS = 64, 32
+MESSAGES = pathlib.Path(__file__).parents[2] / "examples" / "data" / "spam_messages.tsv"
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+    """One thing to time. `kind` is the function of the library's file that builds it.
+
+    A repetition is `calls` calls of it; `units` of `unit` are done in one call.
+    """
+
+    name: str
+    title: str
+    kind: str
+    batch_size: int = 1
+    length: int = 128
+    num_layers: int = 12
+    dim: int = 768
+    num_heads: int = 12
+    memory_length: int = 0
+    num_predictions: int = 0
+    num_clients: int = 1
+    calls: int = 1
+    unit: str = ""
+    units: int = 0
+    gigabytes: float = 2.5  # about what a process takes: decides how many run side by side
+
+    @property
+    def intermediate_dim(self):
+        return 4 * self.dim
+
+    @property
+    def flop(self):
+        """Floating point operations that a call needs, or None where nobody counted them."""
+        if self.kind == "multiply":
+            return matmul_flop(MATMUL_SIZE, MATMUL_SIZE, MATMUL_SIZE)
+        if self.kind == "pretrain":
+            return 3 * pretraining_flop(self, VOCABULARY_SIZE)
+        if self.kind in ("encode", "serve_texts"):
+            return encoder_flop(self)
+        # The backward pass of a product is two products of its size.
+        return 3 * encoder_flop(self) if self.kind == "finetune" else None
+
+
+def _pretraining(name, title, **sizes):
+    sizes = {"batch_size": 4, "length": 256, "num_layers": 6, "dim": 512, "num_heads": 8, **sizes}
+    return Workload(name, title, "pretrain", num_predictions=42, gigabytes=3.5, **sizes)
+
+
+def _serving(name, title, **sizes):
+    return Workload(name, title, "serve_texts", unit="texts", gigabytes=3, **sizes)
+
+
+WORKLOADS = {
+    workload.name: workload
+    for workload in (
+        Workload("GEMM", "matrix product 2048^3", "multiply", calls=10, gigabytes=1),
+        Workload("W1", "encoder forward, Base, 8 x 128", "encode", 8, 128),
+        Workload("W2", "encoder forward, Base, 2 x 512", "encode", 2, 512),
+        Workload("W3", "fine-tuning step, Base, 8 x 128", "finetune", 8, 128, gigabytes=5),
+        _pretraining("W4", "pretraining step, 6 x 512, 4 x 256"),
+        _pretraining("W4m", "the same, memory 128", memory_length=128),
+        Workload("W5", "encoder forward, Base, one text of 32", "encode", 1, 32, calls=10),
+        Workload("W6", "generation, Base, 64 + 32 tokens", "generate", unit="tokens", units=32),
+        Workload("W7", "tokenizer, 5,000 short texts", "tokenize", unit="texts", units=5000),
+        _serving("W8", "served texts, Base, 32 at a time", batch_size=32, units=32),
+        _serving("W8c1", "served texts, Base, 1 client, one at a time", units=8),
+        _serving("W8c8", "the same, 8 clients at once", num_clients=8, units=32),
+    )
+}
+
+
+def token_batch(workload):
+    """`token_ids`, `segment_ids` (int32), `padding_mask` (bool) and `labels` of distinct rows.
+
+    Row `r` begins with `3 r` tokens of padding: XLNet pads on the left.
+    """
+    rng = np.random.default_rng(0)
+    shape = workload.batch_size, workload.length
+    columns = np.arange(workload.length)
+    return {
+        "token_ids": rng.integers(10, VOCABULARY_SIZE, shape).astype("int32"),
+        "segment_ids": np.tile((columns >= workload.length // 2).astype("int32"), (shape[0], 1)),
+        "padding_mask": columns >= 3 * np.arange(shape[0])[:, None],
+        "labels": np.arange(shape[0]) % 2,
+    }
+
+
+def pretraining_batch(workload):
+    """A batch of permutation language modelling, without padding.
+
+    `permutation_mask` `(batch, length, length)` is True where row i may see column j.
+    """
+    batch, length = workload.batch_size, workload.length
+    rng = np.random.default_rng(1)
+    order = np.stack([rng.permutation(length) for _ in range(batch)])
+    shape = batch, workload.num_predictions
+    positions = [rng.choice(length, shape[1], replace=False) for _ in range(batch)]
+    return {
+        "token_ids": rng.integers(10, VOCABULARY_SIZE, (batch, length)).astype("int32"),
+        "segment_ids": token_batch(workload)["segment_ids"],
+        "permutation_mask": order[:, :, None] > order[:, None, :],
+        "target_positions": np.sort(np.stack(positions)).astype("int32"),
+        "labels": rng.integers(10, VOCABULARY_SIZE, shape).astype("int32"),
+    }
+
+
+def prompt():
+    """Token ids `(1, PROMPT_LENGTH)` to go on from."""
+    return np.random.default_rng(2).integers(10, VOCABULARY_SIZE, (1, PROMPT_LENGTH))
+
+
+def texts(count):
+    """The bundled short messages, again and again."""
+    with open(MESSAGES, encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        messages = [row["text"] for row in rows]
+    return [messages[i % len(messages)] for i in range(count)]
+
+
+def vocabulary_file():
+    """Path of the SentencePiece model that `prepare.py` trained on the messages."""
+    return os.path.join(os.environ["COMPARISON_ASSETS"], "spiece.model")
