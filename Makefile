@@ -16,6 +16,10 @@ COMMA := ,
 TEST_STAMP := $(VENV)/.installed-$(subst $(COMMA),-,$(TEST_EXTRAS))
 ALL_STAMP := $(VENV)/.installed-test-backends-transformers
 EXAMPLES_STAMP := $(VENV)/.installed-examples
+# What `make bench` compares on all three Keras backends; its peers have environments of their own.
+BENCH_STAMP := $(VENV)/.installed-examples-backends
+PEERS := $(basename $(notdir $(wildcard benchmarks/requirements/*.txt)))
+PEER_STAMPS := $(PEERS:%=.bench/%/.installed)
 
 # A user's ~/.keras/keras.json may name another backend; text and tf.data need this one.
 export KERAS_BACKEND := tensorflow
@@ -25,7 +29,7 @@ PYTEST := $(BIN)/python -m pytest --doctest-modules -n $(WORKERS) --dist loadfil
 TESTED := tests keras_xlnet
 
 .DEFAULT_GOAL := help
-.PHONY: help spam pretrain test test-all lint format coverage bazel-test clean
+.PHONY: help spam pretrain bench test test-all lint format coverage bazel-test clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +46,9 @@ test: $(TEST_STAMP) ## run the fast tests and the doctests; PYTEST_ARGS="..." pa
 test-all: $(ALL_STAMP) ## run every test, the slow ones and the PyTorch backend too
 	$(PYTEST) $(PYTEST_ARGS) $(TESTED)
 
+bench: $(BENCH_STAMP) $(PEER_STAMPS) ## compare speed with other implementations; ARGS="..." passes flags on
+	$(BIN)/python -m benchmarks.compare $(ARGS)
+
 lint: $(TEST_STAMP) ## check format and lint rules, change nothing
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -57,8 +64,8 @@ coverage: $(TEST_STAMP) ## run the fast tests with coverage; pages in build/cove
 bazel-test: $(TEST_STAMP) ## run the fast tests under Bazel (CONTRIBUTING.md says what it needs)
 	bazel test --python_path=$(abspath $(BIN))/python $(BAZEL_ARGS) //...
 
-clean: ## remove .venv, caches and build outputs; keeps runs/
-	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
+clean: ## remove .venv, .bench, caches and build outputs; keeps runs/
+	rm -rf .venv .bench build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp comes last, so an interrupted run is repaired by the next one. No --clear: VENV may name
@@ -71,3 +78,9 @@ $(VENV)/.created:
 $(VENV)/.installed-%: pyproject.toml setup.py $(VENV)/.created
 	$(BIN)/python -m pip install --quiet --editable '.[$(subst -,$(COMMA),$*)]'
 	@touch $@
+
+# A peer that cannot be installed has a row that says so; the next `make bench` tries again.
+.bench/%/.installed: benchmarks/requirements/%.txt
+	$(PYTHON) -m venv .bench/$*
+	.bench/$*/bin/python -m pip install --quiet -r $< && touch $@ \
+		|| { rm -rf .bench/$*; echo "$* could not be installed: it is left out"; }

@@ -11,12 +11,16 @@ OURS, THEIRS, LEFT_OUT = "#c2410c", "#64748b", ("GEMM",)
 
 def draw(results, path):
     """Writes a PNG with one panel a workload: a bar a subject, the reference as a line at 1."""
-    workloads = [w for w in results["workloads"] if w["name"] not in LEFT_OUT and _bars(w, results)]
+    workloads = [
+        w
+        for w in results["workloads"]
+        if w["name"] not in LEFT_OUT and bars(w, results["reference"])
+    ]
     if not workloads:
         return
     columns = min(3, len(workloads))
     rows = -(-len(workloads) // columns)
-    most = max(len(_bars(workload, results)) for workload in workloads)
+    most = max(len(bars(workload, results["reference"])) for workload in workloads)
     figure, axes = plt.subplots(
         rows,
         columns,
@@ -37,12 +41,11 @@ def draw(results, path):
 
 
 def _panel(axis, workload, results):
-    bars = _bars(workload, results)
-    names, ratios = zip(*bars, strict=True)
+    names, ratios = zip(*bars(workload, results["reference"]), strict=True)
     colours = [OURS if name.startswith("keras_xlnet") else THEIRS for name in names]
-    drawn = axis.barh(range(len(bars)), ratios, color=colours)
+    drawn = axis.barh(range(len(names)), ratios, color=colours)
     axis.bar_label(drawn, fmt="%.2f", padding=3, fontsize=8)
-    axis.set_yticks(range(len(bars)), names, fontsize=8)
+    axis.set_yticks(range(len(names)), names, fontsize=8)
     axis.invert_yaxis()
     axis.axvline(1.0, color="black", linewidth=1)
     axis.set_xlim(0, 1.15 * max(1.0, *ratios))
@@ -50,12 +53,8 @@ def _panel(axis, workload, results):
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def _bars(workload, results):
+def bars(workload, reference):
     """`(subject, ratio)` of all but the reference, the fastest first."""
     rows = [row for group in workload["groups"] for row in group]
-    bars = [
-        (row["subject"], row["ratio"])
-        for row in rows
-        if row.get("ratio") is not None and row["subject"] != results["reference"]
-    ]
-    return sorted(bars, key=lambda bar: bar[1])
+    measured = [(row["subject"], row["ratio"]) for row in rows if row.get("ratio") is not None]
+    return sorted((bar for bar in measured if bar[0] != reference), key=lambda bar: bar[1])

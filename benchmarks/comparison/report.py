@@ -64,7 +64,7 @@ def _row(row, suffix, results):
         _number(row["minimum"], ".3g"),
         _number(row["cpu"], ".3g"),
         _number(row.get("gflops"), ".0f"),
-        _share(row, results["gemm_peak"]),
+        share_of_peak(row, results["gemm_peak"]),
         _number(row.get("units_a_second"), ",.1f"),
         f"{1e3 * row['p50']:.0f} / {1e3 * row['p99']:.0f}" if "p50" in row else "",
         _number(row["peak_mib"], ",.0f"),
@@ -74,8 +74,8 @@ def _row(row, suffix, results):
     return _line(values)
 
 
-def _share(row, peak):
-    """Of the float32 peak; of the bfloat16 peak too where the subject computes in it."""
+def share_of_peak(row, peak):
+    """Percent of the float32 peak; of the bfloat16 peak too where the subject computes in it."""
     if "gflops" not in row or "float32" not in peak:
         return ""
     share = f"{100 * row['gflops'] / peak['float32']:.0f}"

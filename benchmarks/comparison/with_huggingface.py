@@ -67,14 +67,20 @@ def pretrain(workload, dtype="float32", compiled=False, fused=False):
 
 
 def generate(workload, dtype="float32"):
-    model = _for_inference(transformers.XLNetLMHeadModel(_config(workload)), dtype)
+    # `generate` of a model whose weights are bfloat16 fails on a product of two dtypes.
+    model = _for_inference(transformers.XLNetLMHeadModel(_config(workload)), "float32")
     ids = torch.tensor(workloads.prompt())
     settings = {
         "do_sample": False,
         "min_new_tokens": workload.units,
         "max_new_tokens": workload.units,
     }
-    return calling(lambda: model.generate(ids, **settings)[:, -workload.units :], **_facts(model))
+
+    def call():
+        with _autocast(dtype):
+            return model.generate(ids, **settings)[:, -workload.units :].numpy()
+
+    return calling(call, **_facts(model))
 
 
 def tokenize(workload):
@@ -137,20 +143,21 @@ def _step(model, forward, dtype, compiled, fused):
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=fused or None)
     call = torch.compile(model) if compiled else model
 
-    def autocast():
-        if dtype == "float32":
-            return contextlib.nullcontext()
-        return torch.autocast("cpu", getattr(torch, dtype))
-
     def step():
         optimizer.zero_grad()
-        with autocast():
+        with _autocast(dtype):
             loss = forward(call).loss
         loss.backward()
         optimizer.step()
         return loss.item()
 
     return step
+
+
+def _autocast(dtype):
+    if dtype == "float32":
+        return contextlib.nullcontext()
+    return torch.autocast("cpu", getattr(torch, dtype))
 
 
 def _tokenizer():

@@ -67,8 +67,15 @@ class Worker:
         timer.cancel()
         if line:
             return json.loads(line)
-        self.close()
+        self._wait_a_moment()
         raise SubjectError(self._reason(in_time))
+
+    def _wait_a_moment(self):
+        """For the end of a process whose output has ended, and for what it writes last."""
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.close()
 
     def _reason(self, in_time):
         if not in_time:

@@ -1,0 +1,279 @@
+import dataclasses
+import json
+
+import pytest
+
+from benchmarks.comparison import interleave, plot, report, summary, workloads
+from benchmarks.comparison.flop import encoder_flop, pretraining_flop
+from benchmarks.comparison.run import Settings, compare
+from benchmarks.comparison.subjects import SUBJECTS, Subject
+from benchmarks.comparison.worker import SubjectError, Worker
+from benchmarks.comparison.workloads import WORKLOADS, Workload
+
+MODULE = "tests.benchmarks.fake_library"
+
+
+def fake(name, workloads=("W1", "W3"), **options):
+    return Subject(name, MODULE, workloads, options=options)
+
+
+def answer(wall, cpu=1.0, **more):
+    return {"wall": wall, "cpu": cpu, "peak_mib": 10.0, "foreign": 0.0, **more}
+
+
+@pytest.fixture
+def worker(tmp_path):
+    """Starts workers, and stops them after the test."""
+    workers = []
+
+    def start(subject, workload="W1", timeout=60):
+        workload = WORKLOADS[workload]
+        workers.append(Worker(subject, workload, "none", tmp_path, tmp_path / "log", timeout))
+        return workers[-1]
+
+    yield start
+    for each in workers:
+        each.close()
+
+
+# === A worker ===
+
+
+def test_a_worker_is_timed_from_call_to_result(worker):
+    process = worker(fake("slow", seconds=0.05))
+    assert process.facts["first_call_seconds"] >= 0.05
+    assert process.facts["versions"] == {"fake": "1.0"}
+    repetition = process.repeat()
+    assert repetition["wall"] >= 0.05 > repetition["cpu"]
+    assert (repetition["shape"], repetition["mean_absolute"]) == ([1, 2], 2.0)
+    assert repetition["peak_mib"] > 1
+
+
+def test_a_worker_that_cannot_build_its_subject_says_why(worker):
+    with pytest.raises(SubjectError, match="^RuntimeError: no such layer$"):
+        worker(fake("broken", error="no such layer"))
+
+
+def test_a_worker_that_fails_later_says_why(worker):
+    process = worker(fake("leaky"), "W3")
+    process.repeat()
+    with pytest.raises(SubjectError, match="^ValueError: there is no memory left$"):
+        process.repeat()
+
+
+def test_a_worker_that_does_not_answer_is_ended(worker):
+    with pytest.raises(SubjectError, match="no answer in 0 s"):
+        worker(fake("endless", seconds=60), timeout=0.3)
+
+
+def test_a_peer_that_is_not_installed_is_named(worker):
+    with pytest.raises(SubjectError, match="not installed: .*none/peer/bin/python"):
+        worker(dataclasses.replace(fake("peer"), peer="peer"))
+
+
+def test_latencies_of_all_clients_are_reported(worker):
+    repetition = worker(fake("served"), "W8c8").repeat()
+    assert len(repetition["latencies"]) == WORKLOADS["W8c8"].units
+
+
+# === Side by side ===
+
+
+class FakeWorker:
+    """Answers with one of `walls` after the other; a wall of None is a failure."""
+
+    def __init__(self, walls):
+        self.facts = {"first_call_seconds": 1.0}
+        self.walls = iter(walls)
+        self.is_closed = False
+
+    def repeat(self):
+        wall = next(self.walls)
+        if wall is None:
+            raise SubjectError("lost")
+        return answer(wall)
+
+    def close(self):
+        self.is_closed = True
+
+
+def measure(monkeypatch, walls, rounds):
+    monkeypatch.setattr(interleave, "PAUSE_SECONDS", 0)
+    started = {}
+
+    def start(subject):
+        if walls[subject.name] is None:
+            raise SubjectError("will not start")
+        started[subject.name] = FakeWorker(walls[subject.name])
+        return started[subject.name]
+
+    group = interleave.measure([fake(name) for name in walls], start, rounds, lambda line: None)
+    return group, started
+
+
+def test_ratios_are_medians_of_the_ratios_of_a_round(monkeypatch):
+    # Round 2 was disturbed for both: the ratio of the medians would be 3, of the minima 1.
+    walls = {"reference": [1.0, 10.0, 2.0], "other": [3.0, 20.0, 1.0]}
+    group, _ = measure(monkeypatch, walls, 3)
+    reference, other = summary.summarize(group, "reference", WORKLOADS["W1"], 2)
+    assert reference["ratio"] == 1.0
+    assert other["ratio"] == 2.0
+    assert (other["median"], other["minimum"], other["maximum"]) == (3.0, 1.0, 20.0)
+    assert other["gflops"] == pytest.approx(WORKLOADS["W1"].flop / 3e9)
+
+
+def test_every_subject_is_repeated_in_every_round_and_another_one_goes_first(monkeypatch):
+    walls = {name: [1.0] * 3 for name in "abc"}
+    group, started = measure(monkeypatch, walls, 3)
+    assert [list(answers) for answers in group["rounds"]] == [list("abc"), list("bca"), list("cab")]
+    assert all(worker.is_closed for worker in started.values())
+
+
+def test_a_failure_does_not_stop_the_others(monkeypatch):
+    walls = {"reference": [1.0, 1.0, 1.0], "absent": None, "lost": [1.0, None], "last": [2.0] * 3}
+    group, _ = measure(monkeypatch, walls, 3)
+    rows = {r["subject"]: r for r in summary.summarize(group, "reference", WORKLOADS["W1"], 2)}
+    assert rows["absent"]["failure"] == "will not start"
+    assert rows["lost"]["failure"] == "lost"
+    assert rows["last"]["ratio"] == 2.0
+    assert rows["last"]["rounds"] == 3
+
+
+@pytest.mark.parametrize(("gigabytes", "sizes"), [(20, [4, 3]), (100, [6]), (1, [2] * 5)])
+def test_groups_fit_in_memory_and_begin_with_the_reference(gigabytes, sizes):
+    all_subjects = [fake(name) for name in "abcdef"]
+    groups = interleave.groups_of(all_subjects, all_subjects[0], 5, gigabytes)
+    assert [len(group) for group in groups] == sizes
+    assert all(group[0] is all_subjects[0] for group in groups)
+    assert [subject.name for group in groups for subject in group[1:]] == list("bcdef")
+
+
+@pytest.mark.parametrize(("foreign", "quiet"), [(0.0, True), (0.1, True), (0.5, False)])
+def test_a_round_is_quiet_if_other_processes_hardly_ran(foreign, quiet):
+    assert summary.is_quiet({"wall": 1.0, "foreign": foreign}, cores=2) is quiet
+
+
+def test_a_round_is_not_quiet_where_that_is_not_known():
+    assert not summary.is_quiet({"wall": 1.0}, cores=2)
+
+
+def test_percentiles():
+    values = list(range(1, 201))
+    assert [summary.percentile(values, percent) for percent in (50, 99)] == [100, 198]
+    assert summary.percentile([3.0], 99) == 3.0
+
+
+# === What is computed ===
+
+
+def test_flop_of_a_small_encoder_by_hand():
+    small = Workload("", "", "encode", batch_size=2, length=3, num_layers=1, dim=4, num_heads=1)
+    projections = 4 * 2 * (2 * 3) * 4 * 4  # queries, keys, values, output of 6 rows
+    positions = 2 * 6 * 4 * 4  # distances 3 .. -2, once for the batch
+    feed_forward = 2 * 2 * (2 * 3) * 4 * 16
+    # Each of 6 rows: 3 contents, 6 distances, 2 kinds of segment; then 3 values.
+    attention = 2 * 6 * 4 * (3 + 6 + 2 + 3)
+    assert encoder_flop(small) == projections + positions + feed_forward + attention
+
+
+def test_flop_of_a_small_permutation_lm_by_hand():
+    small = Workload(
+        "",
+        "",
+        "pretrain",
+        1,
+        3,
+        num_layers=1,
+        dim=4,
+        num_heads=1,
+        memory_length=2,
+        num_predictions=2,
+    )
+    keys_and_values = 2 * 2 * 5 * 4 * 4
+    positions = 2 * 8 * 4 * 4
+    query_stream = 2 * 2 * 2 * 4 * 4 + 2 * 2 * 2 * 4 * 16 + 2 * 2 * 4 * (5 + 8 + 2 + 5)
+    softmax = 2 * 2 * 4 * 10
+    expected = keys_and_values + positions + query_stream + softmax  # the top has no content
+    assert pretraining_flop(small, vocabulary_size=10) == expected
+
+
+def test_flop_of_the_workloads():
+    # As counted in another way when the peers were measured first.
+    expected = {"W1": 187.3, "W2": 227.1, "W3": 561.8, "W4": 156.4, "W4m": 174.5, "W5": 6.4}
+    assert {name: round(WORKLOADS[name].flop / 1e9, 1) for name in expected} == expected
+
+
+def test_the_rows_of_a_batch_differ_and_are_padded_on_the_left():
+    batch = workloads.token_batch(WORKLOADS["W3"])
+    assert len({row.tobytes() for row in batch["token_ids"]}) == 8
+    assert [int(row.argmax()) for row in batch["padding_mask"]] == [3 * r for r in range(8)]
+    assert set(batch["labels"]) == {0, 1}
+
+
+def test_pretraining_targets_are_distinct_places_that_do_not_see_themselves():
+    batch = workloads.pretraining_batch(WORKLOADS["W4"])
+    assert all(len(set(row)) == 42 for row in batch["target_positions"].tolist())
+    assert not batch["permutation_mask"].diagonal(axis1=1, axis2=2).any()
+
+
+def test_every_subject_exists_for_its_workloads():
+    for subject in SUBJECTS.values():
+        assert set(subject.workloads) <= set(WORKLOADS)
+        assert not set(subject.workloads) & set(subject.cannot)
+
+
+# === From the first process to the last file ===
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The folder that a comparison of fake subjects wrote."""
+    folder = tmp_path_factory.mktemp("comparison")
+    reference = fake("reference")
+    others = [
+        fake("keras_xlnet", parameters=8),
+        fake("broken", error="no such layer"),
+        Subject("other", MODULE, (), cannot={"W1": "has no encoder"}),
+    ]
+    settings = Settings(str(folder), "none", repetitions=3, timeout=60)
+    compare([WORKLOADS["W1"]], others, reference, settings, lambda line: None)
+    return folder
+
+
+def test_all_that_was_measured_is_written(written):
+    results = json.loads((written / "comparison.json").read_text())
+    (workload,) = results["workloads"]
+    rows = {row["subject"]: row for row in workload["groups"][0]}
+    assert rows["reference"]["ratio"] == 1.0
+    assert rows["keras_xlnet"]["ratio"] > 0
+    assert rows["keras_xlnet"]["parameters"] == 8
+    assert rows["broken"]["failure"] == "RuntimeError: no such layer"
+    assert len(workload["raw"][0]["rounds"]) == 3
+    assert results["machine"]["cores"] >= 1
+
+
+def test_the_table_has_a_row_for_everyone(written):
+    lines = (written / "comparison.md").read_text().splitlines()
+    rows = [line.split(" | ")[0] for line in lines if line.startswith("| ")]
+    assert rows[:2] == ["| subject", "| ---"]
+    assert sorted(rows[2:]) == ["| broken", "| keras_xlnet", "| reference"]
+    assert "| broken | failed: RuntimeError: no such layer |" in lines
+    assert "- other: has no encoder" in lines
+
+
+def test_the_table_says_which_share_of_the_peak_was_reached():
+    row = {"subject": "x-bf16", "gflops": 500.0}
+    peak = {"float32": 250.0, "bfloat16": 1000.0}
+    assert report.share_of_peak(row, peak) == "200 (50 of bf16)"
+    assert report.share_of_peak({**row, "subject": "x"}, peak) == "200"
+    assert report.share_of_peak(row, {}) == ""
+
+
+def test_the_picture_is_written(written):
+    assert (written / "comparison.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_picture_has_a_bar_for_everyone_measured_but_the_reference():
+    groups = [[{"subject": "a", "ratio": 2.0}, {"subject": "r", "ratio": 1.0}, {"subject": "f"}]]
+    groups += [[{"subject": "r", "ratio": 1.0}, {"subject": "b", "ratio": 0.5}]]
+    assert plot.bars({"groups": groups}, "r") == [("b", 0.5), ("a", 2.0)]
