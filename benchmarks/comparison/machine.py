@@ -3,13 +3,17 @@
 import os
 import platform
 
+# Flags of CPUs that multiply bfloat16 faster than float32.
+_BFLOAT16 = ("amx_bf16", "avx512_bf16")
+
 
 def describe():
-    """CPU model, cores, memory, system."""
+    """CPU model and what it can do, cores, memory, system."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     return {
-        "cpu": _cpu_model(),
+        "cpu": (_cpu_lines("model name") or [platform.processor() or platform.machine()])[0],
+        "bfloat16": [flag for flag in _BFLOAT16 if flag in _cpu_flags()],
         "cores": os.cpu_count() if cores is None else len(cores),
         "memory_gib": round(memory, 1),
         "system": platform.platform(),
@@ -27,12 +31,14 @@ def busy_seconds():
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
 
 
-def _cpu_model():
+def _cpu_flags():
+    return " ".join(_cpu_lines("flags")[:1]).split()
+
+
+def _cpu_lines(key):
+    """Values of `key`, one a core, or none where Linux is not."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
-            names = [
-                line.split(":", 1)[1].strip() for line in file if line.startswith("model name")
-            ]
+            return [line.split(":", 1)[1].strip() for line in file if line.startswith(key)]
     except OSError:
-        names = []
-    return names[0] if names else platform.processor() or platform.machine()
+        return []

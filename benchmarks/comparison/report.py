@@ -23,7 +23,8 @@ def markdown(results):
         "# keras_xlnet and its peers",
         "",
         f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
-        f"{machine['system']}; {results['date']}.",
+        f"{machine['system']}; {results['date']}. bfloat16 in hardware: "
+        f"{', '.join(machine['bfloat16']) or 'no'}.",
         "",
         f"Reference: {results['reference']}. Ratios are medians over rounds of time / time of the "
         "reference in the same round; below 1 is faster. Training processes are too large to run "

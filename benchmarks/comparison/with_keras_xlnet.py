@@ -90,7 +90,7 @@ def serve_texts(workload, dtype="float32"):
     def answer(texts):
         return signature(text=tf.constant(texts))["probabilities"].numpy()
 
-    parameters = sum(int(np.prod(v.shape)) for v in model.variables)
+    parameters = sum(int(np.prod(v.shape)) for v in model.variables if v.dtype.is_floating)
     return answering(
         answer, workloads.texts(1024), workload, versions=VERSIONS, parameters=parameters
     )

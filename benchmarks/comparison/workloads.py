@@ -78,8 +78,8 @@ WORKLOADS = {
         Workload("W6", "generation, Base, 64 + 32 tokens", "generate", unit="tokens", units=32),
         Workload("W7", "tokenizer, 5,000 short texts", "tokenize", unit="texts", units=5000),
         _serving("W8", "served texts, Base, 32 at a time", batch_size=32, units=32),
-        _serving("W8c1", "served texts, Base, 1 client, one at a time", units=8),
-        _serving("W8c8", "the same, 8 clients at once", num_clients=8, units=32),
+        _serving("W8c1", "served texts, Base, 1 client, one at a time", units=32),
+        _serving("W8c8", "the same, 8 clients at once", num_clients=8, units=64),
     )
 }
 
