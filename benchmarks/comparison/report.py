@@ -38,10 +38,8 @@ def markdown(results):
         if workload["flop"]:
             lines += [f"{workload['flop'] / 1e9:.1f} GFLOP needed.", ""]
         lines += _table(workload, results)
-        lines += [
-            "",
-            *[f"- {name}: {reason}" for name, reason in workload["cannot"].items()],
-        ]
+        lines += ["", *_spread_lines(workload, results["reference"])]
+        lines += [f"- {name}: {reason}" for name, reason in workload["cannot"].items()]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -53,6 +51,17 @@ def _table(workload, results):
         rows += [(f" (group {number})" if several else "", row) for row in group]
     rows.sort(key=lambda pair: pair[1].get("ratio") or float("inf"))
     return lines + [_row(row, suffix, results) for suffix, row in rows]
+
+
+def _spread_lines(workload, reference):
+    """How steady the reference was: what its ratios are worth."""
+    rows = [row for group in workload["groups"] for row in group if row["subject"] == reference]
+    return [
+        f"- The reference took {row['minimum']:.3g} to {row['maximum']:.3g} s, "
+        f"{row['cpu'] / row['median']:.2f} cores busy."
+        for row in rows
+        if "median" in row
+    ]
 
 
 def _row(row, suffix, results):
