@@ -38,6 +38,7 @@ class Meter:
         self._answers = answers
         self._ready = {"start_seconds": start_seconds, **facts}
         self._remaining = WARM_UP
+        self._created = time.perf_counter()
 
     def begin(self):
         if not self._remaining and not sys.stdin.readline():
@@ -52,7 +53,7 @@ class Meter:
             self._answer(answer)
             return
         if self._remaining == WARM_UP:
-            self._ready["first_call_seconds"] = wall
+            self._ready["first_call_seconds"] = time.perf_counter() - self._created
         self._remaining -= 1
         if not self._remaining:
             self._answer({**answer, **self._ready})
