@@ -46,7 +46,7 @@ def compare(workloads, subjects, reference, settings, say=print):
         "workloads": [],
     }
     with tempfile.TemporaryDirectory() as assets:
-        _prepare(workloads, assets)
+        _prepare(workloads, assets, output_dir / "logs" / "prepare.log", say)
         for workload in workloads:
             result = _run(workload, subjects, reference, settings, assets, say)
             results["workloads"].append(result)
@@ -54,12 +54,15 @@ def compare(workloads, subjects, reference, settings, say=print):
             _write(results, output_dir)
 
 
-def _prepare(workloads, assets):
+def _prepare(workloads, assets, log_file, say):
+    """Trains the vocabulary, where one is needed; without it those workloads fail, no others."""
     if not any(workload.kind in ("tokenize", "serve_texts") for workload in workloads):
         return
     command = [sys.executable, "-m", "benchmarks.comparison.prepare", assets]
-    environment = {**os.environ, "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+    environment = {**os.environ, "KERAS_BACKEND": "tensorflow"}
+    with open(log_file, "w") as log:
+        if subprocess.run(command, cwd=ROOT, env=environment, stdout=log, stderr=log).returncode:
+            say(f"The vocabulary could not be trained: see {log_file}")
 
 
 def _run(workload, subjects, reference, settings, assets, say):
