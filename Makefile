@@ -1,5 +1,7 @@
 PYTHON ?= python3
 VENV ?= .venv
+# The compiler for TPUs has an environment of its own: 1.4 GB, and an exact release of JAX.
+TPU_VENV ?= .venv-tpu
 # More flags for what `make spam` and `make pretrain` run: make spam ARGS="--output_dir runs/mine"
 ARGS ?=
 # More flags for pytest: make test PYTEST_ARGS="-k memory -x"
@@ -20,6 +22,7 @@ EXAMPLES_STAMP := $(VENV)/.installed-examples
 BENCH_STAMP := $(VENV)/.installed-examples-backends
 PEERS := $(basename $(notdir $(wildcard benchmarks/requirements/*.txt)))
 PEER_STAMPS := $(PEERS:%=.bench/%/.installed)
+TPU_STAMP := $(TPU_VENV)/.installed
 
 # A user's ~/.keras/keras.json may name another backend; text and tf.data need this one.
 export KERAS_BACKEND := tensorflow
@@ -29,7 +32,7 @@ PYTEST := $(BIN)/python -m pytest --doctest-modules -n $(WORKERS) --dist loadfil
 TESTED := tests keras_xlnet
 
 .DEFAULT_GOAL := help
-.PHONY: help spam pretrain bench test test-all lint format coverage bazel-test clean
+.PHONY: help spam pretrain bench tpu-compile test test-all lint format coverage bazel-test clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +52,9 @@ test-all: $(ALL_STAMP) ## run every test, the slow ones and the PyTorch backend 
 bench: $(BENCH_STAMP) $(PEER_STAMPS) ## compare speed with other implementations; ARGS="..." passes flags on
 	$(BIN)/python -m benchmarks.compare $(ARGS)
 
+tpu-compile: $(EXAMPLES_STAMP) $(TPU_STAMP) ## compile train steps for TPUs, without one (hours); ARGS="..." passes flags on
+	$(BIN)/python benchmarks/tpu_compile/table.py --compiler_python=$(TPU_VENV)/bin/python $(ARGS)
+
 lint: $(TEST_STAMP) ## check format and lint rules, change nothing
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -64,8 +70,8 @@ coverage: $(TEST_STAMP) ## run the fast tests with coverage; pages in build/cove
 bazel-test: $(TEST_STAMP) ## run the fast tests under Bazel (CONTRIBUTING.md says what it needs)
 	bazel test --python_path=$(abspath $(BIN))/python $(BAZEL_ARGS) //...
 
-clean: ## remove .venv, .bench, caches and build outputs; keeps runs/
-	rm -rf .venv .bench build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
+clean: ## remove .venv, .venv-tpu, .bench, caches and build outputs; keeps runs/
+	rm -rf .venv .venv-tpu .bench build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp comes last, so an interrupted run is repaired by the next one. No --clear: VENV may name
@@ -84,3 +90,8 @@ $(VENV)/.installed-%: pyproject.toml setup.py $(VENV)/.created
 	$(PYTHON) -m venv .bench/$*
 	.bench/$*/bin/python -m pip install --quiet -r $< && touch $@ \
 		|| { rm -rf .bench/$*; echo "$* could not be installed: it is left out"; }
+
+$(TPU_STAMP): benchmarks/tpu_compile/requirements.txt
+	$(PYTHON) -m venv $(TPU_VENV)
+	$(TPU_VENV)/bin/python -m pip install --quiet --requirement $<
+	@touch $@

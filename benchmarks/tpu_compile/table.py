@@ -1,0 +1,107 @@
+"""Which train steps at XLNet's sizes fit on which TPU, at which batch: compiled, on no TPU.
+
+    make tpu-compile
+    make tpu-compile ARGS="--sizes=xlnet_base --chips=v3,v5e --workloads=classify:128:32 --largest"
+
+TensorFlow writes the train step (write_stablehlo.py), the compiler of TPUs takes it
+(compile_for_tpu.py, in an environment of its own), and a table in Markdown is printed row by row:
+GiB that a core needs; in brackets, at least, where it has less. Each cell takes minutes, those of
+Large some ten, on one processor. The exit status is not 0 if something does not compile for a
+reason that is not memory.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+from absl import app, flags
+
+FLAGS = flags.FLAGS
+# GiB of a core, as TensorFlow sees it: on v4 the two cores of a chip are one.
+MEMORY = {"v2": 8, "v3": 16, "v4": 32, "v5e": 16, "v6e": 32}
+HERE = pathlib.Path(__file__).parent
+
+
+def define_flags():
+    flags.DEFINE_string(
+        "compiler_python", ".venv-tpu/bin/python", "Python that has requirements.txt."
+    )
+    flags.DEFINE_list("sizes", ["xlnet_base", "xlnet_large"], "Names of backbones' sizes.")
+    flags.DEFINE_list(
+        "workloads",
+        ["classify:128:32", "classify:512:8", "pretrain:512:8"],
+        "Task:length:batch of a core.",
+    )
+    flags.DEFINE_list("chips", list(MEMORY), "Generations of TPUs.")
+    flags.DEFINE_bool("gradient_checkpointing", False, "Keep only the inputs of blocks.")
+    flags.DEFINE_bool("largest", False, "Double the batch until no chip holds it.")
+    flags.DEFINE_string("output_dir", "build/tpu_compile", "Where StableHLO and results are kept.")
+
+
+def main(_):
+    output_dir = pathlib.Path(FLAGS.output_dir)
+    output_dir.mkdir(parents=True, exist_ok=True)
+    print_row("model", "task", "length", "batch", *(f"{c} ({MEMORY[c]})" for c in FLAGS.chips))
+    print_row(*["---"] * 4, *["---:"] * len(FLAGS.chips))
+    errors = []
+    for size in FLAGS.sizes:
+        for workload in FLAGS.workloads:
+            chips = FLAGS.chips
+            while chips:
+                found = measure(size, workload, chips, output_dir)
+                cells = [cell(found.get(chip)) for chip in FLAGS.chips]
+                print_row(size, *workload.split(":"), *cells)
+                errors += [f"{chip}: {f['error']}" for chip, f in found.items() if "error" in f]
+                chips = (
+                    [chip for chip, f in found.items() if f.get("fits")] if FLAGS.largest else []
+                )
+                workload = doubled(workload)
+    if errors:
+        sys.exit("\n".join(errors))
+
+
+def measure(size, workload, chips, output_dir):
+    """What compile_for_tpu.py found, by chip."""
+    checkpointing = FLAGS.gradient_checkpointing
+    name = "-".join([size, *workload.split(":"), *["checkpointing"] * checkpointing])
+    path = output_dir / f"{name}.mlir"
+    write = [sys.executable, HERE / "write_stablehlo.py", f"--size={size}", f"--path={path}"]
+    write += [f"--workload={workload}", f"--gradient_checkpointing={checkpointing}"]
+    subprocess.run(write, check=True)
+    command = [FLAGS.compiler_python, HERE / "compile_for_tpu.py", path, *chips]
+    found = {}
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
+        open(output_dir / "results.jsonl", "a", encoding="utf-8") as results,
+    ):
+        for line in process.stdout:
+            result = json.loads(line)
+            found[result["chip"]] = result
+            results.write(json.dumps({"step": name, **result}) + "\n")
+            results.flush()
+            print(f"{name} on {result['chip']}: {cell(result)}", file=sys.stderr, flush=True)
+    lost = {chip: {"error": f"{name}: the compiler ended"} for chip in chips if chip not in found}
+    return found | lost
+
+
+def cell(found):
+    if found is None:
+        return "-"
+    if "error" in found:
+        return "error"
+    return f"{found['gib']:.1f}" if found["fits"] else f"({found['gib']:.1f})"
+
+
+def doubled(workload):
+    task, length, batch = workload.split(":")
+    return f"{task}:{length}:{2 * int(batch)}"
+
+
+def print_row(*cells):
+    print("| " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    define_flags()
+    app.run(main)
