@@ -7,9 +7,7 @@ It says nothing of numbers or of speed.
 """
 
 import json
-import math
 import os
-import re
 import sys
 import time
 
@@ -21,7 +19,8 @@ os.environ.setdefault("TPU_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")
 os.environ["JAX_PLATFORMS"] = "cpu"
 
-# Private modules: hence the exact release in requirements.txt.
+# Those of `jax._src` are private: hence the exact release in requirements.txt.
+from compiler_text import for_tpu, too_large
 from jax._src.interpreters import mlir
 from jax._src.lib import xla_client
 from jax._src.lib.mlir import ir
@@ -48,34 +47,6 @@ def main(path, *chips):
         sys.stdout.flush()
 
 
-# TensorFlow's `auto_select` is Philox on the CPU that wrote the text. On a TPU it is the compiler's
-# own generator (DefaultRngAlgForDeviceType in TensorFlow's tf2xla), whose state is shorter.
-PHILOX = re.compile(
-    r"(%\w+), (%\w+) = stablehlo.rng_bit_generator (%\w+), algorithm = +PHILOX : "
-    r"\(tensor<3xui64>\) -> \(tensor<3xui64>, (tensor<\w+>)\)"
-)
-DEFAULT = r"""\1 = stablehlo.reshape \3 : (tensor<3xui64>) -> tensor<3xui64>
-    \1_key = stablehlo.slice \3 [0:2] : (tensor<3xui64>) -> tensor<2xui64>
-    \1_next, \2 = stablehlo.rng_bit_generator \1_key, algorithm = DEFAULT :
-      (tensor<2xui64>) -> (tensor<2xui64>, \4)"""
-BITS = re.compile(r'dense<"0x(\w+)"> : tensor<([\dx]+)xi1>')
-
-
-def for_tpu(text):
-    """`text` as this release of StableHLO reads it, with random numbers as on a TPU."""
-    # TensorFlow copies what goes into variables; it is no operation of StableHLO.
-    text = text.replace("mhlo.copy", "stablehlo.optimization_barrier")
-    # Random numbers here are stateless: nobody reads the state that the generator returns.
-    return BITS.sub(_bytes_of_bits, PHILOX.sub(DEFAULT, text))
-
-
-def _bytes_of_bits(match):
-    """The MLIR of TensorFlow packs 8 booleans in a byte, that of JAX has one in each."""
-    size = math.prod(int(axis) for axis in match[2].split("x"))
-    bits = (byte >> i & 1 for byte in bytes.fromhex(match[1]) for i in range(8))
-    return f'dense<"0x{bytes(bits)[:size].hex().upper()}"> : tensor<{match[2]}xi1>'
-
-
 def compile_for(chip, text):
     """`gib` a core needs and whether it `fits`; or, if it does not compile, the `error`."""
     topology = topologies.get_topology_desc(platform="tpu", **TOPOLOGIES[chip])
@@ -96,15 +67,6 @@ def compile_for(chip, text):
         "code": memory.generated_code_size_in_bytes,
     }
     return {"gib": sum(parts.values()) / GIB, "fits": True, "bytes": parts}
-
-
-def too_large(message):
-    """What a program needs at least that is refused as too large; `None` for other errors."""
-    found = re.search(r"(?:Used |HLO temporaries \()([\d.]+)([KMGT])", message)
-    if "RESOURCE_EXHAUSTED" not in message or found is None:
-        return None
-    unit = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}[found[2]]
-    return {"gib": float(found[1]) * unit / GIB, "fits": False, "message": message[:500]}
 
 
 if __name__ == "__main__":
