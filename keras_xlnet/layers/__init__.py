@@ -7,6 +7,7 @@ from keras_xlnet.layers.attention_biases import AttentionBiases
 from keras_xlnet.layers.attention_mask import AttentionMask
 from keras_xlnet.layers.feed_forward import FeedForward
 from keras_xlnet.layers.gelu_tanh import gelu_tanh
+from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.logit_bias import LogitBias
 from keras_xlnet.layers.mask_embedding import MaskEmbedding
 from keras_xlnet.layers.permutation_mask_generator import PermutationMaskGenerator
@@ -27,6 +28,7 @@ __all__ = [
     "AttentionBiases",
     "AttentionMask",
     "FeedForward",
+    "HashDropout",
     "LogitBias",
     "MaskEmbedding",
     "PermutationMaskGenerator",

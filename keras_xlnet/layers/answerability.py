@@ -2,6 +2,7 @@ import keras
 from keras import ops
 
 from keras_xlnet.layers.arguments import check_rate
+from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.head_dense import float32_logit, tanh_dense
 from keras_xlnet.layers.initialization import get_kernel_initializer
 from keras_xlnet.layers.quantization import RestoresQuantization
@@ -43,7 +44,7 @@ class Answerability(RestoresQuantization, keras.layers.Layer):
         self.dropout = check_rate("dropout", dropout)
         self.kernel_initializer = get_kernel_initializer(kernel_initializer)
         self.seed = seed
-        self.dropout_layer = keras.layers.Dropout(
+        self.dropout_layer = HashDropout(
             dropout, seed=seed, dtype=self.dtype_policy, name="dropout"
         )
         self.dense_1 = float32_logit(self, "dense_1", use_bias=False)

@@ -19,7 +19,7 @@ def relative_attention_in_chunks(
     segment_matrix=None,
     attention_mask=None,
     first_position=None,
-    drop=None,
+    dropout=0.0,
     draw_seeds=None,
     recompute=False,
 ):
@@ -34,8 +34,8 @@ def relative_attention_in_chunks(
             `relative_attention`.
         *biases: `content_bias`, `position_bias` and, with `segment_matrix`, `segment_bias` and
             `segment_embeddings` of `relative_attention`.
-        drop: Function `(probabilities, seed)` that drops some of the probabilities, or `None`.
-        draw_seeds: Function from the number of chunks to as many seeds, needed with `drop`.
+        dropout: Float, rate at which probabilities are dropped.
+        draw_seeds: Function from the number of chunks to as many seeds, or `None`: no dropout.
         recompute: If `True`, the backward pass computes the probabilities of each chunk again;
             otherwise it needs those of all chunks at once.
 
@@ -58,7 +58,7 @@ def relative_attention_in_chunks(
         # As a tensor with the axes of `query`.
         positions = _split(first_position[None, :, :, None], num_chunks, rows)
         chunks["first_position"] = positions[:, 0, :, :, 0]
-    if drop is not None:
+    if draw_seeds is not None:
         chunks["seed"] = draw_seeds(num_chunks)
 
     def attend(chunk):
@@ -78,8 +78,9 @@ def relative_attention_in_chunks(
                 segment_matrix=_rows(segment_matrix, start, rows),
                 attention_mask=_rows(attention_mask, start, rows),
                 first_position=chunk.get("first_position"),
-                drop=drop and (lambda probabilities: drop(probabilities, chunk["seed"])),
-            )[0]
+                seed=chunk.get("seed"),
+                dropout=dropout,
+            )
 
         compute = keras.remat(compute) if recompute else compute
         return compute(chunk["query"], key, value, position_key, *biases)

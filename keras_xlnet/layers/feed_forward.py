@@ -1,7 +1,10 @@
 import keras
+from keras import ops
 
 from keras_xlnet.layers.arguments import check_positive_int, check_rate
+from keras_xlnet.layers.fused import fused
 from keras_xlnet.layers.gelu_tanh import get_activation, serialize_activation
+from keras_xlnet.layers.hash_dropout import HashDropout, drop
 from keras_xlnet.layers.initialization import (
     clone_initializer,
     get_kernel_initializer,
@@ -55,13 +58,12 @@ class FeedForward(RestoresQuantization, keras.layers.Layer):
         self.seed = seed
         self.intermediate_dense = keras.layers.Dense(
             intermediate_dim,
-            activation=self.activation,
             kernel_initializer=clone_initializer(self.kernel_initializer),
             dtype=self.dtype_policy,
             name="intermediate",
         )
         self.intermediate_dropout, self.output_dropout = (
-            keras.layers.Dropout(dropout, seed=s, dtype=self.dtype_policy, name=name)
+            HashDropout(dropout, seed=s, dtype=self.dtype_policy, name=name)
             for s, name in zip(
                 spawn_seeds(seed, 2), ("intermediate_dropout", "output_dropout"), strict=True
             )
@@ -79,8 +81,21 @@ class FeedForward(RestoresQuantization, keras.layers.Layer):
         self.restore_quantization()
 
     def call(self, inputs, training=None):
-        x = self.intermediate_dropout(self.intermediate_dense(inputs), training=training)
-        return self.output_dropout(self.output_dense(x), training=training)
+        x = self.before_dropout(inputs, training=training)
+        return self.output_dropout(x, training=training)
+
+    def before_dropout(self, inputs, training=None):
+        """As the call, without the last dropout, for whoever goes on from there."""
+        shape = ops.shape(inputs)
+        # As a matrix: then TensorFlow makes one operation of a product, its bias and GELU.
+        x = self.intermediate_dense(ops.reshape(inputs, (-1, inputs.shape[-1])))
+        seed = self.intermediate_dropout.next_seed(training)
+        # It does so only if the names of GELU come after those of the product in the alphabet.
+        with keras.name_scope(f"{self.intermediate_dense.name}_output"):
+            x = activate_and_drop(
+                x, seed, activation=self.activation, dropout=self.dropout, fuse=bool(training)
+            )
+        return ops.reshape(self.output_dense(x), shape)
 
     def compute_output_shape(self, input_shape):
         return tuple(input_shape)
@@ -94,3 +109,10 @@ class FeedForward(RestoresQuantization, keras.layers.Layer):
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "seed": self.seed,
         }
+
+
+@fused
+def activate_and_drop(x, seed, *, activation, dropout):
+    """`drop(activation(x))`, with no dropout if `seed` is `None`."""
+    x = activation(x)
+    return x if seed is None else drop(x, seed, dropout)

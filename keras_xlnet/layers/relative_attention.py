@@ -13,6 +13,9 @@ section 2.5 for the segment term.
 import keras
 from keras import ops
 
+from keras_xlnet.layers.fused import fused
+from keras_xlnet.layers.hash_dropout import drop
+
 
 def relative_attention(
     query,
@@ -26,7 +29,9 @@ def relative_attention(
     segment_matrix=None,
     attention_mask=None,
     first_position=None,
-    drop=None,
+    seed=None,
+    dropout=0.0,
+    return_attention_scores=False,
 ):
     """Attention of all heads: values, mixed by how much each query row likes each context row.
 
@@ -34,58 +39,98 @@ def relative_attention(
         query: `(N, B, T, D)`, scaled.
         key: `(N, B, S, D)`.
         value: `(N, B, S, D)`.
-        position_key: `(N, P, R, D)`, see `position_scores`.
+        position_key: `(N, P, R, D)`, see `scores_of_positions`.
         content_bias: `(N, 1, 1, D)`, scaled, as the next two.
         position_bias: `(N, 1, 1, D)`.
         segment_bias: `(N, 1, 1, D)`, needed with `segment_matrix`, as the next.
         segment_embeddings: `(2, N, D)`.
         segment_matrix: `(B, T, S)` bool, `True` for different segments; or `None`.
         attention_mask: `(B or 1, T or 1, S)` bool, `True` = may attend; or `None`.
-        first_position: `(B, T)`, see `position_scores`.
-        drop: Function that drops some of the probabilities, or `None`.
+        first_position: `(B, T)` int32, the row of `position_key` for the distance from each query
+            row to context row 0. `None` where query rows are the content in its order.
+        seed: Seed of dropout, or `None` for none, as when the model is not trained.
+        dropout: Float, rate at which probabilities are dropped.
+        return_attention_scores: If `True`, the probabilities before dropout are returned too.
 
     Returns:
-        `(N, B, T, D)`, and the probabilities `(N, B, T, S)` before `drop`.
+        `(N, B, T, D)`, and with `return_attention_scores` the probabilities `(N, B, T, S)`.
     """
-    scores = content_scores(query + content_bias, key)
-    scores += position_scores(
-        query + position_bias, position_key, ops.shape(key)[2], first_position
-    )
+    position_scores = scores_of_positions(query + position_bias, position_key)
+    context_length = ops.shape(key)[2]
+    if first_position is None:
+        position_scores = relative_shift(position_scores, context_length)
+    else:
+        position_scores = pick_positions(position_scores, first_position, context_length)
+    segment_scores = None
     if segment_matrix is not None:
-        scores += segment_scores(query + segment_bias, segment_embeddings, segment_matrix)
-    probabilities = ops.cast(masked_softmax(scores, attention_mask), value.dtype)
-    weights = probabilities if drop is None else drop(probabilities)
-    return ops.matmul(weights, value), probabilities
+        segment_scores = scores_of_segments(query + segment_bias, segment_embeddings)
+    parts = (
+        scores_of_content(query + content_bias, key),
+        position_scores,
+        segment_scores,
+        segment_matrix,
+        attention_mask,
+    )
+    weights = attention_weights(*parts, seed, dropout=dropout, fuse=seed is not None)
+    mixed = ops.matmul(weights, value)
+    if not return_attention_scores:
+        return mixed
+    return mixed, attention_weights(*parts, None)
 
 
-def content_scores(query, key):
+@fused
+def attention_weights(
+    content_scores,
+    position_scores,
+    segment_scores,
+    segment_matrix,
+    attention_mask,
+    seed,
+    *,
+    dropout=0.0,
+):
+    """Attention probabilities from the three terms of the scores.
+
+    A query row that may see nothing attends to every key alike, as in the original.
+
+    Args:
+        content_scores: `(N, B, T, S)`.
+        position_scores: `(N, B, T, S)`.
+        segment_scores: `(N, B, T, 1)`, for keys of another segment; or `None`.
+        segment_matrix: `(B, T, S)` bool, `True` for different segments; or `None`.
+        attention_mask: `(B or 1, T or 1, S)` bool, `True` = may attend; or `None`.
+        seed: Seed of dropout, or `None` for none.
+        dropout: Float, rate at which probabilities are dropped.
+
+    Returns:
+        `(N, B, T, S)`.
+    """
+    scores = content_scores + position_scores
+    if segment_matrix is not None:
+        different = ops.cast(ops.expand_dims(segment_matrix, 0), "bool")
+        scores += ops.where(different, segment_scores, ops.zeros_like(segment_scores))
+    probabilities = masked_softmax(scores, attention_mask)
+    if seed is not None:
+        probabilities = drop(probabilities, seed, dropout)
+    return ops.cast(probabilities, content_scores.dtype)
+
+
+def scores_of_content(query, key):
     """`(N, B, T, D)` x `(N, B, S, D)` -> `(N, B, T, S)`."""
     return ops.matmul(query, ops.swapaxes(key, -1, -2))
 
 
-def position_scores(query, position_key, context_length, first_position=None):
-    """How much each query row likes each distance, laid out by context row.
+def scores_of_positions(query, position_key):
+    """How much each query row likes each row of the table of positions.
 
     Args:
         query: `(N, B, T, D)`.
-        position_key: `(N, P, R, D)`, row `r` for the distance `S - r`. Shared by the batch.
-        context_length: S.
-        first_position: `(B, T)` int32, the row of `position_key` for the distance from each query
-            row to context row 0. `None` where query rows are the content in its order.
+        position_key: `(N, P, R, D)`, row `r` for the distance `S - r`. Shared by the batch, or by
+            each of its two halves.
 
     Returns:
-        `(N, B, T, S)`. Keys whose distance is not in the table get an arbitrary score: mask them.
+        `(N, B, T, R)`.
     """
-    scores = _scores_of_positions(query, position_key)
-    if first_position is None:
-        return relative_shift(scores, context_length)
-    rows = ops.expand_dims(first_position, -1) + ops.arange(context_length, dtype="int32")
-    rows = ops.minimum(rows, ops.shape(scores)[-1] - 1)
-    return ops.take_along_axis(scores, ops.expand_dims(rows, 0), axis=-1)
-
-
-def _scores_of_positions(query, position_key):
-    """`(N, B, T, D)` x `(N, P, R, D)` -> `(N, B, T, R)`: a matrix for each direction."""
     num_heads, batch_size, query_length, head_dim = ops.shape(query)
     _, num_directions, num_positions, _ = ops.shape(position_key)
     # An odd batch of unknown size can only fail when it runs: the scope's name tells why.
@@ -94,6 +139,22 @@ def _scores_of_positions(query, position_key):
         query = ops.reshape(query, (num_heads, num_directions, rows, head_dim))
     scores = ops.matmul(query, ops.swapaxes(position_key, -1, -2))
     return ops.reshape(scores, (num_heads, batch_size, query_length, num_positions))
+
+
+def pick_positions(scores, first_position, context_length):
+    """Turns scores by table row into scores by context row, for query rows that stand anywhere.
+
+    Args:
+        scores: `(N, B, T, R)`.
+        first_position: `(B, T)` int32, the row of the table for context row 0.
+        context_length: S.
+
+    Returns:
+        `(N, B, T, S)`. Keys whose distance is not in the table get an arbitrary score: mask them.
+    """
+    rows = ops.expand_dims(first_position, -1) + ops.arange(context_length, dtype="int32")
+    rows = ops.minimum(rows, ops.shape(scores)[-1] - 1)
+    return ops.take_along_axis(scores, ops.expand_dims(rows, 0), axis=-1)
 
 
 def relative_shift(scores, context_length):
@@ -119,33 +180,27 @@ def relative_shift(scores, context_length):
     return ops.reshape(flat, (num_heads, batch_size, query_length, context_length))
 
 
-def segment_scores(query, segment_embeddings, segment_matrix):
-    """How much each query row likes keys of its own segment and of another.
+def scores_of_segments(query, segment_embeddings):
+    """How much more each query row likes keys of another segment than those of its own.
 
-    Softmax does not see what a whole row has in common, so one number a row is enough: the
-    difference between "another segment" and "the same segment".
+    Softmax does not see what a whole row has in common, so this one number a row is enough.
 
     Args:
         query: `(N, B, T, D)`.
         segment_embeddings: `(2, N, D)`: same segment, different segment.
-        segment_matrix: `(B, T, S)` bool, `True` for different segments.
 
     Returns:
-        `(N, B, T, S)`.
+        `(N, B, T, 1)`.
     """
     num_heads, batch_size, query_length, head_dim = ops.shape(query)
     difference = segment_embeddings[1] - segment_embeddings[0]
     rows = ops.reshape(query, (num_heads, batch_size * query_length, head_dim))
     scores = ops.matmul(rows, ops.expand_dims(difference, -1))
-    scores = ops.reshape(scores, (num_heads, batch_size, query_length, 1))
-    different = ops.cast(ops.expand_dims(segment_matrix, 0), "bool")
-    return ops.where(different, scores, ops.zeros_like(scores))
+    return ops.reshape(scores, (num_heads, batch_size, query_length, 1))
 
 
 def masked_softmax(scores, attention_mask):
     """Attention probabilities in float32.
-
-    A query row that may see nothing attends to every key alike, as in the original.
 
     Args:
         scores: `(N, B, T, S)`.

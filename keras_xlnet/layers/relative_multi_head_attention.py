@@ -1,4 +1,3 @@
-import functools
 import math
 
 import keras
@@ -6,6 +5,8 @@ from keras import ops
 
 from keras_xlnet.layers.arguments import check_positive_int, check_rate
 from keras_xlnet.layers.attention_in_chunks import relative_attention_in_chunks
+from keras_xlnet.layers.hash_dropout import HashDropout
+from keras_xlnet.layers.head_projection import HeadProjection
 from keras_xlnet.layers.initialization import (
     clone_initializer,
     get_kernel_initializer,
@@ -101,14 +102,14 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         self.query_dense, self.key_dense, self.value_dense, self.position_dense = (
             self._head_projection(name) for name in ("query", "key", "value", "position")
         )
-        self.dropout_layer = keras.layers.Dropout(
+        self.dropout_layer = HashDropout(
             dropout, seed=seed, dtype=self.dtype_policy, name="dropout"
         )
 
     def _head_projection(self, name):
-        return keras.layers.EinsumDense(
-            "abc,cde->abde",
-            output_shape=(None, self.num_heads, self.head_dim),
+        return HeadProjection(
+            num_contracted=1,
+            output_sizes=(self.num_heads, self.head_dim),
             kernel_initializer=clone_initializer(self.kernel_initializer),
             dtype=self.dtype_policy,
             name=name,
@@ -126,9 +127,9 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         self.key_dense.build(context_shape)
         self.value_dense.build(context_shape)
         self.position_dense.build(position_encoding_shape)
-        self.output_dense = keras.layers.EinsumDense(
-            "abcd,cde->abe",
-            output_shape=(None, query_shape[-1]),
+        self.output_dense = HeadProjection(
+            num_contracted=2,
+            output_sizes=query_shape[-1:],
             kernel_initializer=clone_initializer(self.kernel_initializer),
             dtype=self.dtype_policy,
             name="output",
@@ -226,21 +227,26 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
                 target_positions, position_key, ops.shape(key)[2], content_length
             ),
         }
-        drops = bool(training) and self.dropout > 0
         if not return_attention_scores and self._needs_chunks(query):
+            drops = bool(training) and self.dropout > 0
             mixed = relative_attention_in_chunks(
                 self.attention_chunk_size,
                 *tensors,
                 **rows,
-                drop=self._drop_as_seeded if drops else None,
-                draw_seeds=self._draw_seeds,
+                dropout=self.dropout,
+                draw_seeds=self._draw_seeds if drops else None,
                 recompute=bool(training),
             )
         else:
-            drop = functools.partial(self.dropout_layer, training=True)
-            mixed, probabilities = relative_attention(
-                *tensors, **rows, drop=drop if drops else None
+            mixed = relative_attention(
+                *tensors,
+                **rows,
+                seed=self.dropout_layer.next_seed(training),
+                dropout=self.dropout,
+                return_attention_scores=return_attention_scores,
             )
+        if return_attention_scores:
+            mixed, probabilities = mixed
         output = self.output_dense(ops.transpose(mixed, _HEADS_BACK))
         if return_attention_scores:
             return output, ops.swapaxes(probabilities, 0, 1)
@@ -256,12 +262,6 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         generator = self.dropout_layer.seed_generator
         seeds = keras.random.randint((number, 2), 0, 2**31 - 1, dtype="int32", seed=generator)
         return ops.cast(seeds, generator.state.dtype)
-
-    def _drop_as_seeded(self, probabilities, seed):
-        # A seed drawn in here would be another one when the chunk is computed again.
-        state = self.dropout_layer.seed_generator.state
-        with keras.StatelessScope([(state, seed)], initialize_variables=False):
-            return self.dropout_layer(probabilities, training=True)
 
     def _biases(self, attention_biases, scale, has_segments):
         """What `relative_attention` takes after the position keys."""

@@ -2,6 +2,7 @@ import keras
 from keras import ops
 
 from keras_xlnet.layers.arguments import check_choice, check_positive_int, check_rate
+from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.initialization import (
     clone_initializer,
     get_kernel_initializer,
@@ -98,7 +99,7 @@ class SequencePooling(RestoresQuantization, keras.layers.Layer):
             dtype=self.dtype_policy,
             name="attention",
         )
-        self.dropout_layer = keras.layers.Dropout(
+        self.dropout_layer = HashDropout(
             self.dropout, seed=dropout_seed, dtype=self.dtype_policy, name="dropout"
         )
         self.norm = keras.layers.LayerNormalization(

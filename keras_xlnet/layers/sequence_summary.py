@@ -1,5 +1,6 @@
 import keras
 
+from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.head_dense import tanh_dense
 from keras_xlnet.layers.initialization import (
     clone_initializer,
@@ -73,7 +74,7 @@ class SequenceSummary(RestoresQuantization, keras.layers.Layer):
             dtype=self.dtype_policy,
             name="pooling",
         )
-        self.dropout_layer = keras.layers.Dropout(
+        self.dropout_layer = HashDropout(
             dropout, seed=dropout_seed, dtype=self.dtype_policy, name="dropout"
         )
 

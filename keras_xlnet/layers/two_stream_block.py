@@ -3,7 +3,9 @@ from keras import ops
 
 from keras_xlnet.layers.arguments import check_rate
 from keras_xlnet.layers.feed_forward import FeedForward
+from keras_xlnet.layers.fused import fused
 from keras_xlnet.layers.gelu_tanh import serialize_activation
+from keras_xlnet.layers.hash_dropout import HashDropout, drop
 from keras_xlnet.layers.initialization import spawn_seeds
 from keras_xlnet.layers.quantization import RestoresQuantization
 from keras_xlnet.layers.recompute import call_recomputed
@@ -107,7 +109,7 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
             dtype=self.dtype_policy,
             name="attention",
         )
-        self.attention_dropout_layer = keras.layers.Dropout(
+        self.attention_dropout_layer = HashDropout(
             dropout, seed=dropout_seed, dtype=self.dtype_policy, name="attention_dropout"
         )
         self.feed_forward = FeedForward(
@@ -227,9 +229,27 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
 
     def _stream(self, stream, projected, training, **kwargs):
         attended = self.attention.attend(stream, *projected, training=training, **kwargs)
-        attended = self.attention_dropout_layer(attended, training=training)
-        stream = self.attention_norm(stream + attended)
-        return self.feed_forward_norm(stream + self.feed_forward(stream, training=training))
+        stream = self._add_and_normalize(
+            stream, attended, self.attention_dropout_layer, self.attention_norm, training
+        )
+        transformed = self.feed_forward.before_dropout(stream, training=training)
+        return self._add_and_normalize(
+            stream, transformed, self.feed_forward.output_dropout, self.feed_forward_norm, training
+        )
+
+    def _add_and_normalize(self, stream, change, dropout, norm, training):
+        if not training:
+            return norm(stream + change)
+        return drop_add_normalize(
+            stream,
+            change,
+            norm.gamma,
+            norm.beta,
+            dropout.next_seed(training),
+            dropout=dropout.rate,
+            epsilon=norm.epsilon,
+            fuse=True,
+        )
 
     def compute_output_spec(
         self, content_stream, query_stream=None, return_content_stream=True, **kwargs
@@ -259,6 +279,15 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
             "attention_chunk_size": self.attention.attention_chunk_size,
             "gradient_checkpointing": self.gradient_checkpointing,
         }
+
+
+@fused
+def drop_add_normalize(stream, change, gamma, beta, seed, *, dropout, epsilon):
+    """The residual connection and layer normalization behind it."""
+    if seed is not None:
+        change = drop(change, seed, dropout)
+    normalized = ops.layer_normalization(stream + change, gamma, beta, epsilon=epsilon)
+    return ops.cast(normalized, stream.dtype)
 
 
 def _rows_of(matrix, query_stream, target_positions, content_length):

@@ -4,6 +4,7 @@ from keras import ops
 from keras_xlnet.layers import (
     AttentionBiases,
     AttentionMask,
+    HashDropout,
     RecurrentMemory,
     RelativePositionEncoding,
     SegmentMatrix,
@@ -138,7 +139,7 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
             name="token_embedding",
         )
         embedding_dropout, position_dropout, output_dropout = (
-            keras.layers.Dropout(dropout, seed=s, dtype=dtype, name=f"{what}_dropout")
+            HashDropout(dropout, seed=s, dtype=dtype, name=f"{what}_dropout")
             for what, s in zip(("embedding", "position", "output"), seeds[num_layers:], strict=True)
         )
         encode_positions = RelativePositionEncoding(

@@ -1,7 +1,7 @@
 import keras
 from keras import ops
 
-from keras_xlnet.layers import LogitBias, MaskEmbedding, RecurrentMemory
+from keras_xlnet.layers import HashDropout, LogitBias, MaskEmbedding, RecurrentMemory
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.full_batch import full_batch
 from keras_xlnet.layers.initialization import spawn_seeds
@@ -99,7 +99,7 @@ class XLNetPermutationLM(TaskModel, keras.Model):
         # === Layers ===
         mask_embedding = MaskEmbedding(backbone.hidden_dim, dtype=dtype, name="mask_embedding")
         (query_seed,) = spawn_seeds(backbone.seed, 1)
-        query_dropout = keras.layers.Dropout(
+        query_dropout = HashDropout(
             backbone.dropout, seed=query_seed, dtype=dtype, name="query_dropout"
         )
         # Half precision is too coarse for the logits of a large vocabulary.

@@ -1,5 +1,6 @@
 import keras
 
+from keras_xlnet.layers import HashDropout
 from keras_xlnet.layers.arguments import check_choice, check_rate
 from keras_xlnet.layers.initialization import spawn_seeds
 from keras_xlnet.models.task_model import (
@@ -68,9 +69,7 @@ class XLNetTokenClassifier(TaskModel, keras.Model):
         check_rate("dropout", dropout)
         check_backbone(backbone)
         (dropout_seed,) = spawn_seeds(backbone.seed, 1)
-        drop = keras.layers.Dropout(
-            dropout, seed=dropout_seed, dtype=backbone.dtype_policy, name="dropout"
-        )
+        drop = HashDropout(dropout, seed=dropout_seed, dtype=backbone.dtype_policy, name="dropout")
         logits_dense = new_logits(backbone, num_classes)
         # Half precision is too coarse for probabilities near 0 and 1.
         activate = keras.layers.Activation(activation, dtype="float32", name="probabilities")

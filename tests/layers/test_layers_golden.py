@@ -6,13 +6,7 @@ import pytest
 from keras import ops
 
 from keras_xlnet import layers
-from keras_xlnet.layers.relative_attention import (
-    content_scores,
-    masked_softmax,
-    position_scores,
-    relative_shift,
-    segment_scores,
-)
+from keras_xlnet.layers.relative_attention import relative_attention, relative_shift
 
 
 def heads_first(x):
@@ -76,13 +70,19 @@ def test_attention_core(golden):
     )
     segment_matrix = np.moveaxis(arrays["core_seg_mat"][..., 1], 2, 0) == 1
     scale = 1 / np.sqrt(query.shape[-1])
-    scores = (
-        content_scores((query + content_bias) * scale, key)
-        + position_scores((query + position_bias) * scale, position_key, key.shape[2])
-        + segment_scores((query + segment_bias) * scale, arrays["core_seg_embed"], segment_matrix)
-    )
     mask = np.moveaxis(arrays["core_attn_mask"][..., 0], 2, 0) == 0
-    attended = ops.matmul(masked_softmax(scores, mask), value)
+    attended = relative_attention(
+        query * scale,
+        key,
+        value,
+        position_key,
+        content_bias * scale,
+        position_bias * scale,
+        segment_bias * scale,
+        arrays["core_seg_embed"],
+        segment_matrix=segment_matrix,
+        attention_mask=mask,
+    )
     np.testing.assert_allclose(attended, heads_first(arrays["core_attn_vec"]), atol=1e-5)
 
 
