@@ -50,8 +50,10 @@ class Workload:
             return matmul_flop(MATMUL_SIZE, MATMUL_SIZE, MATMUL_SIZE)
         if self.kind == "pretrain":
             return 3 * pretraining_flop(self, VOCABULARY_SIZE)
-        if self.kind in ("encode", "serve_texts"):
+        if self.kind == "encode":
             return encoder_flop(self)
+        if self.kind == "serve_texts":
+            return self.units // self.batch_size * encoder_flop(self)
         # The backward pass of a product is two products of its size.
         return 3 * encoder_flop(self) if self.kind == "finetune" else None
 

@@ -201,6 +201,8 @@ def test_flop_of_the_workloads():
     # As counted in another way when the peers were measured first.
     expected = {"W1": 187.3, "W2": 227.1, "W3": 561.8, "W4": 156.4, "W4m": 174.5, "W5": 6.4}
     assert {name: round(WORKLOADS[name].flop / 1e9, 1) for name in expected} == expected
+    one_text = encoder_flop(WORKLOADS["W8c8"])
+    assert WORKLOADS["W8c8"].flop == WORKLOADS["W8c8"].units * one_text
 
 
 def test_the_rows_of_a_batch_differ_and_are_padded_on_the_left():
