@@ -53,7 +53,7 @@ def relative_attention_in_chunks(
         "query": _split(query, num_chunks, rows),
     }
     if first_position is None:
-        position_key = _complete(position_key, context_length + query_length)
+        position_key = complete_table(position_key, context_length + query_length)
     else:
         # As a tensor with the axes of `query`.
         positions = _split(first_position[None, :, :, None], num_chunks, rows)
@@ -68,15 +68,15 @@ def relative_attention_in_chunks(
             start = chunk["start"]
             if first_position is None:
                 first_row = query_length - start - rows
-                position_key = _rows(position_key, first_row, context_length + rows)
+                position_key = take_rows(position_key, first_row, context_length + rows)
             return relative_attention(
                 query,
                 key,
                 value,
                 position_key,
                 *biases,
-                segment_matrix=_rows(segment_matrix, start, rows),
-                attention_mask=_rows(attention_mask, start, rows),
+                segment_matrix=take_rows(segment_matrix, start, rows),
+                attention_mask=take_rows(attention_mask, start, rows),
                 first_position=chunk.get("first_position"),
                 seed=chunk.get("seed"),
                 dropout=dropout,
@@ -135,7 +135,7 @@ def _divides(rows, length):
     return isinstance(rows, int) and isinstance(length, int) and length % rows == 0
 
 
-def _complete(position_key, num_positions):
+def complete_table(position_key, num_positions):
     """Adds rows of zeros for distances that "uni" has no keys for: they are masked anyway."""
     num_heads, num_directions, known, head_dim = ops.shape(position_key)
     missing = num_positions - known
@@ -145,7 +145,7 @@ def _complete(position_key, num_positions):
     return ops.concatenate([position_key, ops.zeros(shape, position_key.dtype)], axis=2)
 
 
-def _rows(x, start, number):
+def take_rows(x, start, number):
     """`number` rows of the axis before the last, unless one row stands for all."""
     if x is None or x.shape[-2] == 1:
         return x

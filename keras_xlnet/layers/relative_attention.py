@@ -61,16 +61,11 @@ def relative_attention(
         position_scores = relative_shift(position_scores, context_length)
     else:
         position_scores = pick_positions(position_scores, first_position, context_length)
+    scores = scores_of_content(query + content_bias, key) + position_scores
     segment_scores = None
     if segment_matrix is not None:
         segment_scores = scores_of_segments(query + segment_bias, segment_embeddings)
-    parts = (
-        scores_of_content(query + content_bias, key),
-        position_scores,
-        segment_scores,
-        segment_matrix,
-        attention_mask,
-    )
+    parts = (scores, segment_scores, segment_matrix, attention_mask)
     weights = attention_weights(*parts, seed, dropout=dropout, fuse=seed is not None)
     mixed = ops.matmul(weights, value)
     if not return_attention_scores:
@@ -80,8 +75,7 @@ def relative_attention(
 
 @fused
 def attention_weights(
-    content_scores,
-    position_scores,
+    scores,
     segment_scores,
     segment_matrix,
     attention_mask,
@@ -89,14 +83,13 @@ def attention_weights(
     *,
     dropout=0.0,
 ):
-    """Attention probabilities from the three terms of the scores.
+    """Attention probabilities from scores.
 
     A query row that may see nothing attends to every key alike, as in the original.
 
     Args:
-        content_scores: `(N, B, T, S)`.
-        position_scores: `(N, B, T, S)`.
-        segment_scores: `(N, B, T, 1)`, for keys of another segment; or `None`.
+        scores: `(N, B, T, S)`, of content and position.
+        segment_scores: `(N, B, T, 1)`, what is added for keys of another segment; or `None`.
         segment_matrix: `(B, T, S)` bool, `True` for different segments; or `None`.
         attention_mask: `(B or 1, T or 1, S)` bool, `True` = may attend; or `None`.
         seed: Seed of dropout, or `None` for none.
@@ -105,14 +98,14 @@ def attention_weights(
     Returns:
         `(N, B, T, S)`.
     """
-    scores = content_scores + position_scores
+    dtype = scores.dtype
     if segment_matrix is not None:
         different = ops.cast(ops.expand_dims(segment_matrix, 0), "bool")
         scores += ops.where(different, segment_scores, ops.zeros_like(segment_scores))
     probabilities = masked_softmax(scores, attention_mask)
     if seed is not None:
         probabilities = drop(probabilities, seed, dropout)
-    return ops.cast(probabilities, content_scores.dtype)
+    return ops.cast(probabilities, dtype)
 
 
 def scores_of_content(query, key):

@@ -1,9 +1,11 @@
+import functools
 import math
 
 import keras
 from keras import ops
 
 from keras_xlnet.layers.arguments import check_positive_int, check_rate
+from keras_xlnet.layers.attention_in_blocks import relative_attention_in_blocks
 from keras_xlnet.layers.attention_in_chunks import relative_attention_in_chunks
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.head_projection import HeadProjection
@@ -17,6 +19,8 @@ from keras_xlnet.layers.relative_attention import relative_attention
 # (batch, rows, heads, head_dim) -> (heads, batch, rows, head_dim), and back.
 _HEADS_FIRST = (2, 0, 1, 3)
 _HEADS_BACK = (1, 2, 0, 3)
+# Smaller blocks skip more of the table of positions, larger ones make larger products.
+_BLOCK_SIZE = 128
 
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
@@ -237,6 +241,15 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
                 draw_seeds=self._draw_seeds if drops else None,
                 recompute=bool(training),
             )
+        elif not return_attention_scores and self._pays_blocks(query, target_positions):
+            del rows["first_position"]
+            mixed = relative_attention_in_blocks(
+                _BLOCK_SIZE,
+                *tensors,
+                **rows,
+                next_seed=functools.partial(self.dropout_layer.next_seed, training),
+                dropout=self.dropout,
+            )
         else:
             mixed = relative_attention(
                 *tensors,
@@ -256,6 +269,10 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         length = query.shape[1]
         chunk_size = self.attention_chunk_size
         return chunk_size is not None and (length is None or length > chunk_size)
+
+    def _pays_blocks(self, query, target_positions):
+        length = query.shape[1]
+        return target_positions is None and length is not None and length > 2 * _BLOCK_SIZE
 
     def _draw_seeds(self, number):
         """`(number, 2)`, a state of the seed generator for each chunk."""

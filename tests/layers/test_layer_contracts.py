@@ -41,6 +41,7 @@ CASES = {
         lambda: layers.FeedForward(12, 0.1, activation="relu", seed=4),
         {"inputs": CONTENT},
     ),
+    "dropout": (lambda: layers.HashDropout(0.1, seed=4), {"inputs": CONTENT}),
     "one_stream": (
         lambda: layers.TwoStreamBlock(2, 3, 12, dropout=0.1, attention_dropout=0.2, seed=1),
         {
