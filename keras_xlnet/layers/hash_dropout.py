@@ -42,6 +42,7 @@ class HashDropout(keras.layers.Layer):
         self.seed = seed
         self.seed_generator = ReplicaSeedGenerator(seed)
         self.supports_masking = True
+        self.built = True
 
     def next_seed(self, training):
         """The seed of the next mask for `drop`, or `None` if nothing is to be dropped."""
