@@ -81,8 +81,8 @@ def measure(size, workload, chips, output_dir):
             results.write(json.dumps({"step": name, **result}) + "\n")
             results.flush()
             print(f"{name} on {result['chip']}: {cell(result)}", file=sys.stderr, flush=True)
-    lost = {chip: {"error": f"{name}: the compiler ended"} for chip in chips if chip not in found}
-    return found | lost
+    error = {"error": f"{name}: the compiler ended with status {process.returncode}"}
+    return {chip: error for chip in chips} | found
 
 
 def cell(found):
