@@ -31,5 +31,5 @@ class HeadProjection(keras.layers.EinsumDense):
         return ops.reshape(outputs, (*ops.shape(inputs)[: -self.num_contracted], *new))
 
     def quantize(self, mode=None, type_check=True, **kwargs):
-        """As `EinsumDense`, which refuses classes that inherit from it, as they may compute more."""
+        """As `EinsumDense`, which refuses what inherits from it, as that may compute more."""
         return super().quantize(mode, type_check=False, **kwargs)
