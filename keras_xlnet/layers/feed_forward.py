@@ -93,7 +93,11 @@ class FeedForward(RestoresQuantization, keras.layers.Layer):
         # It does so only if the names of GELU come after those of the product in the alphabet.
         with keras.name_scope(f"{self.intermediate_dense.name}_output"):
             x = activate_and_drop(
-                x, seed, activation=self.activation, dropout=self.dropout, fuse=bool(training)
+                x,
+                seed,
+                activation=self.activation,
+                dropout=self.dropout,
+                fuse=bool(training) and not isinstance(self.activation, keras.layers.Layer),
             )
         return ops.reshape(self.output_dense(x), shape)
 

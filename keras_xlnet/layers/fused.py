@@ -9,16 +9,17 @@ from keras import ops
 def fused(function):
     """Decorator of a pure function of tensors that is cheap to compute but slow to remember.
 
-    In a TensorFlow graph the function becomes one XLA program, and the backward pass computes it
-    again from its arguments instead of keeping what is in between. Matrix products are no part of
-    it: those TensorFlow does best itself. On other backends, and eagerly, nothing changes.
+    Called with `fuse=True` in a TensorFlow graph it becomes one XLA program, and the backward pass
+    computes it again from its arguments instead of keeping what is in between. Matrix products are
+    no part of it: those TensorFlow does best itself. On other backends, and eagerly, nothing
+    changes. Callers fuse in training only: an exported model has to run where there is no XLA.
 
     Args:
         function: Function of positional tensors or `None`s and of hashable keyword arguments,
             that returns a tensor and uses no variables and no random numbers.
 
     Returns:
-        A function that computes the same.
+        A function that computes the same, with the keyword `fuse`.
     """
 
     @functools.wraps(function)

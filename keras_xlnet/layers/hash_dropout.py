@@ -79,7 +79,8 @@ def drop(x, seed, rate):
     if keras.backend.backend() == "torch":
         seed = int(seed[0]) if ops.is_tensor(seed) else seed
         return keras.random.dropout(x, rate, seed=seed)
-    kept = ops.greater_equal(random_bits(ops.shape(x), seed), np.uint32(round(rate * 2**32)))
+    threshold = np.uint32(min(round(rate * 2**32), 2**32 - 1))
+    kept = ops.greater_equal(random_bits(ops.shape(x), seed), threshold)
     return ops.where(kept, x * ops.cast(1.0 / (1.0 - rate), x.dtype), ops.zeros_like(x))
 
 

@@ -23,7 +23,7 @@ def numbers():
     return bits((123456789, 7))
 
 
-@pytest.mark.parametrize("rate", [0.001, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("rate", [0.001, 0.1, 0.5, 0.9, 0.999])
 def test_share_of_zeros_and_mean(rate):
     x = np.ones((ROWS, COLUMNS), "float32")
     dropped = np.asarray(drop(x, np.array([1, 2], "uint32"), rate))
@@ -130,6 +130,10 @@ def test_replicas_draw_their_own():
 
     first, second = strategy.experimental_local_results(masks())
     assert (first.numpy() != second.numpy()).any()
+
+
+def test_a_rate_near_1_leaves_nothing():
+    assert not np.asarray(drop(np.ones(1000, "float32"), np.array([1, 2]), 1 - 1e-12)).any()
 
 
 def test_rate_is_checked():
