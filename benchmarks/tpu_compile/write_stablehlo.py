@@ -4,7 +4,7 @@
         --path=step.mlir
 
 It is the whole of `train_step`, as `fit` runs it: forward, backward, optimizer, metrics, and memory
-in pretraining. Nothing is trained, so XLNet-Large needs 8 GB and some minutes, and no TPU.
+in pretraining. Nothing is trained, and no TPU is needed.
 """
 
 import os
