@@ -50,9 +50,9 @@ def _compiled(function, given, static):
         tensors = iter(tensors)
         return function(*(next(tensors) if g else None for g in given), **dict(static))
 
-    forward = tf.function(compute, jit_compile=True)
+    forward = tf.function(compute, jit_compile=True, autograph=False)
 
-    @functools.partial(tf.function, jit_compile=True)
+    @functools.partial(tf.function, jit_compile=True, autograph=False)
     def backward(tensors, gradient):
         with tf.GradientTape() as tape:
             tape.watch(tensors)

@@ -81,7 +81,7 @@ def drop(x, seed, rate):
         return keras.random.dropout(x, rate, seed=seed)
     threshold = np.uint32(min(round(rate * 2**32), 2**32 - 1))
     kept = ops.greater_equal(random_bits(ops.shape(x), seed), threshold)
-    return ops.where(kept, x * ops.cast(1.0 / (1.0 - rate), x.dtype), ops.zeros_like(x))
+    return ops.where(kept, x * ops.cast(1.0 / (1.0 - rate), x.dtype), ops.zeros((), x.dtype))
 
 
 _drop = fused(drop)
@@ -97,15 +97,18 @@ def random_bits(shape, seed):
     Returns:
         A uint32 tensor.
     """
-    size = 1
-    for length in shape:
-        size = size * length
-    place = ops.cast(ops.reshape(ops.arange(size, dtype="int32"), shape), "uint32")
     first, second = (ops.cast(seed[i], "uint32") for i in range(2))
     # Seeds are counted up: only mixed they differ in all bits.
     first = _mix(first + _mix(second))
     second = _mix(ops.bitwise_xor(second, _mix(first)))
-    return _mix(ops.bitwise_xor(_mix(place + first), second))
+    # The place of each number, counted from the seed: from 0 it would be a constant, which
+    # compilers evaluate and keep.
+    place, stride = first, 1
+    for axis, length in reversed(list(enumerate(shape))):
+        along = ops.cast(ops.arange(length, dtype="int32") * stride, "uint32")
+        place = place + ops.reshape(along, [-1] + [1] * (len(shape) - 1 - axis))
+        stride = stride * length
+    return _mix(ops.bitwise_xor(_mix(place), second))
 
 
 def _mix(x):
