@@ -66,7 +66,13 @@ def test_masks_of_other_seeds_are_independent(numbers, other):
 
 def test_masks_of_counted_up_seeds_are_independent_of_place():
     # One place in 4096 calls: what a weight sees in training.
-    seen = np.array([bits((5, step), (4, 8)) < 0.1 * 2**32 for step in range(4096)])
+    seeds = tf.stack([tf.fill([4096], 5), tf.range(4096)], axis=1)
+    masks = tf.function(
+        lambda: tf.map_fn(
+            lambda seed: random_bits((4, 8), seed), seeds, fn_output_signature="uint32"
+        )
+    )
+    seen = masks().numpy() < 0.1 * 2**32
     shares = seen.mean(axis=0)
     assert np.abs(shares - 0.1).max() < UNLIKELY * np.sqrt(0.09 / len(seen))
     _assert_independent(seen[:-1], seen[1:])
