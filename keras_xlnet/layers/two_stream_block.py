@@ -238,8 +238,6 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
         )
 
     def _add_and_normalize(self, stream, change, dropout, norm, training):
-        if not training:
-            return norm(stream + change)
         return drop_add_normalize(
             stream,
             change,
@@ -248,7 +246,7 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
             dropout.next_seed(training),
             dropout=dropout.rate,
             epsilon=norm.epsilon,
-            fuse=True,
+            fuse=bool(training),
         )
 
     def compute_output_spec(

@@ -16,9 +16,9 @@ def compiled_update(optimizer):
     The gradient of an embedding becomes a tensor first: Keras squares what each occurrence of a
     token adds to it, and not their sum, which is another optimizer than on other backends.
     """
-    is_ours = keras.backend.backend() == "tensorflow" and optimizer is not None
+    nothing_to_do = keras.backend.backend() != "tensorflow" or optimizer is None
     # The replicas of a strategy take turns in here: the first one comes first and leaves last.
-    if not is_ours or "apply" in vars(optimizer):
+    if nothing_to_do or "apply" in vars(optimizer):
         yield
         return
     vars(optimizer)["apply"] = _update_with(optimizer.apply)
