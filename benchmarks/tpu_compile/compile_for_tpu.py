@@ -1,8 +1,8 @@
-"""Compiles StableHLO that TensorFlow wrote for TPUs, and says what memory a core needs to run it.
+"""Compiles StableHLO that TensorFlow wrote for a TPU, and says what memory a core needs to run it.
 
-    python benchmarks/tpu_compile/compile_for_tpu.py step.mlir v3 v5e
+    python benchmarks/tpu_compile/compile_for_tpu.py step.mlir v5e
 
-prints one line of JSON a chip. It needs `requirements.txt` and no TPU: the compiler is in libtpu.
+prints one line of JSON. It needs `requirements.txt` and no TPU: the compiler is in libtpu.
 It says nothing of numbers or of speed.
 """
 
@@ -37,14 +37,12 @@ TOPOLOGIES = {
 GIB = 2**30
 
 
-def main(path, *chips):
+def main(path, chip):
     with open(path, encoding="utf-8") as file:
         text = for_tpu(file.read())
-    for chip in chips:
-        start = time.time()
-        found = compile_for(chip, text)
-        print(json.dumps({"chip": chip, **found, "seconds": round(time.time() - start)}))
-        sys.stdout.flush()
+    start = time.time()
+    found = compile_for(chip, text)
+    print(json.dumps({"chip": chip, **found, "seconds": round(time.time() - start)}))
 
 
 def compile_for(chip, text):

@@ -69,20 +69,25 @@ def measure(size, workload, chips, output_dir):
     write = [sys.executable, HERE / "write_stablehlo.py", f"--size={size}", f"--path={path}"]
     write += [f"--workload={workload}", f"--gradient_checkpointing={checkpointing}"]
     subprocess.run(write, check=True)
-    command = [FLAGS.compiler_python, HERE / "compile_for_tpu.py", path, *chips]
     found = {}
-    with (
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
-        open(output_dir / "results.jsonl", "a", encoding="utf-8") as results,
-    ):
-        for line in process.stdout:
-            result = json.loads(line)
-            found[result["chip"]] = result
-            results.write(json.dumps({"step": name, **result}) + "\n")
-            results.flush()
-            print(f"{name} on {result['chip']}: {cell(result)}", file=sys.stderr, flush=True)
-    error = {"error": f"{name}: the compiler ended with status {process.returncode}"}
-    return {chip: error for chip in chips} | found
+    for chip in chips:
+        found[chip] = compile_for(chip, name, path)
+        with open(output_dir / "results.jsonl", "a", encoding="utf-8") as results:
+            results.write(json.dumps({"step": name, **found[chip]}) + "\n")
+    return found
+
+
+def compile_for(chip, name, path):
+    """What compile_for_tpu.py found; a process for each chip, as it keeps all that it took."""
+    command = [FLAGS.compiler_python, HERE / "compile_for_tpu.py", path, chip]
+    process = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if process.returncode:
+        error = f"{name}: the compiler ended with status {process.returncode}"
+        found = {"chip": chip, "error": error}
+    else:
+        found = json.loads(process.stdout)
+    print(f"{name} on {chip}: {cell(found)}", file=sys.stderr, flush=True)
+    return found
 
 
 def cell(found):

@@ -100,8 +100,7 @@ def attention_weights(
     """
     dtype = scores.dtype
     if segment_matrix is not None:
-        different = ops.cast(ops.expand_dims(segment_matrix, 0), "bool")
-        scores += ops.where(different, segment_scores, ops.zeros_like(segment_scores))
+        scores += ops.cast(ops.expand_dims(segment_matrix, 0), dtype) * segment_scores
     probabilities = masked_softmax(scores, attention_mask)
     if seed is not None:
         probabilities = drop(probabilities, seed, dropout)
