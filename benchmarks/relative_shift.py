@@ -19,18 +19,29 @@ from keras import ops
 
 from keras_xlnet.layers.relative_attention import relative_shift
 
-# (batch, heads, query rows, context rows)
-SHAPES = [(32, 2, 64, 64), (8, 12, 128, 128), (2, 12, 512, 512), (4, 8, 256, 384)]
+# (heads, batch, query rows, context rows)
+SHAPES = [(2, 32, 64, 64), (12, 8, 128, 128), (12, 2, 512, 512), (8, 4, 256, 384)]
 REPETITIONS = 9
 
 
 def basic_indexing(scores, context_length):
     """The same reshapes with `x[...]`, whose gradient is StridedSliceGrad."""
-    batch_size, num_heads, query_length, num_positions = ops.shape(scores)
-    flat = ops.reshape(scores, (batch_size, num_heads, query_length * num_positions))
+    num_heads, batch_size, query_length, num_positions = ops.shape(scores)
+    flat = ops.reshape(scores, (num_heads, batch_size, query_length * num_positions))
     flat = flat[:, :, query_length:]
-    shifted = ops.reshape(flat, (batch_size, num_heads, query_length, num_positions - 1))
+    shifted = ops.reshape(flat, (num_heads, batch_size, query_length, num_positions - 1))
     return shifted[..., :context_length]
+
+
+def matrices(scores, context_length):
+    """The same reshapes and slices of matrices, which TensorFlow cuts in one thread."""
+    *leading, query_length, num_positions = scores.shape
+    rows, columns = leading[0] * leading[1], num_positions - 1
+    flat = ops.reshape(scores, (rows, query_length * num_positions))
+    flat = ops.slice(flat, (0, query_length), (rows, query_length * columns))
+    flat = ops.reshape(flat, (rows * query_length, columns))
+    flat = ops.slice(flat, (0, 0), (rows * query_length, context_length))
+    return ops.reshape(flat, (*leading, query_length, context_length))
 
 
 def gather(scores, context_length):
@@ -53,7 +64,8 @@ def query_blocks(scores, context_length, block=64):
 
 
 def main(_):
-    forms = {f.__name__: f for f in (relative_shift, basic_indexing, gather, query_blocks)}
+    forms = (relative_shift, matrices, basic_indexing, gather, query_blocks)
+    forms = {form.__name__: form for form in forms}
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores")
     for shape in SHAPES:
         for jit_compile in (False, True):

@@ -6,8 +6,7 @@
 TensorFlow writes the train step (write_stablehlo.py), the compiler of TPUs takes it
 (compile_for_tpu.py, in an environment of its own), and a table in Markdown is printed row by row:
 GiB that a core needs; in brackets, at least, where it has less. Each cell takes minutes of one
-processor. The exit status is not 0 if something does not compile for a
-reason that is not memory.
+processor. The exit status is not 0 if something does not compile for a reason that is not memory.
 """
 
 import json
