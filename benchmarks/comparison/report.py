@@ -99,7 +99,7 @@ def _peak_lines(results):
     if not peak:
         return ["GEMM was not measured: there is no share of the peak.", ""]
     peaks = ", ".join(f"{gflops:.0f} GFLOP/s in {dtype}" for dtype, gflops in peak.items())
-    return [f"GEMM peak of this run (best 2048^3 product of PyTorch): {peaks}.", ""]
+    return [f"GEMM peak of this run (best 2048^3 product of any subject): {peaks}.", ""]
 
 
 def _version_lines(results):

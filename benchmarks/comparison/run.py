@@ -11,7 +11,7 @@ import tempfile
 
 from benchmarks.comparison import machine, plot, report
 from benchmarks.comparison.interleave import groups_of, measure, starter
-from benchmarks.comparison.summary import summarize
+from benchmarks.comparison.summary import gemm_peak, summarize
 from benchmarks.comparison.worker import ROOT
 
 
@@ -89,7 +89,7 @@ def _run(workload, subjects, reference, settings, assets, say):
 
 
 def _write(results, output_dir):
-    results["gemm_peak"] = _gemm_peak(results)
+    results["gemm_peak"] = gemm_peak(_rows(results, "GEMM"))
     results["versions"] = {
         row["subject"]: row["versions"] for row in _rows(results) if "versions" in row
     }
@@ -97,17 +97,6 @@ def _write(results, output_dir):
     (output_dir / "comparison.md").write_text(text, encoding="utf-8")
     (output_dir / "comparison.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
     plot.draw(results, output_dir / "comparison.png")
-
-
-def _gemm_peak(results):
-    """GFLOP/s of the best matrix product of the reference in this run, by dtype."""
-    reference = results["reference"]
-    dtypes = {reference: "float32", f"{reference}-bf16": "bfloat16"}
-    return {
-        dtypes[row["subject"]]: row["best_gflops"]
-        for row in _rows(results, "GEMM")
-        if row["subject"] in dtypes and "best_gflops" in row
-    }
 
 
 def _rows(results, name=None):

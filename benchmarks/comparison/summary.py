@@ -40,6 +40,20 @@ def _row(name, group, rounds, reference, workload, cores):
     return row
 
 
+def gemm_peak(rows):
+    """GFLOP/s of the best matrix product, whoever computed it, by dtype; `rows` are of GEMM.
+
+    No library can stand for the machine: MKL, which PyTorch multiplies float32 with, reaches half
+    of oneDNN's speed on processors of AMD.
+    """
+    peak = {}
+    for row in rows:
+        if "best_gflops" in row:
+            dtype = "bfloat16" if row["subject"].endswith("bf16") else "float32"
+            peak[dtype] = max(row["best_gflops"], peak.get(dtype, 0.0))
+    return peak
+
+
 def ratio(rounds, name, reference):
     """The median of the ratios to the reference of the same round, or None without any."""
     both = [answers for answers in rounds if name in answers and reference in answers]

@@ -271,6 +271,18 @@ def test_the_table_says_which_share_of_the_peak_was_reached():
     assert report.share_of_peak(row, {}) == ""
 
 
+def test_the_peak_is_the_best_product_of_anyone_in_each_dtype():
+    rows = [
+        {"subject": "reference", "best_gflops": 160.0},
+        {"subject": "a", "best_gflops": 360.0},
+        {"subject": "a-bf16", "best_gflops": 600.0},
+        {"subject": "reference-bf16", "best_gflops": 690.0},
+        {"subject": "b", "failure": "MemoryError"},
+    ]
+    assert summary.gemm_peak(rows) == {"float32": 360.0, "bfloat16": 690.0}
+    assert summary.gemm_peak([]) == {}
+
+
 def test_the_picture_is_written(written):
     assert (written / "comparison.png").read_bytes().startswith(b"\x89PNG")
 
