@@ -168,6 +168,12 @@ class XLNetTokenizer(keras.layers.Layer):
             **kwargs,
         )
 
+    def __call__(self, inputs, **kwargs):
+        # As one tensor: Keras would ask of each string in a list what it is.
+        return super().__call__(
+            as_strings(inputs) if isinstance(inputs, list) else inputs, **kwargs
+        )
+
     def call(self, inputs):
         # Strings have kernels on the CPU only, and a vocabulary on an accelerator would be copied
         # back at every call.

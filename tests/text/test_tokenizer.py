@@ -120,6 +120,8 @@ def test_twin_equals_the_original(processor):
 @given(batch=st.lists(texts, min_size=1, max_size=6))
 @example(batch=["ΑΣ", "Σ", "ΑΣ.", "ΑΣ.Α", "Α.Σ", "Σ Σ", "ΑΣ", "Α"])
 @example(batch=["İΣ", "\u0301Σ", "Α\u0301Σ\u0301", "Α\u00adΣ\u00adα"])
+@example(batch=["ABC d", "\u00c9A", "", "a``B''c", "\u03a3", "Q"])  # ASCII takes a way of its own.
+@example(batch=["a \t b  c", " \u3000\n x\x1f\x1f y ", "   ", "\t", "a b", "\u00e9 \n \u00c9"])
 def test_any_text_equals_the_twin(tokenizers, processor, flags, batch):
     tokenizer = tokenizers[tuple(flags.values())]
     cleaned = [twin.preprocess_text(text, **flags) for text in batch]
