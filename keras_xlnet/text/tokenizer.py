@@ -391,6 +391,13 @@ class XLNetTokenizer(keras.layers.Layer):
             # and breaks ties between equally good splits in another way than sentencepiece.
             self._pieces = tensorflow_text.FastSentencepieceTokenizer(proto)
             self._digit_comma_table = digit_comma_table(self._processor)
+            function = tf.function(
+                self._tokenize_in_graph,
+                input_signature=[tf.TensorSpec([None], tf.string)],
+                autograph=False,
+            )
+            # Behind a lambda, or a SavedModel would hold it once more than it needs.
+            self._compiled_tokenize = lambda texts: function(texts)
 
     def _require_proto(self):
         if self._proto is None:
@@ -405,6 +412,11 @@ class XLNetTokenizer(keras.layers.Layer):
 
     def _tokenize(self, texts):
         self._require_proto()
+        # Eagerly, a hundred operations take longer to start than one text takes to be cut.
+        compiled = tf.executing_eagerly()
+        return self._compiled_tokenize(texts) if compiled else self._tokenize_in_graph(texts)
+
+    def _tokenize_in_graph(self, texts):
         ids = self._pieces.tokenize(self._preprocess(texts)).with_row_splits_dtype(tf.int64)
         split = tf.gather(self._digit_comma_table, ids.values)
         return ids.with_values(split).merge_dims(1, 2)
