@@ -7,6 +7,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.patches import Patch
 
+from benchmarks.comparison.summary import dtype_of
+
 # (ours, bfloat16): colour and label
 COLOURS = {
     (True, False): ("#c2410c", "keras_xlnet"),
@@ -70,7 +72,7 @@ def _panel(axis, workload, results, most):
 
 
 def _colour(name):
-    return COLOURS[name.startswith("keras_xlnet"), name.endswith("bf16")][0]
+    return COLOURS[name.startswith("keras_xlnet"), dtype_of(name) == "bfloat16"][0]
 
 
 def bars(workload, reference):

@@ -1,5 +1,7 @@
 """The table: Markdown of the rows of every workload."""
 
+from benchmarks.comparison.summary import dtype_of
+
 COLUMNS = (
     ("subject", "---"),
     ("ratio to reference", "---:"),
@@ -89,7 +91,7 @@ def share_of_peak(row, peak):
     if "gflops" not in row or "float32" not in peak:
         return ""
     share = f"{100 * row['gflops'] / peak['float32']:.0f}"
-    if "bf16" in row["subject"] and "bfloat16" in peak:
+    if dtype_of(row["subject"]) == "bfloat16" and "bfloat16" in peak:
         share += f" ({100 * row['gflops'] / peak['bfloat16']:.0f} of bf16)"
     return share
 

@@ -49,9 +49,14 @@ def gemm_peak(rows):
     peak = {}
     for row in rows:
         if "best_gflops" in row:
-            dtype = "bfloat16" if row["subject"].endswith("bf16") else "float32"
+            dtype = dtype_of(row["subject"])
             peak[dtype] = max(row["best_gflops"], peak.get(dtype, 0.0))
     return peak
+
+
+def dtype_of(name):
+    """What the subject of that name computes in."""
+    return "bfloat16" if name.endswith("bf16") else "float32"
 
 
 def ratio(rounds, name, reference):

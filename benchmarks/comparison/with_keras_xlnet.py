@@ -63,17 +63,12 @@ def tokenize(workload, pipeline=False):
     tokenizer = XLNetTokenizer(workloads.vocabulary_file(), remove_accents=True)
     texts = workloads.texts(workload.units)
 
-    def in_one_batch():
-        return tokenizer(texts).flat_values.shape[0]
-
-    # Once, as `fit` does for all epochs: the first call traces the tokenizer.
-    batches = tf.data.Dataset.from_tensor_slices(texts).batch(256)
-    batches = batches.map(tokenizer, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
-
-    def in_pipeline():
-        return sum(ids.flat_values.shape[0] for ids in batches)
-
-    return calling(in_pipeline if pipeline else in_one_batch, versions=VERSIONS)
+    if pipeline:
+        # Once, as `fit` does for all epochs: it traces the tokenizer.
+        batches = tf.data.Dataset.from_tensor_slices(texts).batch(256)
+        batches = batches.map(tokenizer, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+        return calling(lambda: sum(ids.flat_values.shape[0] for ids in batches), versions=VERSIONS)
+    return calling(lambda: tokenizer(texts).flat_values.shape[0], versions=VERSIONS)
 
 
 def serve_texts(workload, dtype="float32"):

@@ -170,9 +170,9 @@ class XLNetTokenizer(keras.layers.Layer):
 
     def __call__(self, inputs, **kwargs):
         # As one tensor: Keras would ask of each string in a list what it is.
-        return super().__call__(
-            as_strings(inputs) if isinstance(inputs, list) else inputs, **kwargs
-        )
+        if isinstance(inputs, list):
+            inputs = as_strings(inputs)
+        return super().__call__(inputs, **kwargs)
 
     def call(self, inputs):
         # Strings have kernels on the CPU only, and a vocabulary on an accelerator would be copied
@@ -391,13 +391,11 @@ class XLNetTokenizer(keras.layers.Layer):
             # and breaks ties between equally good splits in another way than sentencepiece.
             self._pieces = tensorflow_text.FastSentencepieceTokenizer(proto)
             self._digit_comma_table = digit_comma_table(self._processor)
-            function = tf.function(
+            self._compiled_tokenize = tf.function(
                 self._tokenize_in_graph,
                 input_signature=[tf.TensorSpec([None], tf.string)],
                 autograph=False,
             )
-            # Behind a lambda, or a SavedModel would hold it once more than it needs.
-            self._compiled_tokenize = lambda texts: function(texts)
 
     def _require_proto(self):
         if self._proto is None:
@@ -413,8 +411,9 @@ class XLNetTokenizer(keras.layers.Layer):
     def _tokenize(self, texts):
         self._require_proto()
         # Eagerly, a hundred operations take longer to start than one text takes to be cut.
-        compiled = tf.executing_eagerly()
-        return self._compiled_tokenize(texts) if compiled else self._tokenize_in_graph(texts)
+        if tf.executing_eagerly():
+            return self._compiled_tokenize(texts)
+        return self._tokenize_in_graph(texts)
 
     def _tokenize_in_graph(self, texts):
         ids = self._pieces.tokenize(self._preprocess(texts)).with_row_splits_dtype(tf.int64)
