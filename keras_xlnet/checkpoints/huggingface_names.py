@@ -18,10 +18,10 @@ def backbone_places(backbone, prefix=PREFIX):
     for i, block in enumerate(backbone.blocks):
         scope = f"{prefix}layer.{i}"
         yield from _attention(f"{scope}.rel_attn", block.attention, backbone.attention_biases)
-        yield from _norm(f"{scope}.rel_attn.layer_norm", block.attention_norm)
+        yield from _norm(f"{scope}.rel_attn.layer_norm", block.attention_add_and_norm.norm)
         yield from _dense(f"{scope}.ff.layer_1", block.feed_forward.intermediate_dense)
         yield from _dense(f"{scope}.ff.layer_2", block.feed_forward.output_dense)
-        yield from _norm(f"{scope}.ff.layer_norm", block.feed_forward_norm)
+        yield from _norm(f"{scope}.ff.layer_norm", block.feed_forward_add_and_norm.norm)
 
 
 def head_places(model, task, prefix=PREFIX, logits="classifier"):

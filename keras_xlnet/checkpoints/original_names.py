@@ -88,10 +88,10 @@ def _block(block, layer):
     yield Place(f"{_ROOT}/seg_embed", attention.segment_embeddings, **layer)
     if hasattr(attention, "content_bias"):
         yield from _biases(attention, **layer)
-    yield from _norm(f"{scope}/rel_attn", block.attention_norm)
+    yield from _norm(f"{scope}/rel_attn", block.attention_add_and_norm.norm)
     yield from _dense(f"{scope}/ff/layer_1", feed_forward.intermediate_dense)
     yield from _dense(f"{scope}/ff/layer_2", feed_forward.output_dense)
-    yield from _norm(f"{scope}/ff", block.feed_forward_norm)
+    yield from _norm(f"{scope}/ff", block.feed_forward_add_and_norm.norm)
 
 
 def _biases(owner, **layer):
