@@ -1,12 +1,12 @@
 """Gradient checkpointing of a layer.
 
-Upstream: `keras.remat` is for functions whose arguments are tensors with a gradient. On TensorFlow
-it fails for arguments that are `None` or not differentiable, and does not see weights that are no
-arguments; and its second run draws other dropout masks than its first, as seeds have advanced.
+Upstream: `keras.remat` is for pure functions of tensors. The second run of a layer draws other
+dropout masks than the first, because the state of its seed generator has advanced, and so the
+gradient is wrong. On TensorFlow, weights and everything else with a gradient must be arguments.
 Seen in: Keras 3.12 to 3.15.
-Reproduction: `keras.remat(lambda x, mask: keras.ops.where(mask, x, 0.0))` under a
-`tf.GradientTape` fails for a bool `mask`.
-Delete this file when: `keras.remat` takes the call of a layer, with masks, weights and dropout.
+Reproduction: with `dropout = keras.layers.Dropout(0.5)`, the gradient of
+`keras.remat(lambda x: dropout(x, training=True))` is not zero where the output is.
+Delete this file when: `keras.remat` is right for the call of a layer with weights and dropout.
 """
 
 import functools

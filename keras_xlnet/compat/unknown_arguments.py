@@ -51,18 +51,29 @@ _SYNONYMS = {
     "untie_r": "tie_attention_biases",
     "vocab_size": "vocabulary_size",
 }
-# What Keras' base classes take from their `**kwargs`.
-_OF_KERAS = {"input_dim", "input_shape", "batch_shape", "dynamic", "quantization"}
 
 
 def register(cls):
     """Registers a class with Keras in the package `keras_xlnet`, and checks argument names.
 
     Args:
-        cls: A class whose `__init__` takes `**kwargs` and passes them to a class of Keras.
+        cls: A class of Keras objects.
 
     Returns:
-        The class. It raises `TypeError` for arguments that neither it nor a base class has.
+        The class, see `check_arguments`.
+    """
+    return keras.saving.register_keras_serializable(package="keras_xlnet")(check_arguments(cls))
+
+
+def check_arguments(cls):
+    """Decorates a class so that its constructor refuses unknown keyword arguments.
+
+    Args:
+        cls: A class with an `__init__`.
+
+    Returns:
+        The class. It raises `TypeError` for arguments that it does not have; the message suggests
+        the right name.
     """
     inherited = cls.__new__
 
@@ -71,29 +82,22 @@ def register(cls):
     def checked_new(subclass, *args, **kwargs):
         # A subclass with a constructor of its own may take further arguments.
         if subclass.__init__ is cls.__init__:
-            check_argument_names(subclass, kwargs, _argument_names(subclass))
+            _check_names(subclass, kwargs)
+        if inherited is object.__new__:
+            return inherited(subclass)
         return inherited(subclass, *args, **kwargs)
 
     cls.__new__ = checked_new
-    return keras.saving.register_keras_serializable(package="keras_xlnet")(cls)
+    return cls
 
 
-def check_argument_names(cls, given, known):
-    """Raises `TypeError` if `given` has a name that is not among `known`.
-
-    Args:
-        cls: The class, for the message.
-        given: The names of the arguments that were given.
-        known: The names of all arguments.
-
-    Raises:
-        TypeError: The message names the first unknown argument, and suggests a known one.
-    """
+def _check_names(cls, given):
+    own = _argument_names(cls)
     for name in given:
-        if name not in known:
+        if name not in own and name not in _argument_names_of_keras(cls):
             raise TypeError(
-                f"`{cls.__name__}` has no argument `{name}`.{_suggestion(name, known)} "
-                f"Its arguments are: {', '.join(sorted(known - _OF_KERAS))}"
+                f"`{cls.__name__}` has no argument `{name}`.{_suggestion(name, own)} "
+                f"Its arguments are: {', '.join(own)}"
             )
 
 
@@ -101,17 +105,28 @@ def _suggestion(name, known):
     synonym = _SYNONYMS.get(name)
     if synonym in known:
         return f" Did you mean `{synonym}`?"
-    similar = difflib.get_close_matches(name, sorted(known), n=1)
+    similar = difflib.get_close_matches(name, known, n=1)
     return f" Did you mean `{similar[0]}`?" if similar else ""
 
 
 @functools.cache
 def _argument_names(cls):
-    names = set(_OF_KERAS)
-    for base in cls.__mro__:
-        init = vars(base).get("__init__")
-        if init is not None and base is not object:
-            parameters = inspect.signature(init).parameters.values()
-            named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-            names |= {parameter.name for parameter in parameters if parameter.kind in named}
-    return frozenset(names - {"self", "args", "kwargs", "inputs", "outputs"})
+    """The arguments that the constructor names, in their order."""
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = inspect.signature(cls.__init__).parameters.values()
+    return [p.name for p in parameters if p.kind in named and p.name != "self"]
+
+
+@functools.cache
+def _argument_names_of_keras(cls):
+    """The arguments that a constructor passes on to its base class in Keras."""
+    parameters = inspect.signature(cls.__init__).parameters.values()
+    if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
+        return frozenset()
+    if issubclass(cls, keras.Model):
+        return frozenset({"name", "trainable", "quantization"})
+    names = {"input_shape", "input_dim", "quantization"}
+    for base in cls.__mro__[1:-1]:
+        if "__init__" in vars(base):
+            names |= set(_argument_names(base))
+    return frozenset(names)

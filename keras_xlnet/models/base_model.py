@@ -103,10 +103,12 @@ class BaseModel(
         if not isinstance(x, dict):
             return
         ids = _as_array(x.get("token_ids"))
-        _check_range("token_ids", ids, 0, backbone_of(self).vocabulary_size, "the vocabulary")
+        size = backbone_of(self).vocabulary_size
+        _check_range("token_ids", ids, 0, size - 1, f"vocabulary_size={size}")
         if ids is not None and "target_positions" in x:
+            length = ids.shape[-1]
             positions = _as_array(x["target_positions"])
-            _check_range("target_positions", positions, -1, ids.shape[-1], "the sequence")
+            _check_range("target_positions", positions, -1, length - 1, f"length {length}")
 
 
 def backbone_of(model):
@@ -121,14 +123,13 @@ def _as_array(x):
     return ops.convert_to_numpy(x) if ops.is_tensor(x) else np.asarray(x)
 
 
-def _check_range(name, array, low, high, what):
+def _check_range(name, array, low, high, reason):
     if array is None or not array.size or not np.issubdtype(array.dtype, np.number):
         return
-    smallest, largest = array.min(), array.max()
-    if smallest < low or largest >= high:
-        wrong = smallest if smallest < low else largest
-        row = np.argwhere(array == wrong)[0][0]
+    outside = (array < low) | (array > high)
+    if outside.any():
+        row = int(np.argwhere(outside)[0][0])
         raise ValueError(
-            f"`{name}` must be from {low} to {high - 1}, the size of {what} minus 1. Received: "
-            f"{wrong} in row {row}"
+            f"`{name}` must be from {low} to {high} ({reason}). Received: "
+            f"{array[outside][0]} in row {row}"
         )

@@ -274,8 +274,9 @@ def _mask_of(target_positions, token_ids):
 
 def _take_rows(content, target_positions):
     """`(batch, length, hidden_dim)` -> `(batch, num_predictions, hidden_dim)`."""
-    # Padding (-1) takes row 0.
-    positions = ops.maximum(target_positions, 0)
+    last = ops.sum(ops.ones_like(content[:, :, 0], dtype="int32"), axis=1, keepdims=True) - 1
+    # Positions outside are clamped: padding (-1) takes row 0.
+    positions = ops.minimum(ops.maximum(target_positions, 0), last)
     return ops.take_along_axis(content, ops.expand_dims(positions, -1), axis=1)
 
 

@@ -98,7 +98,11 @@ def scanned_relative_attention(
         `(N, B, T, D)`.
     """
     query_length, context_length = ops.shape(query)[2], ops.shape(key)[2]
-    rows = _smaller_length(chunk_size, query_length)
+    rows = (
+        min(chunk_size, query_length)
+        if isinstance(query_length, int)
+        else ops.minimum(chunk_size, query_length)
+    )
     num_chunks = (query_length + rows - 1) // rows
     starts = ops.arange(num_chunks, dtype="int32") * rows
     chunks = {
@@ -140,11 +144,6 @@ def scanned_relative_attention(
         return compute(chunk["query"], *shared.values())
 
     return _join(sequential_map(attend, chunks, like="query"), query_length, num_chunks, rows)
-
-
-def _smaller_length(a, b):
-    """The smaller of two lengths, of which `b` may be a tensor."""
-    return min(a, b) if isinstance(b, int) else ops.minimum(a, b)
 
 
 def _split(x, num_chunks, rows):

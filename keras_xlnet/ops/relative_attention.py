@@ -168,13 +168,20 @@ def relative_shift(scores, context_length):
     """
     num_heads, batch_size, query_length, num_positions = ops.shape(scores)
     columns = num_positions - 1
+    # Smaller than S only if there are no query rows.
+    width = _smaller_length(context_length, columns)
     # `ops.slice`, because the gradient of `x[:, :, a:]` is 10 times slower in TensorFlow; and
     # three axes, because TensorFlow slices matrices in one thread.
     x = ops.reshape(scores, (num_heads, batch_size, query_length * num_positions))
     x = ops.slice(x, (0, 0, query_length), (num_heads, batch_size, query_length * columns))
     x = ops.reshape(x, (num_heads, batch_size * query_length, columns))
-    x = ops.slice(x, (0, 0, 0), (num_heads, batch_size * query_length, context_length))
+    x = ops.slice(x, (0, 0, 0), (num_heads, batch_size * query_length, width))
     return ops.reshape(x, (num_heads, batch_size, query_length, context_length))
+
+
+def _smaller_length(a, b):
+    """The smaller of two lengths, each an int or a tensor."""
+    return min(a, b) if isinstance(a, int) and isinstance(b, int) else ops.minimum(a, b)
 
 
 def gather_distances(scores, first_distance_row, context_length):
