@@ -6,29 +6,31 @@ from keras_xlnet.training.weight_decay_optimizer import WeightDecayOptimizer
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
 class AdamWeightDecay(WeightDecayOptimizer):
-    """The optimizer that XLNet and BERT were pretrained with: Adam without bias correction.
+    """Adam with weight decay and without bias correction, as XLNet and BERT were pretrained.
 
-    A step is `w -= learning_rate * (m / (sqrt(v) + epsilon) + weight_decay * w)`, where `m` and
-    `v` are the running means of the gradient and of its square. `keras.optimizers.AdamW` corrects
-    them for their start at zero, which makes its early steps smaller, the 12th by a factor of 6.6.
-    With `weight_decay=0` the original uses another optimizer, which is `keras.optimizers.Adam`.
+    The update is `w -= learning_rate * (m / (sqrt(v) + epsilon) + weight_decay * w)`, where `m`
+    and `v` are the moving averages of the gradient and of its square. They start at zero.
+    `keras.optimizers.AdamW` corrects the bias that this causes, so its early updates are smaller:
+    for a constant gradient and the default betas, by a factor of 3.2 in the first step and of 6.6
+    in the 12th. With `weight_decay=0` the original uses plain Adam: use `keras.optimizers.Adam`.
 
     Args:
         learning_rate: Float, or a `keras.optimizers.schedules.LearningRateSchedule` such as
             `keras_xlnet.training.WarmupPolynomialDecay`.
-        beta_1: Float, decay of the mean of the gradients.
-        beta_2: Float, decay of the mean of their squares.
-        epsilon: Float, added to the root of the second mean. 1e-8 in the original's pretraining.
-        weight_decay: Float, 0 or above; multiplied by the learning rate.
-        weight_decay_exclusions: List of regular expressions, searched for in `variable.path`:
-            variables that are not decayed. Scales and offsets of normalization and biases, by
-            default, but not the biases of attention, which the original does decay.
-            `exclude_from_weight_decay()` of Keras excludes more.
-        **kwargs: `global_clipnorm` (1.0 in the original), `gradient_accumulation_steps`,
-            `use_ema`, `name` and what else `keras.optimizers.Optimizer` takes.
+        beta_1: Float, decay rate of the moving average of the gradients.
+        beta_2: Float, decay rate of the moving average of the squared gradients.
+        epsilon: Float, added to the square root of `v`. The original pretrains with 1e-8.
+        weight_decay: Float, 0 or above. It is multiplied by the learning rate.
+        weight_decay_exclusions: List of regular expressions. A variable is not decayed if one of
+            them is found in its `path`. By default, the scales and offsets of normalization and
+            the biases are excluded, but not the attention biases (`content_bias`,
+            `position_bias`, `segment_bias`), which the original decays. More variables can be
+            excluded with `exclude_from_weight_decay()`.
+        **kwargs: Other arguments of `keras.optimizers.Optimizer`, such as `global_clipnorm` (1.0
+            in the original), `gradient_accumulation_steps`, `use_ema` and `name`.
 
     Raises:
-        ValueError: If `weight_decay` or `weight_decay_exclusions` are not as above.
+        ValueError: If `weight_decay` or `weight_decay_exclusions` is invalid.
 
     Example:
 

@@ -6,23 +6,28 @@ import shutil
 import keras
 import numpy as np
 
+_UNFINISHED = "unfinished"
+_DELETED = "deleted"
+
 
 class ExactBackupAndRestore(keras.callbacks.Callback):
-    """`keras.callbacks.BackupAndRestore`, after which training goes on as if never killed.
+    """Saves a backup after each epoch, so that a killed run continues with the exact same numbers.
 
-    Keras restores weights, optimizer and epoch. This callback adds the state of the random
-    generators of layers, without which another dropout is drawn after the restart; and it holds a
-    backup complete at any moment, so that a kill while one is written does no harm.
+    `keras.callbacks.BackupAndRestore` restores the weights, the optimizer and the epoch. This
+    callback also restores the states of the random seed generators: without them, other dropout
+    masks are drawn after a restart. The process may be killed at any time, even while a backup is
+    written or deleted: the next start restores the last complete backup.
 
-    `fit` starts again at the epoch that was killed: `steps_per_epoch` sets how much work is lost at
-    most. To get the same numbers, the data of an epoch must be a function of its number, such as
-    `model.optimizer.iterations` gives it when the first batch is asked for; a shuffle that depends
-    on the epochs before it in the same process is not. State of other callbacks, such as the
-    patience of `EarlyStopping`, is not kept. On PyTorch, layers need a `seed`: Keras draws from a
-    generator of PyTorch's own without one.
+    `fit` continues at the beginning of the epoch that was interrupted, so at most `steps_per_epoch`
+    steps are lost. The results are exact if the data of an epoch depends only on the number of
+    steps trained so far, for example on `model.optimizer.iterations` when the first batch is
+    requested, and not on earlier epochs in the same process, as a reshuffled dataset does. The
+    states of other callbacks, such as the patience of `EarlyStopping`, are not restored. On the
+    PyTorch backend, give `seed` to layers that draw random numbers: without a seed, Keras uses
+    PyTorch's global generator, which is not saved.
 
     Args:
-        backup_dir: Local directory. The backup in it is deleted when `fit` ends.
+        backup_dir: Local directory for the backup. The backup is deleted when `fit` ends.
 
     Example:
 
@@ -34,7 +39,7 @@ class ExactBackupAndRestore(keras.callbacks.Callback):
     ...     backup = keras_xlnet.training.ExactBackupAndRestore(backup_dir)
     ...     history = model.fit(x, x, epochs=2, callbacks=[backup], verbose=0)
 
-    Source: Keras' `BackupAndRestore`, which does the restoring of what it saves.
+    Source: `keras.callbacks.BackupAndRestore`, which saves and restores all but the random states.
     """
 
     def __init__(self, backup_dir):
@@ -42,30 +47,35 @@ class ExactBackupAndRestore(keras.callbacks.Callback):
         self.backup_dir = pathlib.Path(backup_dir)
 
     def on_train_begin(self, logs=None):
+        for leftover in (_UNFINISHED, _DELETED):
+            shutil.rmtree(self.backup_dir / leftover, ignore_errors=True)
         backups = self._backups()
         if backups:
             self._keras_callback(backups[-1]).on_train_begin()
             self._restore_random_state(backups[-1])
 
     def on_epoch_end(self, epoch, logs=None):
-        unfinished = self.backup_dir / "unfinished"
-        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished = self.backup_dir / _UNFINISHED
         self._keras_callback(unfinished).on_epoch_end(epoch)
         self._save_random_state(unfinished)
         older = self._backups()
-        # Renaming is atomic: a backup of this name is complete.
+        # A rename is atomic, so a directory named epoch_N is always complete.
         os.replace(unfinished, self.backup_dir / f"epoch_{epoch + 1}")
-        for backup in older:
-            shutil.rmtree(backup)
+        self._delete(older)
 
     def on_train_end(self, logs=None):
-        for backup in self._backups():
-            shutil.rmtree(backup)
+        self._delete(self._backups())
 
     def _backups(self):
-        """The complete backups, the newest last. There is more than one only after a kill."""
+        """Returns the complete backups, the newest last. Only a kill leaves more than one."""
         found = [p for p in self.backup_dir.glob("epoch_*") if re.fullmatch(r"epoch_\d+", p.name)]
         return sorted(found, key=lambda p: int(p.name.removeprefix("epoch_")))
+
+    def _delete(self, backups):
+        for backup in backups:
+            # Renamed first: a half-deleted epoch_N would be taken for a complete backup.
+            os.replace(backup, self.backup_dir / _DELETED)
+            shutil.rmtree(self.backup_dir / _DELETED)
 
     def _keras_callback(self, directory):
         callback = keras.callbacks.BackupAndRestore(str(directory))
@@ -82,5 +92,6 @@ class ExactBackupAndRestore(keras.callbacks.Callback):
                 state.assign(value)
 
     def _random_states(self):
-        # By their order: names of generators count up in a process, and differ in the next one.
+        # In the order of the model's variables: the names of seed generators contain a counter
+        # of the process, so they are different after a restart.
         return [v for v in self.model.variables if v.name == "seed_generator_state"]

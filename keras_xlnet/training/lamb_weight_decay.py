@@ -6,28 +6,29 @@ from keras_xlnet.training.weight_decay_optimizer import WeightDecayOptimizer
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
 class LambWeightDecay(WeightDecayOptimizer):
-    """LAMB with the decay inside the trust ratio, as its paper and tensorflow-addons have it.
+    """LAMB with weight decay inside the trust ratio, as in the paper and in tensorflow-addons.
 
-    `keras.optimizers.Lamb` decays outside of the ratio; without decay the two are equal, and that
-    one is enough. A step is `w -= learning_rate * norm(w) / norm(u) * u`, where `u` is the update
-    of Adam plus `weight_decay * w`. Variables that are excluded from decay are updated without the
-    ratio too, as in tensorflow-addons.
+    The update is `w -= learning_rate * norm(w) / norm(u) * u`, where `u` is the update of Adam
+    plus `weight_decay * w`. `keras.optimizers.Lamb` adds the weight decay outside of the trust
+    ratio; without weight decay the two are equal. Variables that are excluded from weight decay
+    are also updated without the trust ratio, as in tensorflow-addons.
 
     Args:
         learning_rate: Float, or a `keras.optimizers.schedules.LearningRateSchedule`.
-        beta_1: Float, decay of the mean of the gradients.
-        beta_2: Float, decay of the mean of their squares.
-        epsilon: Float, added to the root of the second mean.
+        beta_1: Float, decay rate of the moving average of the gradients.
+        beta_2: Float, decay rate of the moving average of the squared gradients.
+        epsilon: Float, added to the square root of the second moving average.
         weight_decay: Float, 0 or above.
-        weight_decay_exclusions: List of regular expressions, searched for in `variable.path`:
-            variables that are neither decayed nor scaled by the ratio. Scales and offsets of
-            normalization and biases, by default, but not the biases of attention.
-            `exclude_from_weight_decay()` of Keras excludes more.
-        **kwargs: `global_clipnorm`, `gradient_accumulation_steps`, `use_ema`, `name` and what else
-            `keras.optimizers.Optimizer` takes.
+        weight_decay_exclusions: List of regular expressions. A variable is neither decayed nor
+            scaled by the trust ratio if one of them is found in its `path`. By default, the scales
+            and offsets of normalization and the biases are excluded, but not the attention biases
+            (`content_bias`, `position_bias`, `segment_bias`). More variables can be excluded with
+            `exclude_from_weight_decay()`.
+        **kwargs: Other arguments of `keras.optimizers.Optimizer`, such as `global_clipnorm`,
+            `gradient_accumulation_steps`, `use_ema` and `name`.
 
     Raises:
-        ValueError: If `weight_decay` or `weight_decay_exclusions` are not as above.
+        ValueError: If `weight_decay` or `weight_decay_exclusions` is invalid.
 
     Example:
 
@@ -36,7 +37,7 @@ class LambWeightDecay(WeightDecayOptimizer):
     >>> optimizer.apply([np.array([1.0, -1.0])], [kernel])
     >>> before = np.array([3.0, 4.0])
     >>> step = before - keras.ops.convert_to_numpy(kernel)
-    >>> round(float(np.linalg.norm(step)), 4)  # a tenth of the norm of the kernel, which is 5
+    >>> round(float(np.linalg.norm(step)), 4)  # learning_rate * norm(kernel) = 0.1 * 5
     0.5
 
     Source: You et al. 2019, "Large Batch Optimization for Deep Learning", algorithm 2.
@@ -45,9 +46,10 @@ class LambWeightDecay(WeightDecayOptimizer):
     def update_step(self, gradient, variable, learning_rate):
         m, v = self._update_moments(gradient, variable)
         step = ops.cast(self.iterations + 1, variable.dtype)
-        mean = ops.divide(m, _correction(self.beta_1, step))
-        root = ops.sqrt(ops.divide(v, _correction(self.beta_2, step)))
-        update = self._add_decay(ops.divide(mean, ops.add(root, self.epsilon)), variable)
+        m = ops.divide(m, _correction(self.beta_1, step))
+        v = ops.divide(v, _correction(self.beta_2, step))
+        update = ops.divide(m, ops.add(ops.sqrt(v), self.epsilon))
+        update = self._add_decay(update, variable)
         rate = ops.cast(learning_rate, variable.dtype)
         if self._is_decayed(variable):
             rate = ops.multiply(rate, _trust_ratio(variable, update))
@@ -55,10 +57,12 @@ class LambWeightDecay(WeightDecayOptimizer):
 
 
 def _correction(beta, step):
+    """Returns the divisor that corrects the bias of a moving average that starts at zero."""
     return ops.subtract(1.0, ops.power(ops.cast(beta, step.dtype), step))
 
 
 def _trust_ratio(variable, update):
-    of_variable, of_update = (ops.sqrt(ops.sum(ops.square(x))) for x in (variable, update))
-    both = ops.logical_and(of_variable > 0, of_update > 0)
-    return ops.where(both, ops.divide_no_nan(of_variable, of_update), ops.ones_like(of_update))
+    variable_norm, update_norm = (ops.sqrt(ops.sum(ops.square(x))) for x in (variable, update))
+    ratio = ops.divide_no_nan(variable_norm, update_norm)
+    is_positive = ops.logical_and(variable_norm > 0, update_norm > 0)
+    return ops.where(is_positive, ratio, ops.ones_like(ratio))

@@ -6,19 +6,19 @@ from keras_xlnet.layers.arguments import check_positive_int
 
 
 class TokensPerSecond(keras.callbacks.Callback):
-    """Adds the speed of training to the logs of an epoch, for the progress bar and TensorBoard.
+    """Adds `tokens_per_second` to the logs of each epoch, for the progress bar and TensorBoard.
 
-    The time is that of the training steps and of their data, without the evaluation that follows
-    and without the first step of `fit`, which compiles. An epoch that has no other step gets NaN.
-    Callbacks that are to see `tokens_per_second`, such as `TensorBoard` and `CSVLogger`, come
-    after this one in the list.
+    Measures the training steps including the time to load their data. Validation and the first
+    step of `fit`, which compiles the model, are not measured. An epoch without any other step gets
+    NaN. In the list of callbacks, `TensorBoard`, `CSVLogger` and others that read the logs come
+    after this one.
 
     Args:
-        tokens_per_step: Int, tokens a batch, padding included: rows times sequence length, over
-            all replicas.
+        tokens_per_step: Int, number of tokens in a batch, including padding: batch size over all
+            replicas times sequence length.
 
     Raises:
-        ValueError: If `tokens_per_step` is not a positive int.
+        ValueError: If `tokens_per_step` is not a positive integer.
 
     Example:
 
@@ -43,11 +43,11 @@ class TokensPerSecond(keras.callbacks.Callback):
         self._start(first_step=0)
 
     def on_train_batch_end(self, batch, logs=None):
-        done = self._done(batch)
+        steps_done = self._steps_done(batch)
         if not self._compiled:
             self._compiled = True
-            self._start(first_step=done)
-        self._steps = done - self._first_step
+            self._start(first_step=steps_done)
+        self._steps = steps_done - self._first_step
 
     def on_test_begin(self, logs=None):
         self._stop()
@@ -57,9 +57,9 @@ class TokensPerSecond(keras.callbacks.Callback):
         tokens = self._steps * self.tokens_per_step
         logs["tokens_per_second"] = tokens / self._seconds if tokens else float("nan")
 
-    def _done(self, batch):
-        # With `steps_per_execution`, `batch` is the last of several steps, and in the last
-        # execution of an epoch may lie beyond its end.
+    def _steps_done(self, batch):
+        # With `steps_per_execution`, `batch` is the last step of an execution. In the last
+        # execution of an epoch it can be greater than the number of steps.
         steps = self.params["steps"]
         return min(batch + 1, steps) if steps else batch + 1
 
@@ -68,7 +68,7 @@ class TokensPerSecond(keras.callbacks.Callback):
         self._started = time.perf_counter()
 
     def _stop(self):
-        # At the end of the steps and not after each: a device may still be at work then, until
-        # Keras has read the metrics of the epoch.
+        # Measured once at the end of an epoch: steps run asynchronously, and only reading the
+        # metrics of the epoch waits for them.
         if self._seconds is None:
             self._seconds = time.perf_counter() - self._started

@@ -1,31 +1,32 @@
 import keras
 from keras import ops
 
-from keras_xlnet.layers.arguments import check_positive_int
-from keras_xlnet.training.arguments import check_number
+from keras_xlnet.layers.arguments import check_number, check_positive_int
 
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
 class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """Learning rate that rises from 0 in a line, then falls as a polynomial; constant at the end.
+    """A learning rate schedule with linear warmup and polynomial decay.
 
-    The first step, step 0, has rate 0. The other schedule of the original, warmup and cosine, is
+    The learning rate is 0 in step 0, rises linearly to `learning_rate` in step `warmup_steps`,
+    falls to `min_ratio * learning_rate` in step `train_steps`, and then stays constant. The
+    other schedule of the original, warmup and cosine decay, is
     `keras.optimizers.schedules.CosineDecay(0.0, decay_steps=train_steps - warmup_steps,
     alpha=min_ratio, warmup_target=learning_rate, warmup_steps=warmup_steps)`.
 
-    Keras counts batches: with `gradient_accumulation_steps=k`, both `train_steps` and
-    `warmup_steps` are k times the number of updates.
+    Keras counts batches, not updates: with `gradient_accumulation_steps=k`, multiply both
+    `train_steps` and `warmup_steps` by k.
 
     Args:
-        learning_rate: Float, the rate after the warmup, which is the highest.
-        train_steps: Int, steps until the lowest rate is reached, the warmup included.
-        warmup_steps: Int, 0 for no warmup, less than `train_steps`.
-        min_ratio: Float from 0 to 1, the lowest rate as a part of `learning_rate`. The original
-            has 0.001 in pretraining, 0 in fine-tuning.
-        power: Float, of the polynomial; 1 is a line.
+        learning_rate: Float, the highest learning rate.
+        train_steps: Int, number of steps until the lowest learning rate, including the warmup.
+        warmup_steps: Int, number of warmup steps, less than `train_steps`. 0 for no warmup.
+        min_ratio: Float from 0 to 1, ratio of the lowest learning rate to the highest. The
+            original uses 0.001 for pretraining and 0 for fine-tuning.
+        power: Float, the power of the polynomial; 1 is linear.
 
     Raises:
-        ValueError: If an argument is not as above.
+        ValueError: If an argument is invalid.
 
     Example:
 
@@ -45,16 +46,16 @@ class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.power = check_number("power", power)
 
     def __call__(self, step):
-        # In float32 whatever the policy: half precision cannot count steps.
+        # In float32 under any dtype policy: float16 cannot represent large step numbers.
         step = ops.cast(step, "float32")
         decay_steps = self.train_steps - self.warmup_steps
-        left = ops.clip((self.train_steps - step) / decay_steps, 0.0, 1.0)
-        end = self.learning_rate * self.min_ratio
-        rate = (self.learning_rate - end) * ops.power(left, self.power) + end
+        remaining = ops.clip((self.train_steps - step) / decay_steps, 0.0, 1.0)
+        lowest = self.learning_rate * self.min_ratio
+        decayed = (self.learning_rate - lowest) * ops.power(remaining, self.power) + lowest
         if not self.warmup_steps:
-            return rate
+            return decayed
         rising = self.learning_rate * (step / self.warmup_steps)
-        return ops.where(step < self.warmup_steps, rising, rate)
+        return ops.where(step < self.warmup_steps, rising, decayed)
 
     def get_config(self):
         return {

@@ -1,21 +1,21 @@
-"""What `AdamWeightDecay` and `LambWeightDecay` share."""
+"""The base class of `AdamWeightDecay` and `LambWeightDecay`."""
 
 import re
 
 import keras
 from keras import ops
 
-from keras_xlnet.training.arguments import check_number
+from keras_xlnet.layers.arguments import check_number
 
-# Scales and offsets of normalization, and biases of dense layers and of the logits. The biases of
-# attention (content_bias, position_bias, segment_bias) are decayed, as the original does.
+# Scales and offsets of normalization, biases of dense layers and of logits. The attention biases
+# (content_bias, position_bias, segment_bias) are not matched: the original decays them.
 NORMALIZATION_AND_BIASES = (r"(^|/)(gamma|beta|bias)$",)
 
 
 class WeightDecayOptimizer(keras.optimizers.Optimizer):
-    """Two moments of the gradients, and a decay that some variables are excluded from.
+    """Keeps two moving averages per variable and adds weight decay to updates.
 
-    A subclass has `update_step`, and calls `_update_moments` and `_add_decay` there.
+    Subclasses implement `update_step` with `_update_moments` and `_add_decay`.
     """
 
     def __init__(
@@ -42,24 +42,24 @@ class WeightDecayOptimizer(keras.optimizers.Optimizer):
         self._momentums, self._velocities = self.add_optimizer_variables(
             variables, ["momentum", "velocity"]
         )
-        # Found now: `update_step` gets variables of TensorFlow, which have no path.
+        # Decided here: `update_step` receives backend variables, which have no path.
         self._decayed = [self._use_weight_decay(variable) for variable in variables]
 
     def _use_weight_decay(self, variable):
-        # Keras' own method answers for what was said by `exclude_from_weight_decay()`.
+        # The method of Keras handles `exclude_from_weight_decay()`.
         return super()._use_weight_decay(variable) and not any(
             re.search(pattern, variable.path) for pattern in self.weight_decay_exclusions
         )
 
     def _apply_weight_decay(self, variables):
-        # Keras would decay on its own. Here the decay is a part of the update.
+        # Not as Keras does it, outside of the update: `_add_decay` makes it part of the update.
         pass
 
     def _update_moments(self, gradient, variable):
         index = self._get_variable_index(variable)
         m, v = self._momentums[index], self._velocities[index]
-        # The gradient of an embedding has one slice an occurrence of a token. Its square is that
-        # of their sum, not the sum of their squares: the sum makes it dense.
+        # The gradient of an embedding is sparse, with one slice for each occurrence of a token.
+        # Adding zeros makes it dense and sums the slices of a token before they are squared.
         zeros = ops.zeros(variable.shape, variable.dtype)
         gradient = ops.add(ops.cast(gradient, variable.dtype), zeros)
         self.assign_add(m, ops.multiply(ops.subtract(gradient, m), 1 - self.beta_1))
@@ -85,12 +85,15 @@ class WeightDecayOptimizer(keras.optimizers.Optimizer):
 
 
 def _check_exclusions(patterns):
-    expected = "`weight_decay_exclusions` must be a list of regular expressions"
+    message = (
+        "`weight_decay_exclusions` must be a list of regular expressions. "
+        f"Received: weight_decay_exclusions={patterns!r}"
+    )
     if isinstance(patterns, str) or not all(isinstance(pattern, str) for pattern in patterns):
-        raise ValueError(f"{expected}. Received: weight_decay_exclusions={patterns!r}")
+        raise ValueError(message)
     for pattern in patterns:
         try:
             re.compile(pattern)
         except re.error as error:
-            raise ValueError(f"{expected}. Received: {pattern!r} in it: {error}") from error
+            raise ValueError(f"{message} ({pattern!r}: {error})") from error
     return tuple(patterns)

@@ -1,4 +1,4 @@
-"""Optimizers and backup on the Keras backend of this process: prints differences as JSON.
+"""Runs optimizers and backups on the Keras backend of this process; prints differences as JSON.
 
 KERAS_BACKEND=jax python compute.py
 """
@@ -18,7 +18,7 @@ GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 
 
 def adam_weight_decay():
-    """From the steps of the original, for a bias and a kernel: JAX compiles for every shape."""
+    """Differences from the updates of the original, for two variables (JAX compiles each shape)."""
     arrays = dict(np.load(GOLDEN / "optimizer.npz"))
     flags = json.loads((GOLDEN / "optimizer.json").read_text(encoding="utf-8"))
     flags = flags["cases"]["adamwd_poly"]["FLAGS"]
@@ -33,7 +33,7 @@ def adam_weight_decay():
 
 
 def lamb_weight_decay():
-    """From the steps of tensorflow-addons."""
+    """Differences from the updates of tensorflow-addons."""
     arrays = np.load(GOLDEN / "addons" / "traj.npz")
     arrays = {name: keras.ops.convert_to_tensor(value) for name, value in arrays.items()}
     expected = np.load(GOLDEN / "addons" / "tfa.npz")
@@ -64,14 +64,14 @@ def fitted(*callbacks, batch_size=2, dropout=0.0, **kwargs):
 
 
 def accumulation():
-    """Of steps of two half batches from steps of whole ones."""
+    """Differences of steps on two accumulated half batches from steps on whole batches."""
     whole = fitted(batch_size=8)
     halves = fitted(batch_size=4, gradient_accumulation_steps=2)
     return (a - b for a, b in zip(halves, whole, strict=True))
 
 
 def resume():
-    """Of a run with dropout that was interrupted from one that was not."""
+    """Differences of an interrupted and resumed run with dropout from an uninterrupted run."""
     expected = fitted(dropout=0.5, use_ema=True)
     with tempfile.TemporaryDirectory() as directory:
         backup = training.ExactBackupAndRestore(directory)

@@ -1,4 +1,4 @@
-"""Losses and layouts on 8 virtual devices of the JAX backend, as a line of JSON.
+"""Prints losses and numbers of shards on 8 virtual devices of the JAX backend, as JSON.
 
 KERAS_BACKEND=jax XLA_FLAGS=--xla_force_host_platform_device_count=8 python distribute.py
 """
@@ -44,7 +44,7 @@ def text_classifier():
 
 
 def losses(make, distribution):
-    """Of 3 steps, and into how many different pieces each weight is split."""
+    """Returns the losses of 3 steps, and into how many different shards each weight is split."""
     keras.distribution.set_distribution(distribution)
     model, inputs, labels = make()
     rng = np.random.default_rng(1)
@@ -57,11 +57,11 @@ def losses(make, distribution):
         )
         for i in (0, 8, 16)
     ]
-    pieces = {
+    shards = {
         weight.path: int(np.prod(weight.shape) // weight.value.addressable_shards[0].data.size)
         for weight in model.weights
     }
-    return [float(np.asarray(loss[0])) for loss in history], pieces
+    return [float(np.asarray(loss[0])) for loss in history], shards
 
 
 def main():

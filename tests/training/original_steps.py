@@ -1,4 +1,4 @@
-"""The steps that the original and tensorflow-addons took, taken by optimizers of Keras."""
+"""Repeats the recorded updates of the original and of tensorflow-addons with Keras optimizers."""
 
 import contextlib
 import re
@@ -13,7 +13,7 @@ STEPS = 10
 
 
 def schedule(decay_method, learning_rate, train_steps, warmup_steps, min_lr_ratio, **_):
-    """The learning rate of the original's flags."""
+    """Returns the learning rate schedule for flags of the original."""
     if decay_method == "poly":
         return WarmupPolynomialDecay(learning_rate, train_steps, warmup_steps, min_lr_ratio)
     return keras.optimizers.schedules.CosineDecay(
@@ -26,7 +26,7 @@ def schedule(decay_method, learning_rate, train_steps, warmup_steps, min_lr_rati
 
 
 def optimizer(flags):
-    """The optimizer of the original's flags; it does not clip."""
+    """Returns the optimizer for flags of the original, without gradient clipping."""
     kwargs = {"learning_rate": schedule(**flags), "epsilon": flags["adam_epsilon"]}
     if flags["weight_decay"]:
         return AdamWeightDecay(weight_decay=flags["weight_decay"], **kwargs)
@@ -34,7 +34,7 @@ def optimizer(flags):
 
 
 def variables(arrays):
-    """The variables before the first step, with the original's names for paths."""
+    """Returns the variables before the first step, with the names of the original as paths."""
     prefix = "init/"
     return [
         variable(name.removeprefix(prefix), value)
@@ -52,7 +52,7 @@ def variable(path, value):
 
 
 def layer_decay(path, rate):
-    """What the original multiplies the clipped GRADIENT with, which it calls a learning rate."""
+    """Returns the factor of the clipped gradient, which the original calls a learning rate."""
     layer = re.match(r"model/transformer/layer_(\d+)/", path)
     return rate ** (NUM_LAYERS - 1 - int(layer[1])) if layer else 1.0
 

@@ -1,4 +1,4 @@
-"""AdamWeightDecay takes the steps of the original's optimizer, and does all that Keras' do."""
+"""AdamWeightDecay equals the optimizer of the original and supports what Keras optimizers do."""
 
 import json
 
@@ -12,7 +12,7 @@ from keras_xlnet.training import AdamWeightDecay
 from tests.training import original_steps
 
 ATOL = 1e-6
-# Keras' Adam rounds elsewhere; the values go up to 3.
+# Adam of Keras rounds differently; the values go up to 3.
 KERAS_ADAM_ATOL = 2e-6
 CASES = [
     "adam_clip_tight", "adam_cos", "adam_noclip", "adam_nowarm", "adam_poly", "adamwd_cos",
@@ -38,7 +38,7 @@ def test_every_golden_case_is_tested(golden):
 
 @pytest.mark.parametrize("case", CASES)
 def test_steps_of_the_original(golden, case):
-    # The cases without decay are those of Keras' Adam: its clipping is the original's too.
+    # Cases without decay use Adam of Keras, which clips gradients as the original does.
     arrays, flags = golden("optimizer.npz"), golden("optimizer.json")["cases"][case]["FLAGS"]
     optimizer = original_steps.optimizer(flags)
     optimizer.global_clipnorm = flags["clip"]
@@ -66,7 +66,7 @@ def test_layer_decay_of_the_original_multiplies_clipped_gradients(golden, case):
     assert_steps_equal(arrays, case, original_steps.optimizer(flags), gradients)
 
 
-def test_adamw_of_keras_is_another_algorithm(golden):
+def test_adamw_of_keras_is_a_different_algorithm(golden):
     arrays = golden("optimizer.npz")
     flags = golden("optimizer.json")["cases"]["adamwd_poly"]["FLAGS"]
     optimizer = keras.optimizers.AdamW(
@@ -98,7 +98,7 @@ def backbone(**kwargs):
 
 
 def decayed_paths(variables, optimizer=None):
-    """The paths of the variables that decay alone, without a gradient, changes."""
+    """Returns the paths of the variables that weight decay changes when all gradients are zero."""
     optimizer = optimizer or AdamWeightDecay(1.0, weight_decay=0.5)
     for variable in variables:
         variable.assign(np.ones(variable.shape))
@@ -131,13 +131,21 @@ def test_decays_what_the_original_decays_in_heads(golden):
     assert ("logits/bias" in decayed) == applies["model/lm_loss/bias"]
 
 
-def test_default_exclusions_answer_for_the_names_of_the_original(golden):
+def test_default_exclusions_match_the_names_of_the_original(golden):
     applies = golden("optimizer.json")["weight_decay_applies"]
     variables = [original_steps.variable(path, np.ones(1, "float32")) for path in applies]
     assert decayed_paths(variables) == {path for path, applied in applies.items() if applied}
 
 
-def test_exclusions_of_the_argument_and_of_the_method_of_keras():
+def test_default_exclusions_match_whole_names_at_any_depth():
+    excluded = ["bias", "logits/bias", "block_0/attention_norm/gamma", "norm/beta"]
+    excluded.append("block_0/attention_add_and_norm/norm/gamma")
+    decayed = ["block_0/attention/content_bias", "gamma/kernel", "attention_biases/segment_bias"]
+    variables = [original_steps.variable(p, np.ones(1, "float32")) for p in excluded + decayed]
+    assert decayed_paths(variables) == set(decayed)
+
+
+def test_exclusions_by_argument_and_by_method():
     variables = [keras.Variable(np.ones(2), name=name) for name in "abcd"]
     optimizer = AdamWeightDecay(1.0, weight_decay=0.5, weight_decay_exclusions=["^a$"])
     optimizer.exclude_from_weight_decay(var_list=[variables[1]], var_names=["c"])
@@ -145,7 +153,7 @@ def test_exclusions_of_the_argument_and_of_the_method_of_keras():
 
 
 def fitted(optimizer, batch_size=8, **compile_kwargs):
-    """The weights after training a small model on eight rows of tokens, many of them repeated."""
+    """Returns the weights of a small model after training on rows with many repeated tokens."""
     keras.utils.set_random_seed(1)
     rng = np.random.default_rng(1)
     x, y = rng.integers(0, 5, (8, 6)), rng.normal(size=(8, 1))
@@ -178,8 +186,8 @@ def test_accumulated_half_batches_equal_whole_ones(expected):
 
 
 def test_accumulated_gradients_are_clipped_as_their_mean():
-    # (That of an embedding is sparse until it is accumulated: Keras, as the original, sums the
-    # squares of its slices, and so clips it by another norm than the accumulated one.)
+    # Not tested with an embedding: its gradient is sparse until it is accumulated, and the norm
+    # that Keras and the original compute from its slices is different from that of their sum.
     accumulated, whole = (keras.Variable(np.ones(2), name="kernel") for _ in range(2))
     optimizer = AdamWeightDecay(0.1, global_clipnorm=1e-5, gradient_accumulation_steps=2)
     for gradient in ([1.0, 2.0], [3.0, -1.0]):
@@ -189,7 +197,7 @@ def test_accumulated_gradients_are_clipped_as_their_mean():
 
 
 @pytest.mark.parametrize("kwargs", [{"jit_compile": True}, {"run_eagerly": True}])
-def test_every_way_to_run_a_step_gives_the_same(expected, kwargs):
+def test_compiled_and_eager_steps_are_equal(expected, kwargs):
     assert_weights_equal(fitted(AdamWeightDecay(0.1), **kwargs), expected, atol=1e-5)
 
 
@@ -210,7 +218,7 @@ def test_mixed_precision(expected):
 
 
 def applied(optimizer, steps=2, scale=1.0):
-    """The values of a variable after each step of a constant gradient."""
+    """Returns a variable after each step with a constant gradient, and its final value."""
     variable = keras.Variable(np.ones(3, "float32"), name="kernel")
     values = []
     for _ in range(steps):
@@ -231,8 +239,8 @@ def test_moving_average_of_the_weights():
     assert_weights_equal([average], [0.25 * first + 0.75 * second])
 
 
-def test_repeated_tokens_count_by_their_sum():
-    # Keras' Adam takes the sum of the squares of the slices of a sparse gradient.
+def test_slices_of_repeated_tokens_are_summed_before_they_are_squared():
+    # Adam of Keras sums the squares of the slices.
     import tensorflow as tf
 
     slices = tf.IndexedSlices(tf.constant([[1.0], [2.0], [4.0]]), tf.constant([1, 1, 0]), (3, 1))

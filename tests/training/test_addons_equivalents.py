@@ -1,4 +1,4 @@
-"""What tensorflow-addons would have given equals Keras (golden numbers of addons 0.23.0)."""
+"""Keras equivalents of tensorflow-addons classes (golden numbers of addons 0.23.0)."""
 
 import keras
 import numpy as np
@@ -22,7 +22,7 @@ def test_lamb_without_decay(golden):
 
 
 def test_adamw_of_addons_does_not_multiply_decay_by_the_rate(golden):
-    # addons decays by `weight_decay`, Keras by `learning_rate * weight_decay`.
+    # addons subtracts `weight_decay * w`, Keras `learning_rate * weight_decay * w`.
     optimizer = keras.optimizers.AdamW(0.01, weight_decay=0.001 / 0.01, epsilon=1e-7)
     assert_equal(golden, "adamw", optimizer)
     with pytest.raises(AssertionError):
@@ -33,7 +33,7 @@ def test_lamb_with_decay(golden):
     assert_equal(
         golden, "lamb_wd", LambWeightDecay(0.01, weight_decay=0.01, weight_decay_exclusions=[])
     )
-    # Keras decays outside the trust ratio: the README says so.
+    # Keras adds weight decay outside of the trust ratio, as LambWeightDecay documents.
     with pytest.raises(AssertionError):
         assert_equal(
             golden, "lamb_wd", keras.optimizers.Lamb(0.01, epsilon=1e-6, weight_decay=0.01)

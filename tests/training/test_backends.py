@@ -1,4 +1,4 @@
-"""Optimizers and backup on JAX and PyTorch, each in a process of its own."""
+"""Optimizers and backups on JAX and PyTorch, each in its own process."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""LambWeightDecay takes the steps of tensorflow-addons' LAMB."""
+"""LambWeightDecay equals the LAMB optimizer of tensorflow-addons."""
 
 import json
 
@@ -28,7 +28,7 @@ def test_steps_of_addons(golden, case, kwargs):
             np.testing.assert_allclose(value, expected[f"{case}_{step}_{i}"], rtol=0, atol=ATOL)
 
 
-def test_without_decay_it_is_lamb_of_keras(golden):
+def test_without_decay_it_equals_lamb_of_keras(golden):
     arrays = golden("addons/traj.npz")
     ours = LambWeightDecay(0.01, weight_decay=0, weight_decay_exclusions=[])
     of_keras = keras.optimizers.Lamb(0.01, epsilon=1e-6)
@@ -37,7 +37,7 @@ def test_without_decay_it_is_lamb_of_keras(golden):
             np.testing.assert_allclose(x, y, rtol=0, atol=ATOL)
 
 
-def test_variables_of_zeros_and_updates_of_zeros():
+def test_variables_and_updates_with_norm_zero():
     zeros, ones = (keras.Variable(np.full(2, x), name="kernel") for x in (0.0, 1.0))
     optimizer = LambWeightDecay(0.1, weight_decay=0.0)
     optimizer.apply([np.ones(2, "float32"), np.zeros(2, "float32")], [zeros, ones])

@@ -1,4 +1,4 @@
-"""TokensPerSecond times the steps and their data, and nothing else."""
+"""TokensPerSecond measures training steps and their data, not compilation or validation."""
 
 import keras
 import numpy as np
@@ -11,7 +11,7 @@ TOKENS = 100
 
 
 class Clock(keras.callbacks.Callback):
-    """Time that passes in training steps, and much of it in the first step and in evaluation."""
+    """A clock that advances by each training step, and far in the first step and in validation."""
 
     def __init__(self):
         super().__init__()
@@ -55,29 +55,29 @@ def fit(monkeypatch):
     return fit
 
 
-def test_leaves_out_the_first_step_and_evaluation(fit):
+def test_excludes_the_first_step_and_validation(fit):
     assert fit(rows=20) == pytest.approx([TOKENS / STEP_SECONDS] * 2)
 
 
-def test_other_callbacks_and_the_progress_bar_have_it(fit, capsys):
+def test_other_callbacks_and_the_progress_bar_show_it(fit, capsys):
     spy = Spy()
     assert fit(rows=8, callbacks=[spy], verbose=2)[-1] == spy.seen
     assert "tokens_per_second: 400.0" in capsys.readouterr().out
 
 
 def test_counts_every_step_of_an_execution(fit):
-    # The clock ticks once an execution, which is of four steps.
+    # The clock advances once per execution of four steps.
     assert fit(rows=32, steps_per_execution=4) == pytest.approx([4 * TOKENS / STEP_SECONDS] * 2)
 
 
-def test_an_execution_that_is_cut_short(fit):
-    # Six steps: an execution of four, which compiles at first, and one of two.
+def test_an_incomplete_execution(fit):
+    # Six steps: one execution of four, which compiles in the first epoch, and one of two.
     assert fit(rows=24, steps_per_execution=4) == pytest.approx(
         [2 * TOKENS / STEP_SECONDS, 6 * TOKENS / (2 * STEP_SECONDS)]
     )
 
 
-def test_an_epoch_of_one_compiling_step_has_no_speed(fit):
+def test_an_epoch_with_only_the_first_step_gives_nan(fit):
     first, second = fit(rows=4)
     assert np.isnan(first)
     assert second == pytest.approx(TOKENS / STEP_SECONDS)

@@ -1,4 +1,4 @@
-"""The learning rates are those of the original, step by step."""
+"""The learning rates equal those of the original, step by step."""
 
 import json
 import re
@@ -53,8 +53,8 @@ def test_counts_in_float32_under_half_precision():
         keras.config.set_floatx("float32")
 
 
-def test_accumulated_batches_are_counted_one_by_one():
-    # Of Keras: the docstring says so.
+def test_keras_counts_accumulated_batches():
+    # A property of Keras that the docstring of the schedule mentions.
     variable = keras.Variable(np.ones(1), name="kernel")
     schedule = WarmupPolynomialDecay(1.0, 100, 50)
     optimizer = AdamWeightDecay(schedule, gradient_accumulation_steps=2)

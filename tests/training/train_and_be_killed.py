@@ -1,4 +1,4 @@
-"""Trains a small model with dropout, and kills itself.
+"""Trains a small model with dropout and kills its own process.
 
 python train_and_be_killed.py BACKUP_DIR KILL_EPOCH KILL_STEP
 """
@@ -16,7 +16,7 @@ STEPS, EPOCHS, ROWS = 6, 4, 8
 
 
 class Interrupt(keras.callbacks.Callback):
-    """An exception in the middle of an epoch."""
+    """Raises an exception in the middle of an epoch."""
 
     def __init__(self, epoch=1, step=3):
         super().__init__()
@@ -34,14 +34,14 @@ class Interrupt(keras.callbacks.Callback):
 
 
 class Kill(Interrupt):
-    """SIGKILL, at once and with no way to clean up."""
+    """Sends SIGKILL, so that nothing is cleaned up."""
 
     def interrupt(self):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def batches(optimizer):
-    """A stream of batches that goes on where the optimizer is, each a function of its number."""
+    """Yields batches from the step of the optimizer on, each a function of its number."""
     number = int(keras.ops.convert_to_numpy(optimizer.iterations))
     while True:
         rng = np.random.default_rng(number)
@@ -54,12 +54,12 @@ def dataset(optimizer):
     import tensorflow as tf
 
     signature = (tf.TensorSpec((ROWS, 4)), tf.TensorSpec((ROWS, 1)))
-    stream = tf.data.Dataset.from_generator(lambda: batches(optimizer), output_signature=signature)
-    return stream.prefetch(2)
+    data = tf.data.Dataset.from_generator(lambda: batches(optimizer), output_signature=signature)
+    return data.prefetch(2)
 
 
 def train(*callbacks):
-    """Loss of the last epoch, number of epochs trained, weights and state of the optimizer."""
+    """Returns the last loss, the number of epochs trained, and all weights and optimizer states."""
     keras.utils.set_random_seed(7)
     model = keras.Sequential(
         [
@@ -72,7 +72,7 @@ def train(*callbacks):
     rate = training.WarmupPolynomialDecay(0.05, STEPS * EPOCHS, warmup_steps=4)
     model.compile(training.AdamWeightDecay(rate, use_ema=True), "mse")
     data = dataset(model.optimizer)
-    # The process that is killed and the one that goes on must not differ in what they compute on.
+    # The killed process runs on the CPU, so the one that continues must do so too.
     with keras.device("cpu:0"):
         history = model.fit(
             data, steps_per_epoch=STEPS, epochs=EPOCHS, callbacks=list(callbacks), verbose=0

@@ -4,24 +4,32 @@ _BLOCK = r"(?:.*/)?block_\d+"
 
 
 def layout_map(mesh, batch_axis="batch", model_axis="model"):
-    """How to split the weights of a model of this package over devices, on the JAX backend.
+    """Returns a layout map that splits the large weights of a model over devices (JAX backend).
 
-    Attention is split over heads, feed-forward networks over their inner width, the token embedding
-    over `hidden_dim`, so that any vocabulary will do; all three have to be multiples of the size of
-    `model_axis`. A stateful memory is split over the rows of a batch. What is not named here, and
-    is small (norms, heads of task models, seeds), each device has a copy of.
+    Split over `model_axis`, whose size must divide the dimension named here:
+
+    - the token embedding, over `hidden_dim`;
+    - the attention kernels (query, key, value, position, output), the attention biases and the
+      segment embeddings, over `num_heads`;
+    - the first kernel and bias and the second kernel of the feed-forward networks, over
+      `intermediate_dim`.
+
+    The states of a stateful memory are split over `batch_axis`, by rows of the batch. All other
+    weights are copied to each device: layer normalization, the second bias of the feed-forward
+    networks, the mask embedding, the bias of the language model's logits, attention pooling and
+    the heads of task models.
 
     Args:
         mesh: A `keras.distribution.DeviceMesh` with both axes.
-        batch_axis: String, the axis of `mesh` that batches are split over.
-        model_axis: String, the axis of `mesh` that weights are split over.
+        batch_axis: String, the axis of `mesh` over which batches are split.
+        model_axis: String, the axis of `mesh` over which weights are split.
 
     Returns:
-        A `keras.distribution.LayoutMap`. It is for `keras.distribution.ModelParallel`, which has to
-        be set (`keras.distribution.set_distribution`) before the model is made.
+        A `keras.distribution.LayoutMap` for `keras.distribution.ModelParallel`. Call
+        `keras.distribution.set_distribution` before the model is created.
 
     Raises:
-        ValueError: If `mesh` has no axis of that name.
+        ValueError: If `mesh` has no axis with one of these names.
 
     Example:
 
@@ -38,7 +46,7 @@ def layout_map(mesh, batch_axis="batch", model_axis="model"):
     for name, axis in (("batch_axis", batch_axis), ("model_axis", model_axis)):
         if axis not in mesh.axis_names:
             raise ValueError(
-                f"`mesh` has no axis {axis!r}. Received: {name}={axis!r}, "
+                f"`{name}` must be an axis of `mesh`. Received: {name}={axis!r}, "
                 f"mesh.axis_names={list(mesh.axis_names)}"
             )
     layouts = keras.distribution.LayoutMap(mesh)

@@ -1,4 +1,4 @@
-"""Writes a text classifier as a SavedModel whose signatures take raw text."""
+"""Exports a text classifier as a SavedModel whose signatures take text."""
 
 import pathlib
 import tempfile
@@ -6,71 +6,71 @@ import tempfile
 import keras
 import tensorflow as tf
 
-from keras_xlnet.layers.arguments import check_positive_int
+from keras_xlnet.layers.arguments import check_number, check_positive_int
 from keras_xlnet.models import XLNetTextClassifier
-from keras_xlnet.serving.warmup_requests import warmup_requests, write_warmup_requests
+from keras_xlnet.serving.warmup import make_warmup_requests, write_warmup_requests
 
 _DEFAULT_THRESHOLD = 0.5
-# <sep> twice, <cls> and a token of each text: the preprocessor packs no pair into less.
+# The preprocessor needs one token of each text, two <sep> and <cls> for a pair.
 _MIN_LENGTH_PAIR = 5
 
 
 def export_text_classifier(
     model, directory, threshold=_DEFAULT_THRESHOLD, batch_size=None, warmup_texts=None
 ):
-    """Writes a classifier as a SavedModel that takes raw text and carries its vocabulary.
+    """Exports a classifier as a SavedModel that takes text and contains its vocabulary.
 
-    What reads the SavedModel needs TensorFlow and the kernels of tensorflow_text, and neither
-    Keras nor this library. `directory` is the SavedModel itself; TF Serving wants a numbered
-    version in a directory with the name of the model, so that the first version of a model
-    `spam` is `export_text_classifier(model, "models/spam/1")`.
+    To load the SavedModel, a program needs TensorFlow and the kernels of tensorflow_text, but
+    neither Keras nor this library. `directory` is the SavedModel itself. TF Serving expects
+    numbered versions in a directory with the name of the model, so export the first version of a
+    model `spam` with `export_text_classifier(model, "models/spam/1")`.
 
-    Signatures, by their inputs:
+    The signatures and their inputs:
 
-    - `serving_default`: `text`, string `(batch,)`. UTF-8; other bytes are read as U+FFFD.
-    - `serving_pair`: `text` and `pair`, strings `(batch,)`. It is left out where the
-      preprocessor's `sequence_length` is below 5, which holds no pair.
+    - `serving_default`: `text`, string `(batch,)`. UTF-8; invalid bytes are replaced by U+FFFD.
+    - `serving_pair`: `text` and `pair`, string `(batch,)`. Not exported if the `sequence_length` of
+      the preprocessor is less than 5, which is too short for pairs.
     - `serving_tokens`: `token_ids` and `segment_ids`, int32, and `padding_mask`, bool, each
-      `(batch, sequence_length)`, as the model's preprocessor makes them.
+      `(batch, sequence_length)`, as returned by the model's preprocessor.
 
-    All have the same outputs, by the `activation` of the model:
+    All signatures have the same outputs, which depend on the `activation` of the model:
 
-    - `"softmax"`: `probabilities`, float32 `(batch, num_classes)`, and `label`, string
-      `(batch,)`: the name of the class in `model.class_names`, or its index in decimal where the
-      model has no names. Of two classes it is the second one if its probability is at least
-      `threshold`; of more, the most probable one.
-    - `"sigmoid"`: `probabilities` as above, and `label`, int32 `(batch, num_classes)`: 1 where
-      the probability is at least `threshold`, otherwise 0. It has the form of the labels that
-      the model was trained with, and its columns the order of `model.class_names`.
-    - `"linear"`: `values`, float32 `(batch, num_classes)`, alone.
+    - `"softmax"`: `probabilities`, float32 `(batch, num_classes)`, and `label`, string `(batch,)`:
+      the name of the class in `model.class_names`, or its index as a decimal number if the model
+      has no names. For two classes, the label is the second class if its probability is at least
+      `threshold`. For more classes, it is the most probable class.
+    - `"sigmoid"`: `probabilities` as above, and `label`, int32 `(batch, num_classes)`: 1 where the
+      probability is at least `threshold`, otherwise 0. The columns are in the order of
+      `model.class_names`, as in the labels for training.
+    - `"linear"`: only `values`, float32 `(batch, num_classes)`.
 
-    The directory is written under another name beside its place and then moved there: a server
-    that watches the parent never sees half a model, and a failure leaves none.
+    The SavedModel is written to a temporary directory and then renamed to `directory`. A server
+    that watches the parent directory never reads a partial model, and a failed export leaves no
+    files.
 
     Args:
-        model: An `XLNetTextClassifier` with a preprocessor, of any dtype policy.
-        directory: Local path of the SavedModel. It must not exist, or be an empty directory;
-            missing parents are made.
-        threshold: Float, 0 to 1: see `label` above. Only two softmax classes and `"sigmoid"`
-            have one.
-        batch_size: Int for signatures that take exactly that many rows, or `None` for any
-            number.
-        warmup_texts: Optional list of str or bytes. TF Serving runs them through
-            `serving_default` before it takes the model into service, so that no client waits
-            for the first run. One request a text, or `batch_size` texts a request; at most 1000
-            requests. Needs `pip install "xlnet-keras[serving]"`.
+        model: An `XLNetTextClassifier` with a preprocessor, with any dtype policy.
+        directory: Local path of the SavedModel. It must not exist or be an empty directory.
+            Missing parents are created.
+        threshold: Float from 0 to 1, see `label` above. Only for two classes with `"softmax"`, and
+            for `"sigmoid"`.
+        batch_size: Int, the exact number of rows that signatures accept. `None` for any number.
+        warmup_texts: Optional list of strings or bytes. TF Serving classifies them with
+            `serving_default` before it accepts requests, so that the first request is not slow.
+            One text per request, or `batch_size` texts per request; at most 1000 requests. Needs
+            `pip install "xlnet-keras[serving]"`.
 
     Returns:
         `pathlib.Path` of the SavedModel.
 
     Raises:
         TypeError: If `model` is not an `XLNetTextClassifier`.
-        ValueError: If `model` has no preprocessor, or one without a vocabulary, or another
-            argument is not as above.
-        FileExistsError: If `directory` is a file or a directory with something in it.
-        ImportError: If `warmup_texts` are given without tensorflow-serving-api.
-        RuntimeError: If Keras runs on JAX or PyTorch: text goes through TensorFlow ops, and the
-            graph that is served has to hold the model too.
+        ValueError: If `model` has no preprocessor, its tokenizer has no vocabulary, or another
+            argument is invalid.
+        FileExistsError: If `directory` is a file or a directory that is not empty.
+        ImportError: If `warmup_texts` is given and tensorflow-serving-api is not installed.
+        RuntimeError: If the backend of Keras is not TensorFlow, which is needed for a graph that
+            contains both the text ops and the model.
 
     Example:
 
@@ -93,8 +93,7 @@ def export_text_classifier(
     >>> outputs["probabilities"].shape, outputs["label"].numpy().tolist()
     (TensorShape([2, 2]), [b'spam', b'spam'])
 
-    Source: "SavedModel Warmup" and "RESTful API" in the documentation of TF Serving, for the
-    form of the warm-up file and for outputs that go into its row format.
+    Source: "SavedModel Warmup" and "RESTful API" in the documentation of TF Serving.
     """
     _check_backend()
     _check_model(model)
@@ -102,21 +101,23 @@ def export_text_classifier(
     if batch_size is not None:
         check_positive_int("batch_size", batch_size)
     directory = _check_directory(directory)
-    requests = [] if warmup_texts is None else warmup_requests(warmup_texts, batch_size)
+    requests = [] if warmup_texts is None else make_warmup_requests(warmup_texts, batch_size)
 
     directory.parent.mkdir(parents=True, exist_ok=True)
-    # TF Serving takes only children with a number for a name as versions; this is none.
+    # TF Serving reads only directories with a number as name, so it ignores this one.
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.") as staging:
-        # Not `staging` itself, which is closed to other users: a server often is one.
+        # A directory in `staging`, because `staging` itself is not readable by other users, and a
+        # server often runs as another user.
         saved_model = pathlib.Path(staging) / "saved_model"
-        _archive(model, threshold, batch_size).write_out(str(saved_model), verbose=False)
+        _make_archive(model, threshold, batch_size).write_out(str(saved_model), verbose=False)
         if requests:
             write_warmup_requests(requests, saved_model)
         saved_model.rename(directory)
     return directory
 
 
-def _archive(model, threshold, batch_size):
+def _make_archive(model, threshold, batch_size):
+    """Returns an `ExportArchive` with the signatures of a model."""
     preprocessor = model.preprocessor
     shape = (batch_size, preprocessor.sequence_length)
 
@@ -130,7 +131,7 @@ def _archive(model, threshold, batch_size):
 
     def classify_text(text, pair=None):
         features = preprocessor(text if pair is None else (text, pair))
-        # The ragged ops of the preprocessor lose the static shape.
+        # Ragged ops in the preprocessor lose the static shape.
         return classify(**{key: tf.ensure_shape(value, shape) for key, value in features.items()})
 
     text, pair = (tf.TensorSpec((batch_size,), tf.string, name) for name in ("text", "pair"))
@@ -141,9 +142,9 @@ def _archive(model, threshold, batch_size):
     ]
     archive = keras.export.ExportArchive()
     archive.track(model)
-    # The model does not hold its preprocessor as a layer.
+    # Tracked separately: the preprocessor is not a layer of the model.
     archive.track(preprocessor)
-    # The text signatures call this one, so that the model is traced and stored once for all.
+    # The text signatures call this one, so that the model is traced and stored only once.
     classify = archive.add_endpoint("serving_tokens", classify_tokens, tokens)
     archive.add_endpoint("serving_default", classify_text, [text])
     if preprocessor.sequence_length >= _MIN_LENGTH_PAIR:
@@ -172,9 +173,9 @@ def _check_backend():
     backend = keras.backend.backend()
     if backend != "tensorflow":
         raise RuntimeError(
-            "export_text_classifier needs the TensorFlow backend: the SavedModel takes text, and "
-            f"only TensorFlow graphs do. The backend is {backend!r}. Save the model with "
-            "`model.save('model.keras')`, and load and export it in a process with "
+            "export_text_classifier needs the TensorFlow backend, because only TensorFlow graphs "
+            f"can process text. Received: the backend {backend!r}. Save the model with "
+            "`model.save('model.keras')`, then load and export it in a process with "
             "KERAS_BACKEND=tensorflow."
         )
 
@@ -184,28 +185,25 @@ def _check_model(model):
         raise TypeError(f"`model` must be an XLNetTextClassifier. Received: {type(model).__name__}")
     if model.preprocessor is None:
         raise ValueError(
-            "`model` must have a preprocessor, which turns served text into ids. Received: an "
+            "`model` must have a preprocessor, which converts text to ids. Received: an "
             "XLNetTextClassifier with preprocessor=None"
         )
     if not model.preprocessor.tokenizer.has_vocabulary:
         raise ValueError(
-            "`model` must have a tokenizer with a vocabulary. Received: one made from a config "
-            "alone; call its load_assets(directory)"
+            "`model` must have a tokenizer with a vocabulary. Received: a tokenizer without one; "
+            "call its load_assets(directory)"
         )
 
 
 def _check_threshold(threshold, model):
-    is_number = isinstance(threshold, (int, float)) and not isinstance(threshold, bool)
-    if not is_number or not 0 <= threshold <= 1:
-        raise ValueError(
-            f"`threshold` must be a number from 0 to 1. Received: threshold={threshold!r}"
-        )
+    check_number("threshold", threshold, high=1)
     has_threshold = model.activation == "sigmoid" or (
         model.activation == "softmax" and model.num_classes == 2
     )
     if threshold != _DEFAULT_THRESHOLD and not has_threshold:
         raise ValueError(
-            "`threshold` is for two softmax classes or activation='sigmoid'. Received: "
+            "`threshold` can only be given for two classes with activation='softmax', or for "
+            "activation='sigmoid'. Received: "
             f"threshold={threshold!r} for activation={model.activation!r}, "
             f"num_classes={model.num_classes}"
         )

@@ -1,4 +1,4 @@
-"""Strategies by name. Those that change TensorFlow's devices are made in other processes."""
+"""Strategies by name. Those that change the devices of TensorFlow run in other processes."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def test_one_device():
     assert worker_directory(strategy, "d") == "d"
 
 
-def test_the_processor_is_split():
+def test_the_cpu_is_split():
     assert run(name="mirrored", num_replicas=3) == "MirroredStrategy 3 d"
 
 
@@ -48,13 +48,13 @@ def test_workers_of_tf_config():
     assert run(config, name="multi_worker").endswith("1 d")
 
 
-def test_no_tpu_here():
+def test_no_tpu():
     message = run(name="tpu")
-    assert message.startswith("ValueError There is no TPU at tpu='local': ")
+    assert message.startswith("ValueError No TPU found. Received: tpu='local': ")
     assert "\n" not in message
 
 
-def test_other_workers_write_elsewhere():
+def test_other_workers_get_their_own_directory():
     resolver = types.SimpleNamespace(task_id=2)
     strategy = types.SimpleNamespace(cluster_resolver=resolver)
     assert worker_directory(strategy, "d") == os.path.join("d", "worker-2")
@@ -64,7 +64,10 @@ def test_other_workers_write_elsewhere():
     "arguments, message",
     [
         ({"name": "horovod"}, "`name` must be one of .*'multi_worker', 'tpu'"),
-        ({"name": "tpu", "num_replicas": 2}, "`num_replicas` is for 'mirrored'"),
+        (
+            {"name": "tpu", "num_replicas": 2},
+            "`num_replicas` can only be given with name='mirrored'",
+        ),
         ({"name": "mirrored", "num_replicas": 0}, "`num_replicas` must be a positive integer"),
         ({"name": "multi_worker"}, "needs the environment variable TF_CONFIG"),
     ],

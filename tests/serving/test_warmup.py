@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_xlnet.serving.warmup_requests import warmup_requests, write_warmup_requests
+from keras_xlnet.serving.warmup import make_warmup_requests, write_warmup_requests
 
 prediction_log_pb2 = pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2")
 
 
-def test_requests_lie_beside_the_model_and_run(spam):
+def test_requests_are_in_the_saved_model_and_run(spam):
     from tests.serving.stand_in_server import StandInServer
 
     path = spam.directory / "assets.extra" / "tf_serving_warmup_requests"
@@ -30,31 +30,31 @@ def texts_of(requests):
     return [list(r.predict_log.request.inputs["text"].string_val) for r in requests]
 
 
-def test_one_text_a_request():
+def test_one_text_per_request():
     texts = ["", "\u597d", b"\xff\x00"]
-    assert texts_of(warmup_requests(texts)) == [[b""], ["\u597d".encode()], [b"\xff\x00"]]
+    assert texts_of(make_warmup_requests(texts)) == [[b""], ["\u597d".encode()], [b"\xff\x00"]]
 
 
-def test_static_batches_are_filled_up():
-    assert texts_of(warmup_requests(["a", "b", "c"], 2)) == [[b"a", b"b"], [b"c", b"a"]]
-    assert texts_of(warmup_requests(["a"], 3)) == [[b"a"] * 3]
-    assert texts_of(warmup_requests(["\u597d", b"\xff"], 2)) == [["\u597d".encode(), b"\xff"]]
+def test_static_batches_are_completed():
+    assert texts_of(make_warmup_requests(["a", "b", "c"], 2)) == [[b"a", b"b"], [b"c", b"a"]]
+    assert texts_of(make_warmup_requests(["a"], 3)) == [[b"a"] * 3]
+    assert texts_of(make_warmup_requests(["\u597d", b"\xff"], 2)) == [["\u597d".encode(), b"\xff"]]
 
 
-def test_no_more_than_tf_serving_takes():
-    assert len(warmup_requests(["a"] * 1000)) == 1000
-    assert len(warmup_requests(["a"] * 1001, 2)) == 501
-    with pytest.raises(ValueError, match="at most 1000 requests of 1 texts. Received: 1001 texts"):
-        warmup_requests(["a"] * 1001)
+def test_no_more_requests_than_tf_serving_accepts():
+    assert len(make_warmup_requests(["a"] * 1000)) == 1000
+    assert len(make_warmup_requests(["a"] * 1001, 2)) == 501
+    with pytest.raises(ValueError, match="into 1000 requests of 1 texts. Received: 1001 texts"):
+        make_warmup_requests(["a"] * 1001)
 
 
 @pytest.mark.parametrize("texts", ["a", b"a", [], ["a", 1], [None], [["a"]]])
-def test_other_things_than_texts_are_refused(texts):
-    with pytest.raises(ValueError, match="`warmup_texts` must be a list of str or bytes"):
-        warmup_requests(texts)
+def test_other_values_than_texts_are_refused(texts):
+    with pytest.raises(ValueError, match="`warmup_texts` must be a non-empty list of str or bytes"):
+        make_warmup_requests(texts)
 
 
-def test_without_the_extra_it_is_named(monkeypatch):
+def test_error_without_tensorflow_serving_api(monkeypatch):
     real_import = builtins.__import__
 
     def without_serving(name, *args, **kwargs):
@@ -66,11 +66,11 @@ def test_without_the_extra_it_is_named(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(builtins, "__import__", without_serving)
     with pytest.raises(ImportError, match=r'pip install "xlnet-keras\[serving\]"'):
-        warmup_requests(["a"])
+        make_warmup_requests(["a"])
 
 
-def test_what_cannot_be_read_back_is_an_error(tmp_path, monkeypatch):
+def test_requests_that_cannot_be_read_back_are_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(tf.io.TFRecordWriter, "write", lambda self, record: None)
-    with pytest.raises(OSError, match="are not those that were written"):
-        write_warmup_requests(warmup_requests(["a"]), tmp_path)
+    with pytest.raises(OSError, match="does not contain the warm-up requests that were written"):
+        write_warmup_requests(make_warmup_requests(["a"]), tmp_path)
     assert os.listdir(tmp_path) == ["assets.extra"]

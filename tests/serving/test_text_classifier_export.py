@@ -14,7 +14,7 @@ from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
 from tests.serving.conftest import PAIRS, TEXTS, make_classifier
 
 RELOAD = pathlib.Path(__file__).with_name("reload_saved_model.py")
-# As the documentation says: TensorFlow's own tool, after the kernels.
+# The command-line tool of TensorFlow, after importing the kernels, as in docs/serving.md.
 SAVED_MODEL_CLI = """
 import json, sys, tensorflow_text
 from tensorflow.python.tools import saved_model_cli
@@ -28,13 +28,13 @@ for sys.argv in json.loads(sys.argv[1]):
 
 @pytest.fixture(scope="module")
 def short(preprocessor):
-    """Too short for pairs, which makes an export faster."""
+    """A preprocessor with a sequence length too short for pairs, so that exports are faster."""
     return XLNetPreprocessor(preprocessor.tokenizer, sequence_length=4, padding_side="right")
 
 
 @pytest.fixture(scope="module")
 def exported(spam, short, tmp_path_factory):
-    """Models with what they were exported with."""
+    """Models, and the directories to which they were exported."""
     parent = tmp_path_factory.mktemp("models")
     names = ["prize", "call", "lunch"]
     quantized = make_classifier(short, 3)
@@ -49,7 +49,7 @@ def exported(spam, short, tmp_path_factory):
     }
     exports = {"spam": (spam.model, spam.directory)}
     for name, (model, options) in models.items():
-        # Empty directories are taken.
+        # Exports to an empty directory.
         (parent / name).mkdir()
         exports[name] = (model, export_text_classifier(model, str(parent / name), **options))
         assert exports[name][1] == parent / name
@@ -58,7 +58,7 @@ def exported(spam, short, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def served(exported, preprocessor, short, tmp_path_factory):
-    """`served(model, signature, rows)`: outputs in a process without keras_xlnet."""
+    """`served(model, signature, rows)` returns outputs of a process without keras_xlnet."""
     requests = {
         ("spam", "serving_default", None): {"text": TEXTS},
         ("spam", "serving_default", 1): {"text": TEXTS[:1]},
@@ -97,7 +97,7 @@ def run_in_a_fresh_process(requests, exported, directory):
 
 
 def as_bytes(value):
-    """An array that needs no pickle to be saved."""
+    """Returns an array that can be saved without pickle."""
     if isinstance(value, list):
         return np.array([t.encode() if isinstance(t, str) else t for t in value], "S")
     return np.asarray(value)
@@ -137,7 +137,7 @@ def test_any_number_of_rows(served, spam):
 
 
 @pytest.mark.parametrize("name", ["spam", "static", "sigmoid", "linear"])
-def test_tokens_give_what_their_text_gives(served, name):
+def test_tokens_give_the_same_as_their_texts(served, name):
     text, token = served(name), served(name, "serving_tokens")
     assert sorted(text) == sorted(token)
     for key, value in text.items():
@@ -167,7 +167,7 @@ def test_sigmoid_labels_are_vectors_of_0_and_1(served, exported):
     assert outputs["label"].dtype == np.int32 and 0 < outputs["label"].mean() < 1
 
 
-def test_linear_gives_values_alone(served, exported):
+def test_linear_gives_only_values(served, exported):
     outputs = served("linear")
     assert list(outputs) == ["values"]
     expected = exported["linear"][0].predict(TEXTS, verbose=0)
@@ -212,13 +212,13 @@ def test_signatures(spam, exported):
     for signature in found.values():
         assert shape_of(signature.outputs["probabilities"]) == [-1, 2]
         assert shape_of(signature.outputs["label"]) == [-1]
-    # 4 ids hold no pair.
+    # Pairs need 5 tokens.
     assert sorted(signatures(exported["static"][1])) == ["serving_default", "serving_tokens"]
 
 
-def test_nothing_is_left_beside_the_model(spam):
+def test_no_other_files_are_left(spam):
     assert os.listdir(spam.directory.parent) == ["1"]
-    # A server is often another user.
+    # A server often runs as another user.
     assert spam.directory.stat().st_mode & 0o777 == 0o777 & ~current_umask()
     names = {"assets", "assets.extra", "fingerprint.pb", "saved_model.pb", "variables"}
     assert set(os.listdir(spam.directory)) == names
@@ -245,7 +245,7 @@ def test_saved_model_cli(spam, tmp_path):
     assert decoded(labels) == spam.labels[:2]
 
 
-def test_a_full_directory_is_refused(short, tmp_path):
+def test_a_non_empty_directory_is_refused(short, tmp_path):
     model = make_classifier(short, 2)
     (tmp_path / "file").write_text("mine")
     with pytest.raises(FileExistsError, match="`directory` must .* which is not empty"):
@@ -255,7 +255,7 @@ def test_a_full_directory_is_refused(short, tmp_path):
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_a_failure_leaves_nothing(short, tmp_path, monkeypatch):
+def test_a_failed_export_leaves_no_files(short, tmp_path, monkeypatch):
     def write_half(_, path, **kwargs):
         pathlib.Path(path).mkdir()
         (pathlib.Path(path) / "saved_model.pb").write_bytes(b"half")
@@ -280,7 +280,7 @@ def test_a_failure_leaves_nothing(short, tmp_path, monkeypatch):
         ),
     ],
 )
-def test_a_model_that_cannot_take_text_is_refused(short, tmp_path, make, error, message):
+def test_a_model_without_text_inputs_is_refused(short, tmp_path, make, error, message):
     with pytest.raises(error, match=message):
         export_text_classifier(make(short), tmp_path / "a" / "1")
     assert os.listdir(tmp_path) == []
@@ -289,15 +289,15 @@ def test_a_model_that_cannot_take_text_is_refused(short, tmp_path, make, error, 
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"threshold": 1.5}, "`threshold` must be a number from 0 to 1. Received: threshold=1.5"),
+        ({"threshold": 1.5}, "`threshold` must be a number, from 0 to 1. Received: threshold=1.5"),
         ({"threshold": "0.5"}, "`threshold` must be a number"),
         ({"threshold": True}, "`threshold` must be a number"),
         ({"batch_size": 0}, "`batch_size` must be a positive integer"),
         ({"batch_size": 2.0}, "`batch_size` must be a positive integer"),
-        ({"warmup_texts": "one"}, "`warmup_texts` must be a list"),
+        ({"warmup_texts": "one"}, "`warmup_texts` must be a non-empty list"),
     ],
 )
-def test_bad_arguments_are_named(short, tmp_path, arguments, message):
+def test_wrong_arguments(short, tmp_path, arguments, message):
     with pytest.raises(ValueError, match=message):
         export_text_classifier(make_classifier(short, 2), tmp_path / "a" / "1", **arguments)
     assert os.listdir(tmp_path) == []
@@ -306,11 +306,11 @@ def test_bad_arguments_are_named(short, tmp_path, arguments, message):
 @pytest.mark.parametrize("arguments", [(3, "softmax"), (1, "linear")])
 def test_a_threshold_without_effect_is_refused(short, tmp_path, arguments):
     model = make_classifier(short, arguments[0], activation=arguments[1])
-    with pytest.raises(ValueError, match="`threshold` is for two softmax classes"):
+    with pytest.raises(ValueError, match="`threshold` can only be given for two classes"):
         export_text_classifier(model, tmp_path / "a", threshold=0.7)
 
 
-def test_another_backend_is_told_what_to_do(tmp_path):
+def test_error_on_another_backend(tmp_path):
     pytest.importorskip("jax")
     code = """if True:
         import keras_xlnet
@@ -320,6 +320,6 @@ def test_another_backend_is_told_what_to_do(tmp_path):
             print(error)
         """
     environment = {**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": os.getcwd()}
-    told = run(["-c", code], cwd=tmp_path, env=environment)
-    assert "The backend is 'jax'" in told and "KERAS_BACKEND=tensorflow" in told
+    output = run(["-c", code], cwd=tmp_path, env=environment)
+    assert "the backend 'jax'" in output and "KERAS_BACKEND=tensorflow" in output
     assert os.listdir(tmp_path) == []

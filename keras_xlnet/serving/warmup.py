@@ -1,34 +1,34 @@
-"""The requests that TF Serving runs when it loads a model."""
+"""Warm-up requests, which TF Serving runs when it loads a model."""
 
 import itertools
 import math
 
 import tensorflow as tf
 
-# TF Serving does not load a model with more (`kMaxNumRecords` in saved_model_warmup_util.h).
+# TF Serving refuses to load a model with more (`kMaxNumRecords` in saved_model_warmup_util.h).
 _MAX_REQUESTS = 1000
 
 
-def warmup_requests(texts, batch_size=None):
-    """Predict requests to `serving_default`.
+def make_warmup_requests(texts, batch_size=None):
+    """Returns prediction requests to the signature `serving_default`.
 
     Args:
-        texts: List of str or bytes.
-        batch_size: Int, texts a request; the last request is filled up from the first texts.
-            `None` is one.
+        texts: List of strings or bytes.
+        batch_size: Int, number of texts per request. The last request is completed with the first
+            texts. `None` for one text per request.
 
     Returns:
-        A list of `PredictionLog` protos. They do not name the model, which need not have a name
-        yet; TF Serving runs them on the model that they lie in.
+        A list of `PredictionLog` protos. They contain no name of a model: TF Serving runs them on
+        the model in whose directory they are.
 
     Raises:
         ImportError: If tensorflow-serving-api is not installed.
-        ValueError: If `texts` are not as above, or too many.
+        ValueError: If `texts` is invalid or makes too many requests.
 
     Example:
 
-    >>> from keras_xlnet.serving.warmup_requests import warmup_requests
-    >>> requests = warmup_requests(["a", "b", "c"], batch_size=2)
+    >>> from keras_xlnet.serving.warmup import make_warmup_requests
+    >>> requests = make_warmup_requests(["a", "b", "c"], batch_size=2)
     >>> [list(r.predict_log.request.inputs["text"].string_val) for r in requests]
     [[b'a', b'b'], [b'c', b'a']]
 
@@ -39,22 +39,22 @@ def warmup_requests(texts, batch_size=None):
     count = math.ceil(len(texts) / size)
     if count > _MAX_REQUESTS:
         raise ValueError(
-            f"`warmup_texts` must make at most {_MAX_REQUESTS} requests of {size} texts. "
+            f"`warmup_texts` must fit into {_MAX_REQUESTS} requests of {size} texts. "
             f"Received: {len(texts)} texts"
         )
-    rest = itertools.cycle(texts)
-    return [_request(list(itertools.islice(rest, size))) for _ in range(count)]
+    repeated = itertools.cycle(texts)
+    return [_request(list(itertools.islice(repeated, size))) for _ in range(count)]
 
 
 def write_warmup_requests(requests, saved_model):
-    """Writes requests to where TF Serving looks for them, and reads them back.
+    """Writes requests to the directory of a SavedModel and verifies them by reading them back.
 
     Args:
         requests: List of `PredictionLog` protos.
         saved_model: `pathlib.Path` of the SavedModel.
 
     Raises:
-        OSError: If what was written is not what is read.
+        OSError: If the file does not contain the requests.
     """
     path = saved_model / "assets.extra" / "tf_serving_warmup_requests"
     path.parent.mkdir()
@@ -62,9 +62,9 @@ def write_warmup_requests(requests, saved_model):
         for request in requests:
             writer.write(request.SerializeToString())
     records = tf.data.TFRecordDataset(str(path)).as_numpy_iterator()
-    # A request that cannot be read keeps TF Serving from loading the model.
+    # TF Serving does not load a model if a request cannot be read.
     if [type(requests[0]).FromString(record) for record in records] != requests:
-        raise OSError(f"The warm-up requests in {path} are not those that were written")
+        raise OSError(f"{path} does not contain the warm-up requests that were written")
 
 
 def _request(texts):
@@ -89,11 +89,11 @@ def _protos():
 
 
 def _check_texts(texts):
-    expected = "`warmup_texts` must be a list of str or bytes, not empty"
-    if isinstance(texts, (str, bytes)):
-        raise ValueError(f"{expected}. Received: {texts!r}")
-    texts = list(texts)
-    wrong = [text for text in texts if not isinstance(text, (str, bytes))]
-    if not texts or wrong:
-        raise ValueError(f"{expected}. Received: {wrong[0]!r} in it" if wrong else expected)
+    is_text = isinstance(texts, (str, bytes))
+    texts = texts if is_text else list(texts)
+    if is_text or not texts or not all(isinstance(text, (str, bytes)) for text in texts):
+        raise ValueError(
+            "`warmup_texts` must be a non-empty list of str or bytes. Received: "
+            f"warmup_texts={texts!r}"
+        )
     return texts
