@@ -167,7 +167,7 @@ def edit_entry(**changes):
 
 def duplicate_with_other_values(text):
     header = json.loads(text)
-    entry = json.dumps({BIAS: header["block_0/feed_forward_norm/gamma"]})
+    entry = json.dumps({BIAS: header["block_0/feed_forward/output/bias"]})
     return text.rstrip().removesuffix("}") + "," + entry.removeprefix("{")
 
 
