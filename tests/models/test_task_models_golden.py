@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from keras_xlnet.checkpoints import load_original
-from keras_xlnet.checkpoints.original_names import backbone_places, head_places
+from keras_xlnet.checkpoints.tasks import match_model
 from keras_xlnet.models import XLNetMultipleChoice, XLNetTextClassifier, XLNetTextRegressor
 
 ATOL = 1e-5
@@ -37,8 +37,10 @@ def models(golden_dir, golden_checkpoint):
             task, make = TEXT_TASKS[prefix]
             model = make(load_original(golden_dir / "tiny_ckpt", **rates))
             read = golden_checkpoint("heads_ckpt")
-            for place in head_places(model, task, "tiny"):
-                place.variable.assign(place.to_ours(read(place.name)))
+            encoder = {id(weight) for weight in model.backbone.weights}
+            for match in match_model(model, "original", "tiny"):
+                if id(match.weight) not in encoder:
+                    match.weight.assign(match.to_model(read(match.name)))
         made[prefix] = model
         return model
 
@@ -70,15 +72,15 @@ def gradients(model, task, x, y):
 
     Variables of all layers that the original keeps in one come as a list.
     """
-    places = [*backbone_places(model.backbone), *head_places(model, task, "tiny")]
-    assert len(places) == len(model.trainable_variables)
+    matches = match_model(model, "original", "tiny")
+    assert len(matches) == len(model.trainable_variables)
     with tf.GradientTape() as tape:
         loss = model.compute_loss(x, y, model(x, training=True))
-    values = tape.gradient(loss, [place.variable.value for place in places])
+    values = tape.gradient(loss, [match.weight.value for match in matches])
     by_name = collections.defaultdict(list)
-    for place, value in zip(places, values, strict=True):
+    for match, value in zip(matches, values, strict=True):
         # That of an embedding is sparse.
-        by_name[place.name].append(tf.convert_to_tensor(value).numpy())
+        by_name[match.name].append(tf.convert_to_tensor(value).numpy())
     return float(loss), by_name
 
 

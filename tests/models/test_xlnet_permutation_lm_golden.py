@@ -9,8 +9,8 @@ import tensorflow as tf
 from keras import ops
 
 from keras_xlnet.checkpoints import load_original
-from keras_xlnet.checkpoints.original_names import backbone_places, head_places
-from keras_xlnet.checkpoints.places import values_of
+from keras_xlnet.checkpoints.tasks import match_model
+from keras_xlnet.checkpoints.weight_mapping import values_to_save
 from keras_xlnet.training import AdamWeightDecay, WarmupPolynomialDecay
 
 ATOL = 1e-5
@@ -105,10 +105,9 @@ def test_tied_biases(golden, golden_dir):
 def by_original_name(model, values):
     """Gradients or values of the model's variables, stacked under the names of the original."""
     values = dict(zip((v.path for v in model.trainable_variables), values, strict=True))
-    places = [*backbone_places(model.backbone), *head_places(model, "permutation_lm", None)]
-    return values_of(
-        dataclasses.replace(place, variable=tf.convert_to_tensor(values[place.variable.path]))
-        for place in places
+    return values_to_save(
+        dataclasses.replace(match, weight=tf.convert_to_tensor(values[match.path]))
+        for match in match_model(model, "original")
     )
 
 
