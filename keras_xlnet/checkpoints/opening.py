@@ -134,7 +134,7 @@ def build(task, fixed, overrides, head, defaults=None, *, config_file, files):
     for_backbone = {key: value for key, value in overrides.items() if key in free}
     # An argument that both have is the backbone's (`activation`), with two exceptions: the original
     # has one `dropout` for the encoder and the head, and `name` is the task model's.
-    both = {"dropout", "name"} if task else set()
+    both = {"dropout", "name"} & of_task
     for_task = {key: value for key, value in overrides.items() if key not in free or key in both}
     if task:
         for_backbone.pop("name", None)
