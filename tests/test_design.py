@@ -1,0 +1,113 @@
+"""What docs/design.md and CONTRIBUTING.md say about the package, as far as a program can check."""
+
+import ast
+import importlib
+import pathlib
+import re
+
+import pytest
+
+import keras_xlnet
+
+PACKAGE = pathlib.Path(keras_xlnet.__file__).parent
+ROOT = PACKAGE.parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+ROOMS = sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists())
+# A room may import those in its set.
+BELOW = {
+    "compat": set(),
+    "ops": {"compat"},
+    "layers": {"compat", "ops"},
+    "presets": set(),
+    "text": {"compat", "presets"},
+    "models": {"compat", "layers", "presets"},
+    "training": {"compat", "layers"},
+    "pretraining": {"compat", "layers", "models", "text"},
+    "evaluation": {"compat", "layers", "models"},
+    "visualization": {"compat", "layers", "models"},
+    "checkpoints": {"compat", "layers", "models", "presets", "text"},
+    "serving": {"compat", "layers", "models", "text"},
+    "cli": {"compat", "layers", "models", "presets", "text", "checkpoints"},
+}
+
+
+def imports_of(file):
+    """Yields the names of the modules that a file imports."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            yield node.module
+            if node.module == "keras_xlnet":
+                yield from (f"keras_xlnet.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def test_every_room_is_in_the_table():
+    assert set(ROOMS) == set(BELOW)
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    assert all(f"\n      {room}/" in text for room in ROOMS)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_imports_go_one_way(file):
+    if file.parent == PACKAGE:
+        return
+    room = file.relative_to(PACKAGE).parts[0]
+    for name in imports_of(file):
+        parts = name.split(".")
+        assert parts[:2] not in (["keras", "src"], ["tensorflow", "python"]), "a private import"
+        if parts[0] == "keras_xlnet" and len(parts) > 1:
+            assert parts[1] in BELOW[room] | {room}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_exported_name_shadows_a_module(room):
+    exported = importlib.import_module(f"keras_xlnet.{room}").__dict__
+    modules = {path.stem for path in (PACKAGE / room).glob("*.py")} - {"__init__", "__main__"}
+    assert not [name for name in modules if callable(exported.get(name))]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_is_a_table_of_contents(room):
+    assert len(list((PACKAGE / room).glob("*.py"))) <= 22
+
+
+@pytest.mark.parametrize("room", ["ops", "layers", "models"])
+def test_tensorflow_is_imported_only_inside_of_functions(room):
+    for file in (PACKAGE / room).glob("*.py"):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        names = [
+            name.name
+            for node in tree.body
+            if isinstance(node, (ast.Import, ast.ImportFrom))
+            for name in node.names
+        ]
+        assert "tensorflow" not in names, file
+
+
+@pytest.mark.parametrize("file", sorted((PACKAGE / "ops").glob("*.py")), ids=lambda f: f.name)
+def test_every_formula_is_written_down(file):
+    # An indented line with an equation, and the paper that it is from.
+    doc = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
+    if file.stem != "__init__":
+        assert re.search(r"^    .*[=:]", doc, re.MULTILINE)
+        assert "Source:" in doc
+
+
+RIDDLES = re.compile(
+    r"has words for|swallow|pays? (for it )?once|is no such thing|\bwhoever\b|\bnobody\b"
+    r"|put the mend|\btwins?\b|first weights",
+    re.IGNORECASE,
+)
+WRITTEN = [
+    *FILES,
+    *(ROOT / "docs").glob("*.md"),
+    *(ROOT / "examples").glob("*.py"),
+    ROOT / "README.md",
+]
+
+
+@pytest.mark.parametrize("file", WRITTEN, ids=lambda file: str(file.relative_to(ROOT)))
+def test_plain_english(file):
+    found = RIDDLES.findall(file.read_text(encoding="utf-8"))
+    assert not found
