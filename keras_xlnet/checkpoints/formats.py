@@ -1,4 +1,4 @@
-"""Checkpoints of every format: finding out what a directory holds, loading and saving it."""
+"""Functions for checkpoints of any format: detect, load and save."""
 
 import pathlib
 

@@ -1,4 +1,4 @@
-"""The table of tasks: what loading and saving checkpoints has to know about each model."""
+"""The table of tasks: the models that can be loaded and saved, and their counterparts."""
 
 import dataclasses
 import inspect
@@ -25,7 +25,7 @@ from keras_xlnet.presets.weights import model_weights
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """A task, in the words of the other implementations.
+    """A task, its model, and its counterparts in the other implementations.
 
     Args:
         model: Class of the task's model.

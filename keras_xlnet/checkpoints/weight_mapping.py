@@ -1,4 +1,4 @@
-"""Weight mappings: which weight of a model has which name and axes in another implementation.
+"""Weight mappings: the names and axes that a model's weights have in other implementations.
 
 A mapping is a list of rows, read in both directions: loading, saving, `xlnet inspect` and the tests
 use the same rows.
@@ -19,9 +19,10 @@ OWNERS = {"original": "The original", "huggingface": "Hugging Face's transformer
 class Row:
     """One weight of a model, and its names in the other formats.
 
-    `{layer}` in a path or name stands for the index of a layer. If only ours has it, theirs is one
-    array of all layers; if only theirs has it, theirs repeats the weight in every layer.
-    `{task_name}` in a name stands for what the original's `--task_name` was.
+    `{layer}` in a path or name is replaced by the index of a layer. If only our path has it, the
+    other format has one array of all layers; if only the other name has it, that format repeats
+    the weight in every layer. `{task_name}` in a name is replaced by the value of the original's
+    `--task_name`.
 
     Args:
         path: Path of our variable.
@@ -134,7 +135,7 @@ def _fits(path, rows):
 
 
 def _of_layers(match, layer, num_layers):
-    """Returns what a match stands for: one or all layers of ours, one or all layers of theirs."""
+    """Returns the match with its layer filled in, once for each layer that repeats the weight."""
     if "{layer}" not in match.name:
         stacked = {} if layer is None else {"layer": layer, "num_layers": num_layers}
         return [dataclasses.replace(match, **stacked)]
@@ -145,7 +146,7 @@ def _of_layers(match, layer, num_layers):
 
 
 def layer_prefixes(rows, format):
-    """Returns the set of what names of weights in layers begin with, before the layer's index."""
+    """Returns the prefixes, before the layer's index, of the names of weights in layers."""
     names = [name for row in rows for name in row.names(format)]
     return {name.split("{layer}")[0] for name in names if "{layer}" in name}
 

@@ -21,7 +21,7 @@ class SafetensorsFiles:
         dtypes: Dict of the names of their dtypes, as NumPy has them.
 
     Raises:
-        ValueError: If a file is damaged, or two files hold a tensor of the same name.
+        ValueError: If a file is damaged, or two files have a tensor of the same name.
     """
 
     def __init__(self, files, name):

@@ -232,7 +232,8 @@ def assign_in_blocks(variable, array):
     num_rows = variable.shape[0]
     step = max(1, num_rows * _BLOCK_BYTES // int(num_bytes))
     for start in range(0, num_rows, step):
-        rows = slice(start, start + step)
+        # safetensors refuses slices that end after the last row.
+        rows = slice(start, min(start + step, num_rows))
         variable.value[rows].assign(keras.ops.cast(array[rows], variable.dtype))
 
 

@@ -221,7 +221,7 @@ def test_question_answering(make, reload, torch, batch, rng):
     ours = load_huggingface(directory, task="question_answering")
     outputs = ours({**batch, "paragraph_mask": paragraph, "cls_index": cls_index})
     expected = call(torch, model, batch, **theirs)
-    # Theirs are probabilities, whatever their name; of ends, all starts of the best end come first.
+    # Theirs are probabilities in spite of the name, and their ends are ordered by ends first.
     assert_close(expected.start_top_log_probs, np.exp(outputs["start_top_log_probs"]))
     assert_close(expected.start_top_index, outputs["start_top_index"])
     ends = np.asarray(outputs["end_top_log_probs"]).reshape(3, 3, 2).swapaxes(1, 2).reshape(3, 6)

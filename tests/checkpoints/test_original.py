@@ -1,4 +1,4 @@
-"""Checkpoints of the original, in and out: names, numbers, and what is wrong with a bad one."""
+"""Checkpoints of the original, loaded and saved: names, numbers and errors."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Directories, the Hugging Face Hub, and what is neither. Web servers: test_web.py."""
+"""Directories, the Hugging Face Hub and invalid locations. Web servers: test_web.py."""
 
 import os
 import subprocess

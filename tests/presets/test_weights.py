@@ -284,8 +284,9 @@ def test_blocks_of_rows_are_all_assigned(block_bytes, monkeypatch, rng):
     np.testing.assert_array_equal(variable, value)
 
 
-def test_large_weights_are_read_in_blocks_from_the_file(model, file, monkeypatch):
-    monkeypatch.setattr("keras_xlnet.presets.weights._BLOCK_BYTES", 64)
+@pytest.mark.parametrize("block_bytes", [1, 64, 96])  # 20 rows of 32 bytes: 1, 2 and 3 at a time
+def test_large_weights_are_read_in_blocks_from_the_file(model, file, monkeypatch, block_bytes):
+    monkeypatch.setattr("keras_xlnet.presets.weights._BLOCK_BYTES", block_bytes)
     copy = XLNetBackbone(20, 1, 1, 8, 16)
     load_weights(copy, file)
     assert_same(model.get_weights(), copy.get_weights())
