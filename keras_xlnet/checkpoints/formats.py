@@ -1,38 +1,54 @@
-"""All formats alike: which one a directory is in, what is in it, and how to write it."""
+"""Checkpoints of every format: finding out what a directory holds, loading and saving it."""
 
 import pathlib
 
 import keras
 
-from keras_xlnet.checkpoints import (
-    huggingface_config,
-    huggingface_tokenizer,
-    original_files,
-    original_names,
-)
-from keras_xlnet.checkpoints.huggingface import load_huggingface, save_huggingface
-from keras_xlnet.checkpoints.huggingface_files import CONFIG
+from keras_xlnet.checkpoints import huggingface_tokenizer, original_files
+from keras_xlnet.checkpoints.huggingface import CONFIG, load_huggingface, save_huggingface
+from keras_xlnet.checkpoints.huggingface_config import read_config
 from keras_xlnet.checkpoints.original import load_original, save_original
-from keras_xlnet.checkpoints.tasks import TASKS
+from keras_xlnet.checkpoints.tasks import (
+    BACKBONE,
+    TASKS,
+    get_task,
+    task_of_config,
+    task_of_variables,
+)
 from keras_xlnet.layers.arguments import check_choice
-from keras_xlnet.models import XLNetBackbone
 from keras_xlnet.presets import file_in
-from keras_xlnet.presets.json_file import read_json
+from keras_xlnet.presets.files import read_json
 from keras_xlnet.text import XLNetTokenizer
 
 FORMATS = ("original", "huggingface", "preset")
+_LOADERS = {"original": load_original, "huggingface": load_huggingface}
 _SAVERS = {"original": save_original, "huggingface": save_huggingface}
 
 
 def detect_format(path):
-    """Which of `FORMATS` a directory (or the prefix of an original checkpoint) is in.
+    """Returns the format of a directory, or of the prefix of an original checkpoint.
+
+    Args:
+        path: Path of a directory, or prefix of an original checkpoint.
+
+    Returns:
+        `"original"`, `"huggingface"` or `"preset"`.
 
     Raises:
-        ValueError: If it is in none.
+        FileNotFoundError: If there is no such path.
+        ValueError: If it is of none of these formats.
+
+    Example:
+
+    >>> import tempfile
+    >>> directory = tempfile.mkdtemp()
+    >>> keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32).save_to_preset(directory)
+    >>> keras_xlnet.checkpoints.detect_format(directory)
+    'preset'
     """
     path = pathlib.Path(path)
     if not path.exists() and not pathlib.Path(f"{path}.index").exists():
-        raise FileNotFoundError(f"There is nothing at {path}")
+        raise FileNotFoundError(f"There is no {path}")
     if not path.is_dir() or (path / original_files.CONFIG).exists() or any(path.glob("*.index")):
         return "original"
     if (path / CONFIG).exists():
@@ -42,38 +58,74 @@ def detect_format(path):
         if "registered_name" in config:
             return "preset"
     raise ValueError(
-        f"{path} holds no model: neither an original checkpoint (xlnet_config.json and "
-        "xlnet_model.ckpt.*), nor config.json of transformers or of a preset"
+        f"{path} contains no model: neither an original checkpoint (xlnet_config.json and "
+        "xlnet_model.ckpt.*), nor the config.json of transformers or of a preset"
     )
 
 
-def detect_task(path, format):
-    """The task that the files were written for, `None` for an encoder alone."""
-    if format == "original":
-        return original_names.task_of(original_files.OriginalCheckpoint(path).shapes)
-    file = file_in(path, CONFIG)
-    if format == "huggingface":
-        return huggingface_config.task_of(huggingface_config.read_config(file))
-    names = {keras.saving.get_registered_name(model): task for task, model in TASKS.items()}
-    return names.get(str(read_json(file).get("registered_name")))
-
-
-def load(path, format, task, **overrides):
-    """Loads a model of any format.
+def detect_task(path, format=None):
+    """Returns the task that a checkpoint is for, `None` for an encoder alone.
 
     Args:
         path: Path of a directory, or prefix of an original checkpoint.
-        format: One of `FORMATS`.
-        task: One of `TASKS`, or `None` for the encoder alone.
-        **overrides: As for the function of the format.
+        format: `"original"`, `"huggingface"` or `"preset"`. `None`: as `detect_format` finds.
+
+    Returns:
+        A name in `keras_xlnet.checkpoints.TASKS`, or `None`.
+
+    Raises:
+        ValueError: If a file is damaged or the format unknown.
+
+    Example:
+
+    >>> import tempfile
+    >>> directory = tempfile.mkdtemp()
+    >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
+    >>> keras_xlnet.models.XLNetMultipleChoice(backbone).save_to_preset(directory)
+    >>> keras_xlnet.checkpoints.detect_task(directory)
+    'multiple_choice'
     """
-    check_choice("format", format, FORMATS)
+    format = _checked(format, path)
     if format == "original":
-        return load_original(path, task, **overrides)
+        return task_of_variables(original_files.OriginalCheckpoint(path).shapes)
+    file = file_in(path, CONFIG)
     if format == "huggingface":
-        return load_huggingface(path, task, **overrides)
+        return task_of_config(read_config(file))
+    name = read_json(file).get("registered_name")
+    models = {keras.saving.get_registered_name(task.model): key for key, task in TASKS.items()}
+    return models.get(str(name))
+
+
+def load_checkpoint(path, format=None, task=None, **overrides):
+    """Loads a model from a directory of any format.
+
+    Args:
+        path: Path of a directory, or prefix of an original checkpoint.
+        format: `"original"`, `"huggingface"` or `"preset"`. `None`: as `detect_format` finds.
+        task: A name in `keras_xlnet.checkpoints.TASKS`, or `None` for the encoder alone.
+        **overrides: As for `load_original`, `load_huggingface` or `from_preset`.
+
+    Returns:
+        An `XLNetBackbone`, or the task's model.
+
+    Raises:
+        FileNotFoundError: If a file is missing.
+        ValueError: If the files are damaged, or an argument is invalid.
+
+    Example:
+
+    >>> import tempfile
+    >>> directory = tempfile.mkdtemp()
+    >>> keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32).save_to_preset(directory)
+    >>> keras_xlnet.checkpoints.load_checkpoint(directory).hidden_dim
+    16
+    """
+    format = _checked(format, path)
+    if format != "preset":
+        return _LOADERS[format](path, task, **overrides)
+    get_task(task)
     found = detect_task(path, format)
-    model = (TASKS[found] if found else XLNetBackbone).from_preset(path, **overrides)
+    model = (TASKS[found] if found else BACKBONE).model.from_preset(path, **overrides)
     if task == found:
         return model
     if task is None:
@@ -81,8 +133,28 @@ def load(path, format, task, **overrides):
     raise ValueError(f"{path} is a preset for the task {found!r}, not {task!r}")
 
 
-def save(model, directory, format, tokenizer=None):
-    """Writes a model, with the tokenizer of its preprocessor or else the given one."""
+def save_checkpoint(model, directory, format, tokenizer=None):
+    """Writes a model in any format, with its tokenizer.
+
+    Args:
+        model: An `XLNetBackbone` or a task model.
+        directory: Where to write. It is created if it does not exist.
+        format: `"original"`, `"huggingface"` or `"preset"`.
+        tokenizer: An `XLNetTokenizer` for a model without a preprocessor; otherwise it is ignored,
+            and that of the preprocessor is written.
+
+    Raises:
+        ValueError: If the format is unknown or has no such model.
+
+    Example:
+
+    >>> import tempfile
+    >>> directory = tempfile.mkdtemp()
+    >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
+    >>> keras_xlnet.checkpoints.save_checkpoint(backbone, directory, "original")
+    >>> keras_xlnet.checkpoints.detect_format(directory)
+    'original'
+    """
     check_choice("format", format, FORMATS)
     if getattr(model, "preprocessor", None) is not None:
         tokenizer = None
@@ -92,8 +164,28 @@ def save(model, directory, format, tokenizer=None):
         _SAVERS[format](model, directory, tokenizer=tokenizer)
 
 
-def load_tokenizer(path, format):
-    """The `XLNetTokenizer` beside a model, or `None`."""
+def load_tokenizer(path, format=None):
+    """Loads the tokenizer beside a model.
+
+    Args:
+        path: Path of a directory, or prefix of an original checkpoint.
+        format: `"original"`, `"huggingface"` or `"preset"`. `None`: as `detect_format` finds.
+
+    Returns:
+        An `XLNetTokenizer`, or `None` if there is no vocabulary.
+
+    Raises:
+        ValueError: If a file of the tokenizer is damaged.
+
+    Example:
+
+    >>> import tempfile
+    >>> directory = tempfile.mkdtemp()
+    >>> keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32).save_to_preset(directory)
+    >>> keras_xlnet.checkpoints.load_tokenizer(directory) is None
+    True
+    """
+    format = _checked(format, path)
     path = pathlib.Path(path)
     directory = path if path.is_dir() else path.parent
     if format == "huggingface":
@@ -103,3 +195,10 @@ def load_tokenizer(path, format):
     if not (directory / "assets" / original_files.VOCABULARY).exists():
         return None
     return XLNetTokenizer.from_preset(directory)
+
+
+def _checked(format, path):
+    if format is None:
+        return detect_format(path)
+    check_choice("format", format, FORMATS)
+    return format

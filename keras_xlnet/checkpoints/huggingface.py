@@ -1,132 +1,194 @@
-"""Directories of Hugging Face's transformers, in and out. Nothing is ever unpickled."""
+"""Directories of Hugging Face's transformers, in and out. Nothing is unpickled."""
 
+import dataclasses
 import json
 import pathlib
 import warnings
 
 import numpy as np
 
-from keras_xlnet.checkpoints import huggingface_config, huggingface_files, huggingface_tokenizer
-from keras_xlnet.checkpoints.huggingface_names import (
-    LAYER_PATTERN,
-    MASK_EMBEDDING,
-    PREFIX,
-    backbone_places,
-    head_places,
-)
-from keras_xlnet.checkpoints.places import OpenCheckpoint, values_of
-from keras_xlnet.checkpoints.tasks import backbone_of, build, check_task, task_of, tokenizer_to_save
+from keras_xlnet.checkpoints import huggingface_config, huggingface_tokenizer
+from keras_xlnet.checkpoints.opening import OpenCheckpoint, build, tokenizer_to_save
+from keras_xlnet.checkpoints.tasks import backbone_of, get_task, match_model, task_of_model
+from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, values_to_save
+from keras_xlnet.checkpoints.xlnet_weights import ENCODER, MASK_EMBEDDING
 from keras_xlnet.presets import file_in, local_directory
+from keras_xlnet.presets.files import read_json
+from keras_xlnet.presets.safetensors_files import SafetensorsFiles, write_safetensors
 from keras_xlnet.text import XLNetPreprocessor
 
-_OPTIONAL = (
-    "*.safetensors",
-    huggingface_files.INDEX,
-    *huggingface_tokenizer.FILES,
-)
+CONFIG = "config.json"
+_WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
+_PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+_OPTIONAL = ("*.safetensors", _INDEX, *huggingface_tokenizer.FILES)
+# What the names of the encoder's weights begin with, unless it is alone.
+_PREFIX = "transformer."
 
 
 def load_huggingface(directory, task=None, **overrides):
-    """Loads an XLNet that Hugging Face's transformers wrote, as `model.safetensors`.
+    """Loads an XLNet that Hugging Face's transformers saved as `model.safetensors`.
 
-    It computes what transformers computes from the same files, with one thing to know: `gelu` is
-    the erf form there, and the original trained its models with the tanh form. The released
-    models say `gelu` all the same. For weights that come from the original pass
-    `activation="gelu_tanh"`; a configuration that transformers never wrote again gives a warning.
+    The model computes what transformers computes from the same files. In transformers, `gelu` is
+    the erf form, while the original trained its models with the tanh form; the released models on
+    the Hub have `gelu` in their configuration nevertheless. For weights that come from the
+    original pass `activation="gelu_tanh"`. If the configuration was not written by transformers,
+    a warning says so.
 
-    A text task comes with the preprocessor of the directory's tokenizer files, if there are any.
+    A task that takes text comes with the preprocessor of the directory's tokenizer files, if there
+    are any.
 
     Args:
         directory: Directory with `config.json` and `model.safetensors` (or its shards), or
             `hf://owner/name`, which needs `huggingface_hub`.
-        task: `None` for the encoder, `"permutation_lm"`, `"text_classifier"`, `"text_regressor"`,
-            `"token_classifier"` (which an `XLNetForQuestionAnsweringSimple` is, too),
-            `"multiple_choice"` or `"question_answering"`.
-        **overrides: Arguments of `XLNetBackbone`, and of the model of the task, that the weights do
-            not fix, such as `activation` (of the backbone), `dropout` (of both), `memory_length`,
+        task: `None` for the encoder, or a name in `keras_xlnet.checkpoints.TASKS`, such as
+            `"text_classifier"`. An `XLNetForQuestionAnsweringSimple` is a `"token_classifier"`.
+        **overrides: Arguments of `XLNetBackbone`, and of the task's model, that the weights do not
+            fix, such as `activation` (of the backbone), `dropout` (of both), `memory_length`,
             `dtype` or `preprocessor`.
 
     Returns:
-        An `XLNetBackbone`, or the model of the task. A head that the files do not have keeps its
-        initial weights, and a warning names them.
+        An `XLNetBackbone`, or the task's model. A head that is not in the files keeps its initial
+        weights, and a warning names them.
 
     Raises:
         FileNotFoundError: If a file is missing.
-        ValueError: If the files are damaged, contradict each other, are another model's or
-            pickles, or an argument is not as above. The message names the file and the tensor.
+        ValueError: If the files are damaged, contradict each other, are pickles or of another
+            model, or an argument is invalid. The message names the file and the weight.
+
+    Example:
+
+    >>> import tempfile
+    >>> directory = tempfile.mkdtemp()
+    >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
+    >>> keras_xlnet.checkpoints.save_huggingface(backbone, directory)
+    >>> keras_xlnet.checkpoints.load_huggingface(directory, dropout=0.0).hidden_dim
+    16
 
     Source: transformers, `models/xlnet`.
     """
-    return open_huggingface(directory, task, overrides).fill()
+    return open_huggingface(directory, task, **overrides).load()
 
 
-def open_huggingface(directory, task=None, overrides=None):
+def open_huggingface(directory, task=None, **overrides):
     """Builds the model of `load_huggingface`, and returns it as an `OpenCheckpoint`."""
-    check_task(task)
-    overrides = overrides or {}
-    directory = local_directory(directory, [huggingface_files.CONFIG], _OPTIONAL)
-    config_file = file_in(directory, huggingface_files.CONFIG)
+    entry = get_task(task, "huggingface")
+    directory = local_directory(directory, [CONFIG], _OPTIONAL)
+    config_file = file_in(directory, CONFIG)
     config = huggingface_config.read_config(config_file)
     fixed = huggingface_config.fixed_arguments(config, config_file)
-    defaults = huggingface_config.default_arguments(config, task, config_file)
+    defaults = huggingface_config.default_arguments(config, entry.has_memory, config_file)
     if not overrides.get("memory_length", defaults.get("memory_length")):
         defaults.pop("reuse_length", None)
-    files = huggingface_files.HuggingFaceCheckpoint(directory, config)
-    if task == "permutation_lm" and not config.get("tie_word_embeddings", True):
-        raise ValueError(
-            f"{config_file} has `tie_word_embeddings` false: 'lm_loss.weight' of {files} is not "
-            "the embeddings, as it always is here. What can be loaded is the encoder"
-        )
+    files = _open_files(directory, config)
     _warn_of_gelu(config, config_file, overrides)
-    head = huggingface_config.task_arguments(config, task, config_file)
-    if task in ("text_classifier", "text_regressor") and "preprocessor" not in overrides:
+    head = {}
+    for group in entry.config:
+        head |= group.read(config, config_file)
+    if entry.takes_text and "preprocessor" not in overrides:
         head["preprocessor"] = _preprocessor(directory)
     model = build(task, fixed, overrides, head, defaults, config_file=config_file, files=files)
-    prefix = PREFIX if any(name.startswith(PREFIX) for name in files.shapes) else ""
-    is_simple = "qa_outputs.weight" in files.shapes
-    logits = "qa_outputs" if is_simple else "classifier"
+    has_prefix = any(name.startswith(_PREFIX) for name in files.shapes)
+    matches = match_model(model, "huggingface", found=files.shapes)
     return OpenCheckpoint(
         model,
         files,
-        list(backbone_places(backbone_of(model), prefix)),
-        list(head_places(model, task, prefix, logits)) if task else [],
-        LAYER_PATTERN,
+        matches if has_prefix else _without_prefix(matches),
+        {
+            prefix if has_prefix else prefix.removeprefix(_PREFIX)
+            for prefix in layer_prefixes(ENCODER, "huggingface")
+        },
+        # `torch_dtype` is what older releases wrote.
+        config.get("dtype") or config.get("torch_dtype"),
     )
 
 
 def save_huggingface(model, directory, tokenizer=None):
-    """Writes a directory that transformers loads, and that computes the same there.
+    """Writes a directory that transformers loads, as a model that computes the same.
 
-    The weights are float32, in `model.safetensors`. Attention dropout is `dropout` there: theirs
-    has one rate.
+    The weights are float32, in `model.safetensors`. Attention dropout is not saved: transformers
+    has one rate, `dropout`.
 
     Args:
         model: An `XLNetBackbone` or a task model.
-        directory: Where to write. It is made if it does not exist.
-        tokenizer: An `XLNetTokenizer`, whose files go with the weights. `None`: that of the
-            model's preprocessor, if it has one.
+        directory: Where to write. It is created if it does not exist.
+        tokenizer: An `XLNetTokenizer`, whose files are written beside the weights. `None`: that of
+            the model's preprocessor, if it has one.
 
     Raises:
         ValueError: If transformers has no such model: another activation, heads that do not fill
             the hidden dimension, pooling by attention, a quantized model.
+
+    Example:
+
+    >>> import pathlib, tempfile
+    >>> directory = pathlib.Path(tempfile.mkdtemp())
+    >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
+    >>> keras_xlnet.checkpoints.save_huggingface(backbone, directory)
+    >>> sorted(path.name for path in directory.iterdir())
+    ['config.json', 'model.safetensors']
+
+    Source: transformers, `models/xlnet`.
     """
-    task = task_of(model)
+    task = task_of_model(model)
+    entry = get_task(task, "huggingface")
     tokenizer = tokenizer_to_save(model, tokenizer)
-    config = huggingface_config.config_of(model, task)
-    prefix = PREFIX if task else ""
-    places = list(backbone_places(backbone_of(model), prefix))
-    if task:
-        places += head_places(model, task, prefix)
-    values = values_of(places)
-    # A model for other tasks has no mask embedding; theirs always has one.
-    values.setdefault(prefix + MASK_EMBEDDING, np.zeros((1, 1, config["d_model"]), "float32"))
+    config = {
+        "architectures": [entry.architectures[0]],
+        **huggingface_config.encoder_entries(backbone_of(model)),
+    }
+    for group in entry.config:
+        config |= group.write(model)
+    matches = match_model(model, "huggingface")
+    values = values_to_save(matches if task else _without_prefix(matches))
+    # transformers has a mask embedding in every model, we only where it is used.
+    name = MASK_EMBEDDING.huggingface if task else MASK_EMBEDDING.huggingface.removeprefix(_PREFIX)
+    values.setdefault(name, np.zeros((1, 1, config["d_model"]), "float32"))
     directory = pathlib.Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
-    huggingface_files.write_weights(directory, values)
+    write_safetensors(directory / _WEIGHTS, values)
     text = json.dumps(config, indent=2, sort_keys=True)
-    (directory / huggingface_files.CONFIG).write_text(text + "\n", encoding="utf-8")
+    (directory / CONFIG).write_text(text + "\n", encoding="utf-8")
     if tokenizer is not None:
         huggingface_tokenizer.write_tokenizer(directory, tokenizer)
+
+
+def _without_prefix(matches):
+    return [dataclasses.replace(match, name=match.name.removeprefix(_PREFIX)) for match in matches]
+
+
+def _open_files(directory, config):
+    """Opens `model.safetensors` or its shards."""
+    index = {}
+    if (directory / _INDEX).exists() and not (directory / _WEIGHTS).exists():
+        index = _read_index(file_in(directory, _INDEX))
+    else:
+        _refuse_pickles(directory, config)
+    names = sorted(set(index.values())) or [_WEIGHTS]
+    paths = [file_in(directory, name) for name in names]
+    files = SafetensorsFiles(paths, f"the checkpoint in {directory}")
+    for name, file in index.items():
+        if name not in files.shapes or files.file_of(name).name != file:
+            raise ValueError(f"{directory / _INDEX} says that {name!r} is in {file}: it is not")
+    return files
+
+
+def _read_index(file):
+    index = read_json(file).get("weight_map")
+    if not isinstance(index, dict) or not all(isinstance(v, str) for v in index.values()):
+        raise ValueError(f"{file} has no `weight_map` from names to files")
+    return index
+
+
+def _refuse_pickles(directory, config):
+    pickles = [name for name in _PICKLES if (directory / name).exists()]
+    if pickles and not (directory / _WEIGHTS).exists():
+        (architecture, *_) = config.get("architectures") or ["XLNetModel"]
+        raise ValueError(
+            f"{directory / pickles[0]} is a PyTorch pickle, which can run any code when it is "
+            "loaded, so it is not read. If you trust it, convert it where transformers and torch "
+            f'are installed: python -c "from transformers import {architecture} as M; '
+            f"M.from_pretrained('{directory}').save_pretrained('{directory}-safetensors')\""
+        )
 
 
 def _preprocessor(directory):
@@ -136,14 +198,11 @@ def _preprocessor(directory):
 
 def _warn_of_gelu(config, file, overrides):
     is_conversion = "transformers_version" not in config
-    if (
-        is_conversion
-        and config.get("ff_activation", "gelu") == "gelu"
-        and "activation" not in overrides
-    ):
+    is_gelu = config.get("ff_activation", "gelu") == "gelu"
+    if is_conversion and is_gelu and "activation" not in overrides:
         warnings.warn(
-            f"{file} says `gelu`, which is the erf form in transformers and so here. If the "
-            "weights are a conversion of the original's, they were trained with the tanh form: "
-            "pass activation='gelu_tanh'",
-            stacklevel=3,
+            f"{file} has the activation `gelu`, which is the erf form. If the weights were "
+            "converted from the original's, they were trained with the tanh form: pass "
+            "activation='gelu_tanh'",
+            stacklevel=4,
         )

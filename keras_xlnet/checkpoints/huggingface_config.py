@@ -1,12 +1,13 @@
-"""What `config.json` of Hugging Face's transformers says, in our words and back."""
+"""`config.json` of Hugging Face's transformers, as arguments of our models and back."""
+
+import typing
 
 import keras
 
-from keras_xlnet.checkpoints.tasks import backbone_of
 from keras_xlnet.layers import gelu_tanh
-from keras_xlnet.presets.json_file import read_json
+from keras_xlnet.presets.files import read_json
 
-# Theirs -> ours. `gelu` is the erf form in both; the original's, and ours by default, is tanh.
+# Theirs -> ours. `gelu` is the erf form in both. The original's, our default, is the tanh form.
 _ACTIVATIONS = {
     "gelu": "gelu",
     "gelu_new": "gelu_tanh",
@@ -16,7 +17,7 @@ _ACTIVATIONS = {
     "swish": "silu",
 }
 _POOLINGS = {"last": "last", "first": "first", "mean": "mean", "cls_index": "cls"}
-_PROBLEMS = {
+_PROBLEM_TYPES = {
     "single_label_classification": "softmax",
     "multi_label_classification": "sigmoid",
     "regression": "linear",
@@ -41,24 +42,15 @@ _TYPES = {
     "architectures": (list,),
     "id2label": (dict,),
 }
-# Two logits for each token, where an answer starts and where it ends: a token classifier here.
+# Two logits for each token: where an answer starts and where it ends.
 SIMPLE_QUESTION_ANSWERING = "XLNetForQuestionAnsweringSimple"
-ARCHITECTURES = {
-    None: "XLNetModel",
-    "permutation_lm": "XLNetLMHeadModel",
-    "text_classifier": "XLNetForSequenceClassification",
-    "text_regressor": "XLNetForSequenceClassification",
-    "token_classifier": "XLNetForTokenClassification",
-    "multiple_choice": "XLNetForMultipleChoice",
-    "question_answering": "XLNetForQuestionAnswering",
-}
 
 
 def read_config(file):
-    """What `config.json` says, without what is null: that is the same as nothing said.
+    """Reads `config.json`, without the entries that are null, which mean the same as no entry.
 
     Raises:
-        ValueError: If it is no JSON, or a value that is looked at is of another type.
+        ValueError: If it is not JSON, or an entry that is used is of another type.
     """
     config = {key: value for key, value in read_json(file).items() if value is not None}
     for key, types in _TYPES.items():
@@ -71,8 +63,11 @@ def read_config(file):
     return config
 
 
+# === The encoder ===
+
+
 def fixed_arguments(config, file):
-    """The arguments of `XLNetBackbone` that no override may change.
+    """Returns the arguments of `XLNetBackbone` that no override may change.
 
     Raises:
         ValueError: If the configuration is not an XLNet's.
@@ -88,12 +83,18 @@ def fixed_arguments(config, file):
     return arguments
 
 
-def default_arguments(config, task, file):
-    """The arguments of `XLNetBackbone` that are the configuration's unless the caller's differ."""
+def default_arguments(config, has_memory, file):
+    """Returns the arguments of `XLNetBackbone` that overrides may change.
+
+    Args:
+        config: Dict from `read_config`.
+        has_memory: Whether the model has memory. Fine-tuned models have none.
+        file: Path of the file, for errors.
+    """
     activation = config.get("ff_activation", "gelu")
     if activation not in _ACTIVATIONS:
         raise ValueError(
-            f"{file} has `ff_activation` {activation!r}, but only {sorted(_ACTIVATIONS)} are known"
+            f"{file} has `ff_activation` {activation!r}, expected one of {sorted(_ACTIVATIONS)}"
         )
     dropout = config.get("dropout", 0.1)
     clamp_length = config.get("clamp_len", -1)
@@ -104,70 +105,32 @@ def default_arguments(config, task, file):
         "attention_dropout": dropout,
         "attention_type": attention_type,
         "clamp_length": clamp_length if clamp_length > 0 else None,
-        # Not looked at for "bi", there.
+        # transformers ignores it for "bi".
         "same_length": attention_type == "uni" and config.get("same_length", False),
         "kernel_initializer": keras.initializers.RandomNormal(
             stddev=config.get("initializer_range", 0.02)
         ),
     }
-    if task in (None, "permutation_lm"):
-        # What is fine-tuned has no memory, there and here.
+    if has_memory:
         arguments["memory_length"] = config.get("mem_len")
         arguments["reuse_length"] = config.get("reuse_len") if config.get("mem_len") else None
         arguments["bidirectional_data"] = config.get("bi_data", False)
     return arguments
 
 
-def task_arguments(config, task, file):
-    """The arguments of a task model that the configuration suggests."""
-    if task == "question_answering":
-        return {key: config[key] for key in ("start_n_top", "end_n_top") if key in config}
-    if task == "token_classifier":
-        if SIMPLE_QUESTION_ANSWERING in (config.get("architectures") or ()):
-            return {"num_classes": 2, "class_names": ["start", "end"], "activation": "linear"}
-        arguments = _classes(config)
-        # A softmax over one class would always be 1.
-        return {**arguments, "activation": "softmax" if arguments["num_classes"] > 1 else "linear"}
-    if task not in ("text_classifier", "text_regressor", "multiple_choice"):
-        return {}
-    arguments = _summary(config, file)
-    if task != "text_classifier":
-        return arguments
-    arguments |= _classes(config)
-    default = "regression" if arguments["num_classes"] == 1 else "single_label_classification"
-    problem = config.get("problem_type", default)
-    if problem not in _PROBLEMS:
-        raise ValueError(f"{file} has `problem_type` {problem!r}, not one of {sorted(_PROBLEMS)}")
-    return {**arguments, "activation": _PROBLEMS[problem]}
-
-
-def task_of(config):
-    """The task that the configuration is of; `None` for an encoder or an unknown class."""
-    architecture = str(next(iter(config.get("architectures", ())), None))
-    if architecture == SIMPLE_QUESTION_ANSWERING:
-        return "token_classifier"
-    if architecture == ARCHITECTURES["text_regressor"]:
-        is_number = _classes(config)["num_classes"] == 1
-        return "text_regressor" if is_number else "text_classifier"
-    tasks = {name: task for task, name in ARCHITECTURES.items()}
-    return tasks.get(architecture)
-
-
-def config_of(model, task):
-    """What `config.json` says of a model.
+def encoder_entries(backbone):
+    """Returns the entries of `config.json` for a backbone.
 
     Raises:
-        ValueError: If transformers has nothing that computes the same.
+        ValueError: If transformers has no model that computes the same.
     """
-    backbone = backbone_of(model)
     dim = backbone.num_heads * backbone.head_dim
     if dim != backbone.hidden_dim:
         raise ValueError(
-            "transformers knows only models with num_heads * head_dim = hidden_dim. Received: "
+            "transformers has only models with num_heads * head_dim = hidden_dim. Received: "
             f"{backbone.num_heads} * {backbone.head_dim} and {backbone.hidden_dim}"
         )
     return {
-        "architectures": [ARCHITECTURES[task]],
         "model_type": "xlnet",
         **{theirs: getattr(backbone, ours) for theirs, ours in _REQUIRED.items()},
         "d_head": backbone.head_dim,
@@ -185,65 +148,6 @@ def config_of(model, task):
         "eos_token_id": 2,
         "pad_token_id": 5,
         "dtype": "float32",
-        **_task_config(model, task),
-    }
-
-
-def _classes(config):
-    """Number and names of the classes; transformers counts the names, two by default."""
-    names = config.get("id2label")
-    if not names:
-        return {"num_classes": config.get("num_labels", 2), "class_names": None}
-    names = [names[key] for key in sorted(names, key=int)]
-    invented = names == [f"LABEL_{i}" for i in range(len(names))]
-    return {"num_classes": len(names), "class_names": None if invented else names}
-
-
-def _summary(config, file):
-    expected = {"summary_use_proj": True, "summary_activation": "tanh"}
-    for key, value in expected.items():
-        if config.get(key, value) != value:
-            raise ValueError(f"{file} has `{key}` {config[key]!r}, but only {value!r} is known")
-    if config.get("summary_proj_to_labels"):
-        raise ValueError(f"{file} has `summary_proj_to_labels`, which is not known")
-    pooling = config.get("summary_type", "last")
-    if pooling not in _POOLINGS:
-        raise ValueError(f"{file} has `summary_type` {pooling!r}, not one of {sorted(_POOLINGS)}")
-    dropout = config.get("summary_last_dropout", 0.1)
-    return {"pooling": _POOLINGS[pooling], "dropout": dropout}
-
-
-def _task_config(model, task):
-    if task == "question_answering":
-        return {"start_n_top": model.start_n_top, "end_n_top": model.end_n_top}
-    config = {}
-    if task in ("text_classifier", "text_regressor", "multiple_choice"):
-        poolings = {ours: theirs for theirs, ours in _POOLINGS.items()}
-        if model.pooling not in poolings:
-            raise ValueError(
-                f"transformers has no pooling {model.pooling!r}, only {sorted(poolings)}"
-            )
-        config = {
-            "summary_type": poolings[model.pooling],
-            "summary_use_proj": True,
-            "summary_activation": "tanh",
-            "summary_last_dropout": model.dropout,
-        }
-    if task in ("text_classifier", "token_classifier"):
-        names = model.class_names or [f"LABEL_{i}" for i in range(model.num_classes)]
-        config |= _label_config(names)
-    if task == "text_classifier":
-        problems = {ours: theirs for theirs, ours in _PROBLEMS.items()}
-        config["problem_type"] = problems[model.activation]
-    if task == "text_regressor":
-        config |= {**_label_config(["LABEL_0"]), "problem_type": "regression"}
-    return config
-
-
-def _label_config(names):
-    return {
-        "id2label": {str(i): name for i, name in enumerate(names)},
-        "label2id": {name: i for i, name in enumerate(names)},
     }
 
 
@@ -253,7 +157,136 @@ def _activation_name(activation):
     name = getattr(activation, "__name__", None)
     if name not in ("gelu", "relu", "silu"):
         raise ValueError(
-            f"transformers is known to have gelu, gelu_tanh, relu and silu. Received: a model with "
-            f"{name!r}"
+            "transformers has the activations gelu, gelu_tanh, relu and silu. Received: a model "
+            f"with {name!r}"
         )
     return name
+
+
+# === The tasks ===
+
+
+class Group(typing.NamedTuple):
+    """Arguments of task models, and the entries of `config.json` that say the same.
+
+    Args:
+        read: Function of the config and the path of the file that returns a dict of arguments.
+        write: Function of a task model that returns a dict of entries.
+    """
+
+    read: typing.Callable
+    write: typing.Callable
+
+
+def same_names(*names):
+    """Returns a `Group` of arguments that are entries of the same names."""
+    return Group(
+        read=lambda config, file: {name: config[name] for name in names if name in config},
+        write=lambda model: {name: getattr(model, name) for name in names},
+    )
+
+
+def _read_summary(config, file):
+    expected = {
+        "summary_use_proj": True,
+        "summary_activation": "tanh",
+        "summary_proj_to_labels": False,
+    }
+    for key, value in expected.items():
+        if config.get(key, value) != value:
+            raise ValueError(f"{file} has `{key}` {config[key]!r}, but only {value!r} is supported")
+    pooling = config.get("summary_type", "last")
+    if pooling not in _POOLINGS:
+        raise ValueError(f"{file} has `summary_type` {pooling!r}, not one of {sorted(_POOLINGS)}")
+    dropout = config.get("summary_last_dropout", 0.1)
+    return {"pooling": _POOLINGS[pooling], "dropout": dropout}
+
+
+def _write_summary(model):
+    poolings = {ours: theirs for theirs, ours in _POOLINGS.items()}
+    if model.pooling not in poolings:
+        raise ValueError(f"transformers has no pooling {model.pooling!r}, only {sorted(poolings)}")
+    return {
+        "summary_type": poolings[model.pooling],
+        "summary_use_proj": True,
+        "summary_activation": "tanh",
+        "summary_last_dropout": model.dropout,
+    }
+
+
+def _read_classes(config, file):
+    names = config.get("id2label")
+    if not names:
+        return {"num_classes": config.get("num_labels", 2), "class_names": None}
+    names = [names[key] for key in sorted(names, key=int)]
+    are_invented = names == _invented_names(len(names))
+    return {"num_classes": len(names), "class_names": None if are_invented else names}
+
+
+def _write_classes(model):
+    return _labels(model.class_names or _invented_names(model.num_classes))
+
+
+def _invented_names(num_classes):
+    return [f"LABEL_{i}" for i in range(num_classes)]
+
+
+def _labels(names):
+    return {
+        "id2label": {str(i): name for i, name in enumerate(names)},
+        "label2id": {name: i for i, name in enumerate(names)},
+    }
+
+
+def _read_token_classes(config, file):
+    if SIMPLE_QUESTION_ANSWERING in config.get("architectures", ()):
+        return {"num_classes": 2, "class_names": ["start", "end"], "activation": "linear"}
+    classes = _read_classes(config, file)
+    # A softmax over one class would always be 1.
+    return {**classes, "activation": "softmax" if classes["num_classes"] > 1 else "linear"}
+
+
+def _read_problem_type(config, file):
+    default = "regression" if num_labels(config) == 1 else "single_label_classification"
+    problem_type = config.get("problem_type", default)
+    if problem_type not in _PROBLEM_TYPES:
+        raise ValueError(
+            f"{file} has `problem_type` {problem_type!r}, not one of {sorted(_PROBLEM_TYPES)}"
+        )
+    return {"activation": _PROBLEM_TYPES[problem_type]}
+
+
+def _write_problem_type(model):
+    problem_types = {ours: theirs for theirs, ours in _PROBLEM_TYPES.items()}
+    return {"problem_type": problem_types[model.activation]}
+
+
+def _refuse_untied_logits(config, file):
+    if not config.get("tie_word_embeddings", True):
+        raise ValueError(
+            f"{file} has `tie_word_embeddings` false: 'lm_loss.weight' is not the embeddings, as "
+            "it always is in XLNetPermutationLM. The encoder alone can be loaded"
+        )
+    return {}
+
+
+def num_labels(config):
+    """Returns the number of labels: transformers counts their names; there are 2 by default."""
+    return _read_classes(config, None)["num_classes"]
+
+
+# `pooling` and `dropout` of models with a `SequenceSummary`.
+SUMMARY = Group(_read_summary, _write_summary)
+# `num_classes` and `class_names`.
+CLASSES = Group(_read_classes, _write_classes)
+# The same, and the `activation` that follows from them.
+TOKEN_CLASSES = Group(_read_token_classes, _write_classes)
+# `activation`.
+PROBLEM_TYPE = Group(_read_problem_type, _write_problem_type)
+# No argument: one label without a name, a number.
+ONE_LABEL = Group(
+    read=lambda config, file: {},
+    write=lambda model: {**_labels(_invented_names(1)), "problem_type": "regression"},
+)
+# No argument: the softmax uses the token embeddings.
+TIED_LOGITS = Group(read=_refuse_untied_logits, write=lambda model: {})

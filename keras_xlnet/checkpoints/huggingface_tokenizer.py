@@ -7,20 +7,20 @@ import pathlib
 from sentencepiece import sentencepiece_model_pb2
 
 from keras_xlnet.presets import file_in
-from keras_xlnet.presets.json_file import read_json
+from keras_xlnet.presets.files import read_json
 from keras_xlnet.text import XLNetTokenizer
 
 VOCABULARY = "spiece.model"
 _FAST, _CONFIG = "tokenizer.json", "tokenizer_config.json"
 FILES = (VOCABULARY, _FAST, _CONFIG)
-_NUM_CONTROL = 8  # <unk> to <eod>; <eop> and what follows may stand in a text.
+_NUM_CONTROL = 8  # <unk> to <eod>; <eop> and what follows may be in a text.
 
 
 def read_tokenizer(directory):
-    """Makes the tokenizer of a directory.
+    """Reads the tokenizer of a directory.
 
     `spiece.model` is the SentencePiece model itself. Newer releases of transformers write only
-    `tokenizer.json`, from which the same model can be made again.
+    `tokenizer.json`, from which the model is rebuilt.
 
     Args:
         directory: Path of the directory.
@@ -29,7 +29,7 @@ def read_tokenizer(directory):
         An `XLNetTokenizer`, or `None` if there are no tokenizer files.
 
     Raises:
-        ValueError: If a file is damaged, or the tokenizer is another model's.
+        ValueError: If a file is damaged, or the tokenizer is not an XLNet's.
     """
     directory = pathlib.Path(directory)
     name = next((name for name in (VOCABULARY, _FAST) if (directory / name).exists()), None)
@@ -56,14 +56,14 @@ def read_tokenizer(directory):
 
 
 def write_tokenizer(directory, tokenizer):
-    """Writes what transformers needs to make the tokenizer.
+    """Writes the files that transformers loads the tokenizer from.
 
     Args:
         directory: Path of a directory.
         tokenizer: An `XLNetTokenizer`.
     """
     tokenizer.save_assets(str(directory))
-    # Of another tokenizer, perhaps; transformers would take it first.
+    # It may be of another tokenizer, and transformers prefers it.
     (pathlib.Path(directory) / _FAST).unlink(missing_ok=True)
     special = {
         "bos_token": "<s>",
@@ -87,7 +87,7 @@ def write_tokenizer(directory, tokenizer):
 
 
 def _sentencepiece_model(file):
-    """The bytes of a model, and the types of what prepares text for it."""
+    """Returns the bytes of a SentencePiece model, and the types of the text normalizers."""
     content = read_json(file)
     proto = sentencepiece_model_pb2.ModelProto()
     try:
@@ -112,12 +112,12 @@ def _type(proto, index, score):
     piece = proto.SentencePiece
     if index < _NUM_CONTROL:
         return piece.CONTROL if index else piece.UNKNOWN
-    # SentencePiece gives logarithms of probabilities to what it has learned, 0 to what was given.
+    # SentencePiece scores learned pieces with log-probabilities, and user-defined ones with 0.
     return piece.USER_DEFINED if score == 0 else piece.NORMAL
 
 
 def _leaves(normalizer):
-    """The normalizers in a tree of them."""
+    """Returns the normalizers in a tree of sequences."""
     if normalizer is None:
         return []
     if normalizer["type"] != "Sequence":

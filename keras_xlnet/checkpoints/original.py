@@ -2,73 +2,77 @@
 
 import json
 import pathlib
-import re
 
 from keras_xlnet.checkpoints import original_files
-from keras_xlnet.checkpoints.original_names import (
-    HEAD_PATTERNS,
-    LAYER_PATTERN,
-    backbone_places,
-    head_places,
+from keras_xlnet.checkpoints.opening import OpenCheckpoint, build, tokenizer_to_save
+from keras_xlnet.checkpoints.tasks import (
+    backbone_of,
+    get_task,
+    match_model,
+    name_pattern,
+    task_of_model,
 )
-from keras_xlnet.checkpoints.places import OpenCheckpoint, values_of
-from keras_xlnet.checkpoints.tasks import backbone_of, build, check_task, task_of, tokenizer_to_save
+from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, values_to_save
+from keras_xlnet.checkpoints.xlnet_weights import ENCODER
 from keras_xlnet.presets import file_in
 from keras_xlnet.text import XLNetPreprocessor
 
 
 def load_original(path, task=None, *, task_name=None, config_file=None, **overrides):
-    """Loads a checkpoint of the original XLNet, as released or as its scripts fine-tune it.
+    """Loads a checkpoint of the original XLNet, released or fine-tuned by its scripts.
 
-    What an optimizer kept (slots, `global_step`) is left alone. A text task whose directory has a
-    `spiece.model` comes with the preprocessor of the original's cased models.
+    Variables of an optimizer (slots, `global_step`) are ignored. A task that takes text comes with
+    the preprocessor of the original's cased models if the directory has a `spiece.model`.
 
     Args:
         path: Directory with `xlnet_config.json` and `xlnet_model.ckpt.*` (or one other
             checkpoint), or the prefix of a checkpoint, such as `run/model.ckpt-4000`.
         task: `None` for the encoder, `"permutation_lm"` for the whole pretraining model, or
             `"text_classifier"`, `"text_regressor"`, `"multiple_choice"`, `"question_answering"`.
-        task_name: What the original's `--task_name` (or `--cls_scope`) was, in small letters.
-            Only needed where the checkpoint has heads of several tasks.
+        task_name: Value of the original's `--task_name` (or `--cls_scope`), in lower case. Only
+            needed if the checkpoint has heads of several tasks.
         config_file: Path of `xlnet_config.json`, if it is not beside the checkpoint: the
             original's fine-tuning leaves it with the pretrained model.
-        **overrides: Arguments of `XLNetBackbone`, and of the model of the task, that a checkpoint
-            does not fix, such as `dropout`, `memory_length`, `dtype`, `num_classes` or
-            `preprocessor`.
+        **overrides: Arguments of `XLNetBackbone`, and of the task's model, that a checkpoint does
+            not fix, such as `dropout`, `memory_length`, `dtype`, `num_classes` or `preprocessor`.
 
     Returns:
-        An `XLNetBackbone`, or the model of the task, with the weights of the checkpoint. A head
-        that the checkpoint does not have keeps its initial weights, and a warning names them.
+        An `XLNetBackbone`, or the task's model, with the weights of the checkpoint. A head that is
+        not in the checkpoint keeps its initial weights, and a warning names them.
 
     Raises:
         FileNotFoundError: If a file is missing.
-        ValueError: If the files are damaged, contradict each other or are another model's, or an
-            argument is not as above. The message names the file and the variable.
+        ValueError: If the files are damaged, contradict each other or are of another model, or an
+            argument is invalid. The message names the file and the variable.
+
+    Example:
+
+    >>> import tempfile
+    >>> directory = tempfile.mkdtemp()
+    >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
+    >>> keras_xlnet.checkpoints.save_original(backbone, directory)
+    >>> keras_xlnet.checkpoints.load_original(directory, dropout=0.0).hidden_dim
+    16
 
     Source: zihangdai/xlnet, `xlnet.py`, `modeling.py` and `function_builder.py`.
     """
-    return open_original(path, task, task_name, config_file, overrides).fill()
+    return open_original(path, task, task_name, config_file, **overrides).load()
 
 
-def open_original(path, task=None, task_name=None, config_file=None, overrides=None):
+def open_original(path, task=None, task_name=None, config_file=None, **overrides):
     """Builds the model of `load_original`, and returns it as an `OpenCheckpoint`."""
-    check_task(task)
-    if task == "token_classifier":
-        raise ValueError(
-            "The original has no token classifier. Make one around `load_original(path)`"
-        )
+    entry = get_task(task, "original")
     files = original_files.OriginalCheckpoint(path)
     config_file = config_file or file_in(files.directory, original_files.CONFIG)
     fixed = original_files.read_config(config_file)
-    task_name, head = _head(files, task, task_name, overrides or {})
-    model = build(task, fixed, overrides or {}, head, config_file=config_file, files=files)
-    return OpenCheckpoint(
-        model,
-        files,
-        list(backbone_places(backbone_of(model))),
-        list(head_places(model, task, task_name)) if task else [],
-        LAYER_PATTERN,
-    )
+    task_name = task_name or _find_task_name(files, entry.sign)
+    head = _sizes(files, entry, task_name, overrides)
+    if entry.takes_text and "preprocessor" not in overrides:
+        tokenizer = original_files.read_tokenizer(files.directory)
+        head["preprocessor"] = tokenizer and XLNetPreprocessor(tokenizer)
+    model = build(task, fixed, overrides, head, config_file=config_file, files=files)
+    matches = match_model(model, "original", task_name)
+    return OpenCheckpoint(model, files, matches, layer_prefixes(ENCODER, "original"))
 
 
 def save_original(model, directory, task_name="task", tokenizer=None):
@@ -76,28 +80,34 @@ def save_original(model, directory, task_name="task", tokenizer=None):
 
     The files are those of the released models: `xlnet_config.json`, `xlnet_model.ckpt.*` and, with
     a tokenizer, `spiece.model`. The weights are float32. What a checkpoint of the original does
-    not hold (memory, `attention_type`, dropout, ...) are flags of its scripts.
+    not contain (memory, `attention_type`, dropout, ...) are flags of its scripts.
 
     Args:
-        model: An `XLNetBackbone`, `XLNetPermutationLM`, `XLNetTextClassifier`,
-            `XLNetTextRegressor`, `XLNetMultipleChoice` or `XLNetQuestionAnswering`.
-        directory: Where to write. It is made if it does not exist.
-        task_name: What `--task_name` (or `--cls_scope`) will be, in small letters: part of the
-            names of a classifier's and a regressor's head.
+        model: An `XLNetBackbone`, or the model of a task that the original has.
+        directory: Where to write. It is created if it does not exist.
+        task_name: Value of `--task_name` (or `--cls_scope`) to load it with, in lower case: part
+            of the names of a classifier's and a regressor's head.
         tokenizer: An `XLNetTokenizer`. `None`: that of the model's preprocessor, if it has one.
 
     Raises:
         ValueError: If the original has no such model: another activation, another epsilon, a token
             classifier, a quantized model.
+
+    Example:
+
+    >>> import pathlib, tempfile
+    >>> directory = pathlib.Path(tempfile.mkdtemp())
+    >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
+    >>> keras_xlnet.checkpoints.save_original(backbone, directory)
+    >>> (directory / "xlnet_config.json").exists()
+    True
+
+    Source: zihangdai/xlnet, `model_utils.py`.
     """
-    task = task_of(model)
+    get_task(task_of_model(model), "original")
     tokenizer = tokenizer_to_save(model, tokenizer)
-    backbone = backbone_of(model)
-    config = original_files.config_of(backbone)
-    places = list(backbone_places(backbone))
-    if task:
-        places += head_places(model, task, task_name)
-    values = values_of(places)
+    config = original_files.config_of(backbone_of(model))
+    values = values_to_save(match_model(model, "original", task_name))
     directory = pathlib.Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     original_files.write_checkpoint(directory / original_files.PREFIX, values)
@@ -107,31 +117,28 @@ def save_original(model, directory, task_name="task", tokenizer=None):
         tokenizer.save_assets(str(directory))
 
 
-def _head(files, task, task_name, overrides):
-    """The scope of a fine-tuned head, and the arguments of the task that the files suggest."""
-    head = {}
-    if task in HEAD_PATTERNS:
-        task_name = _find_scope(files, HEAD_PATTERNS[task], task_name)
-        if "preprocessor" not in overrides:
-            tokenizer = original_files.read_tokenizer(files.directory)
-            head["preprocessor"] = tokenizer and XLNetPreprocessor(tokenizer)
-    if task == "text_classifier":
-        kernel = HEAD_PATTERNS[task].replace("(.+)", task_name)
-        if kernel in files.shapes:
-            head["num_classes"] = files.shapes[kernel][-1]
-        elif "num_classes" not in overrides:
-            raise ValueError(
-                f"{files} has no fine-tuned {kernel!r}, which would tell the number of "
-                "classes: pass `num_classes`"
-            )
-    return task_name, head
-
-
-def _find_scope(files, pattern, task_name):
-    if task_name is not None:
-        return task_name
-    matches = [re.fullmatch(pattern, name) for name in sorted(files.shapes)]
+def _find_task_name(files, sign):
+    """Returns the `{task_name}` of the head in a checkpoint, `"*"` if it has none."""
+    if "{task_name}" not in (sign or ""):
+        return "*"
+    matches = [name_pattern(sign).fullmatch(name) for name in sorted(files.shapes)]
     names = [match[1] for match in matches if match]
     if len(names) > 1:
         raise ValueError(f"{files} has several heads: pass one of {names} as `task_name`")
     return names[0] if names else "*"
+
+
+def _sizes(files, entry, task_name, overrides):
+    """Returns the arguments of the task's model that shapes of variables tell."""
+    sizes = {}
+    for argument, path in entry.sizes.items():
+        (row,) = (row for row in entry.rows if row.path == path)
+        name = row.original.replace("{task_name}", task_name)
+        if name in files.shapes:
+            sizes[argument] = files.shapes[name][-1]
+        elif argument not in overrides:
+            raise ValueError(
+                f"{files} has no fine-tuned {name!r}, the shape of which is `{argument}`: pass "
+                f"`{argument}`"
+            )
+    return sizes

@@ -3,7 +3,7 @@
 import pathlib
 
 from keras_xlnet.presets import file_in
-from keras_xlnet.presets.json_file import read_json
+from keras_xlnet.presets.files import read_json
 from keras_xlnet.text import XLNetTokenizer
 
 CONFIG, PREFIX, VOCABULARY = "xlnet_config.json", "xlnet_model.ckpt", "spiece.model"
@@ -22,10 +22,8 @@ class OriginalCheckpoint:
         ValueError: If it cannot be read, or there are several.
     """
 
-    declared_dtype = None
-
     def __init__(self, path):
-        import tensorflow as tf  # The reader of TF checkpoints; nothing else here needs TensorFlow.
+        import tensorflow as tf  # Only to read and write checkpoints.
 
         self.prefix = _prefix(pathlib.Path(path))
         self.directory = self.prefix.parent
@@ -43,11 +41,11 @@ class OriginalCheckpoint:
         return f"the checkpoint {self.prefix}"
 
     def file_of(self, name):
-        """What to call the place of a variable in an error."""
+        """Returns what errors call the file of a variable."""
         return str(self.prefix)
 
     def read(self, name):
-        """The value of a variable."""
+        """Returns the value of a variable."""
         try:
             return self._reader.get_tensor(name)
         except Exception as error:  # As above.
@@ -87,7 +85,11 @@ def write_checkpoint(prefix, values):
 
 
 def read_config(file):
-    """The arguments of `XLNetBackbone` that `xlnet_config.json` fixes."""
+    """Returns the arguments of `XLNetBackbone` that `xlnet_config.json` fixes.
+
+    Raises:
+        ValueError: If the file is not JSON, or an entry is missing or unknown.
+    """
     config = read_json(file)
     try:
         return {
@@ -101,20 +103,20 @@ def read_config(file):
             "tie_attention_biases": not config["untie_r"],
         }
     except (KeyError, TypeError) as error:
-        raise ValueError(f"{file} has no or no known value for {error}") from error
+        raise ValueError(f"{file} has no value, or an unknown value, for {error}") from error
 
 
 def config_of(backbone):
-    """What `xlnet_config.json` says of a backbone.
+    """Returns the entries of `xlnet_config.json` for a backbone.
 
     Raises:
-        ValueError: If the original has nothing that computes the same.
+        ValueError: If the original has no model that computes the same.
     """
     activations = {ours: theirs for theirs, ours in _ACTIVATIONS.items()}
     activation = getattr(backbone.activation, "__name__", None)
     if activation not in activations:
         raise ValueError(
-            f"The original knows the activations {sorted(activations)} (its `gelu` is gelu_tanh). "
+            f"The original has the activations {sorted(activations)}. "
             f"Received: a model with {activation!r}"
         )
     if backbone.layer_norm_epsilon != 1e-12:
@@ -135,7 +137,7 @@ def config_of(backbone):
 
 
 def read_tokenizer(directory):
-    """The tokenizer of the original's cased models, or `None` if there is no vocabulary."""
+    """Returns the tokenizer of the original's cased models, `None` if there is no vocabulary."""
     if not (directory / VOCABULARY).exists():
         return None
     file = file_in(directory, VOCABULARY)

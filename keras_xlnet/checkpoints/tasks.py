@@ -1,124 +1,201 @@
-"""Which model a task means, and what of it may be chosen when a checkpoint is loaded."""
+"""The table of tasks: what loading and saving checkpoints has to know about each model."""
 
+import dataclasses
 import inspect
-import math
+import re
 
 from keras_xlnet import models
-from keras_xlnet.layers.arguments import check_choice, check_positive_int
-from keras_xlnet.models.vocabulary import check_vocabulary
+from keras_xlnet.checkpoints.huggingface_config import (
+    CLASSES,
+    ONE_LABEL,
+    PROBLEM_TYPE,
+    SIMPLE_QUESTION_ANSWERING,
+    SUMMARY,
+    TIED_LOGITS,
+    TOKEN_CLASSES,
+    num_labels,
+    same_names,
+)
+from keras_xlnet.checkpoints.weight_mapping import OWNERS, Row, dense, kernel, match_weights, norm
+from keras_xlnet.checkpoints.xlnet_weights import ENCODER, MASK_EMBEDDING
+from keras_xlnet.checkpoints.xlnet_weights import SUMMARY as SUMMARY_WEIGHTS
+from keras_xlnet.layers.arguments import check_choice
+from keras_xlnet.presets.weights import model_weights
 
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """A task, in the words of the other implementations.
+
+    Args:
+        model: Class of the task's model.
+        weights: `Row`s of the weights that the model has besides those of its backbone.
+        sign: Name of a variable of the original. A checkpoint that has it is of this task. `None`
+            if the original has no such model.
+        sizes: Dict of arguments of the model that an original checkpoint does not state, and the
+            paths of the weights whose last axis has this size.
+        architectures: Names of the classes of Hugging Face's transformers. The first is written.
+        num_labels: The number of labels that tells the task from another one of the same
+            architecture. `None` for any.
+        config: `Group`s of the model's arguments that are in Hugging Face's `config.json`.
+        has_memory: Whether the model has the memory that `config.json` describes. Fine-tuned
+            models do not.
+    """
+
+    model: type
+    weights: list = dataclasses.field(default_factory=list)
+    sign: str | None = None
+    sizes: dict = dataclasses.field(default_factory=dict)
+    architectures: tuple = ()
+    num_labels: int | None = None
+    config: tuple = ()
+    has_memory: bool = False
+
+    @property
+    def rows(self):
+        """The weight mapping of the whole model."""
+        return [*ENCODER, *self.weights]
+
+    @property
+    def arguments(self):
+        """The set of the names of the model's constructor arguments, without the backbone."""
+        parameters = inspect.signature(self.model.__init__).parameters
+        return set(parameters) - {"self", "backbone", "kwargs"}
+
+    @property
+    def takes_text(self):
+        """Whether the model can have a preprocessor."""
+        return "preprocessor" in self.arguments
+
+
+BACKBONE = Task(models.XLNetBackbone, architectures=("XLNetModel",), has_memory=True)
+
+# Files that fit several entries are of the last of them.
 TASKS = {
-    "permutation_lm": models.XLNetPermutationLM,
-    "text_classifier": models.XLNetTextClassifier,
-    "text_regressor": models.XLNetTextRegressor,
-    "token_classifier": models.XLNetTokenClassifier,
-    "multiple_choice": models.XLNetMultipleChoice,
-    "question_answering": models.XLNetQuestionAnswering,
+    "permutation_lm": Task(
+        models.XLNetPermutationLM,
+        weights=[MASK_EMBEDDING, Row("logits/bias", "model/lm_loss/bias", "lm_loss.bias")],
+        sign="model/lm_loss/bias",
+        architectures=("XLNetLMHeadModel",),
+        config=(TIED_LOGITS,),
+        has_memory=True,
+    ),
+    "text_classifier": Task(
+        models.XLNetTextClassifier,
+        weights=[
+            *SUMMARY_WEIGHTS,
+            *dense("logits", "model/classification_{task_name}/logit", "logits_proj"),
+        ],
+        sign="model/classification_{task_name}/logit/kernel",
+        sizes={"num_classes": "logits/kernel"},
+        architectures=("XLNetForSequenceClassification",),
+        config=(SUMMARY, CLASSES, PROBLEM_TYPE),
+    ),
+    "text_regressor": Task(
+        models.XLNetTextRegressor,
+        weights=[
+            *SUMMARY_WEIGHTS,
+            *dense("logits", "model/regression_{task_name}/logit", "logits_proj"),
+        ],
+        sign="model/regression_{task_name}/logit/kernel",
+        architectures=("XLNetForSequenceClassification",),
+        num_labels=1,
+        config=(SUMMARY, ONE_LABEL),
+    ),
+    "token_classifier": Task(
+        models.XLNetTokenClassifier,
+        weights=dense("logits", None, ("classifier", "qa_outputs")),
+        architectures=("XLNetForTokenClassification", SIMPLE_QUESTION_ANSWERING),
+        config=(TOKEN_CLASSES,),
+    ),
+    "multiple_choice": Task(
+        models.XLNetMultipleChoice,
+        weights=[*SUMMARY_WEIGHTS, *dense("logits", "logits/dense", "logits_proj")],
+        sign="logits/dense/kernel",
+        architectures=("XLNetForMultipleChoice",),
+        config=(SUMMARY,),
+    ),
+    "question_answering": Task(
+        models.XLNetQuestionAnswering,
+        weights=[
+            *dense("start_logits/dense", "start_logits/dense", "start_logits.dense"),
+            *dense("end_logits/dense_0", "end_logits/dense_0", "end_logits.dense_0"),
+            *norm("end_logits/norm", "end_logits/LayerNorm", "end_logits.LayerNorm"),
+            *dense("end_logits/dense_1", "end_logits/dense_1", "end_logits.dense_1"),
+            *dense("answer_class/dense_0", "answer_class/dense_0", "answer_class.dense_0"),
+            kernel("answer_class/dense_1", "answer_class/dense_1", "answer_class.dense_1"),
+        ],
+        sign="start_logits/dense/kernel",
+        architectures=("XLNetForQuestionAnswering",),
+        config=(same_names("start_n_top", "end_n_top"),),
+    ),
 }
 
-_SMALL = 10**6  # parameters
 
-
-def task_of(model):
-    """The name of the task that `model` is for, `None` for a backbone.
+def get_task(name, format=None):
+    """Returns the `Task` of a name; `BACKBONE` for `None`.
 
     Raises:
-        ValueError: If it is no model of this package.
+        ValueError: If there is no such task, or the format (`"original"`, `"huggingface"`) has no
+            such model.
     """
-    if isinstance(model, models.XLNetBackbone):
-        return None
-    for task, task_class in TASKS.items():
-        if isinstance(model, task_class):
-            return task
+    check_choice("task", name, (None, *TASKS))
+    if name is None:
+        return BACKBONE
+    task = TASKS[name]
+    is_known = {"original": task.sign, "huggingface": task.architectures, None: True}
+    if not is_known[format]:
+        raise ValueError(
+            f"{OWNERS[format]} has no model for the task {name!r}. The `backbone` can be loaded "
+            "(`task=None`) and saved alone"
+        )
+    return task
+
+
+def task_of_model(model):
+    """Returns the name of a model's task, `None` for a backbone.
+
+    Raises:
+        ValueError: If it is not a model of the table.
+    """
+    for name, task in ((None, BACKBONE), *TASKS.items()):
+        if isinstance(model, task.model):
+            return name
     raise ValueError(
         "`model` must be an XLNetBackbone or a task model made of one. Received: "
         f"{type(model).__name__}"
     )
 
 
+def task_of_variables(names):
+    """Returns the task of an original checkpoint with variables of these names, or `None`."""
+    for task_name, task in reversed(TASKS.items()):
+        if task.sign and any(name_pattern(task.sign).fullmatch(name) for name in names):
+            return task_name
+    return None
+
+
+def task_of_config(config):
+    """Returns the task of Hugging Face's `config.json`, `None` for an encoder."""
+    architecture = next(iter(config.get("architectures", ())), None)
+    for name, task in reversed(TASKS.items()):
+        is_size = task.num_labels in (None, num_labels(config))
+        if architecture in task.architectures and is_size:
+            return name
+    return None
+
+
+def name_pattern(name):
+    """Returns a regular expression for an original name; its group is `{task_name}`."""
+    return re.compile(re.escape(name).replace(r"\{task_name\}", "(.+)"))
+
+
 def backbone_of(model):
-    """The backbone of a task model; a backbone is its own."""
+    """Returns the backbone of a task model, or the model itself if it is a backbone."""
     return getattr(model, "backbone", model)
 
 
-def tokenizer_to_save(model, tokenizer):
-    """The tokenizer that goes with a model: the given one, or that of its preprocessor, or `None`.
-
-    Raises:
-        ValueError: If it has more ids than the model.
-    """
-    tokenizer = tokenizer or getattr(getattr(model, "preprocessor", None), "tokenizer", None)
-    if tokenizer is not None:
-        check_vocabulary(tokenizer, model)
-    return tokenizer
-
-
-def check_task(task):
-    """Raises `ValueError` if there is no such task."""
-    check_choice("task", task, (None, *TASKS))
-
-
-def build(task, fixed, overrides, head, defaults=None, *, config_file, files):
-    """Builds a backbone, or the model of a task around one, with initial weights.
-
-    Args:
-        task: One of `TASKS`, or `None`.
-        fixed: The arguments of the backbone that the checkpoint fixes.
-        overrides: What the caller chooses: other arguments of the backbone, and of the task.
-        head: The arguments of the task that the checkpoint suggests.
-        defaults: The arguments of the backbone that the checkpoint suggests.
-        config_file: Where these arguments come from.
-        files: The checkpoint, as of `OpenCheckpoint`.
-
-    Raises:
-        ValueError: If an override is fixed by the checkpoint, no such argument exists, or the
-            arguments make no model, or one that is far larger than the checkpoint.
-    """
-    of_backbone = _arguments(models.XLNetBackbone)
-    of_task = _arguments(TASKS[task]) - {"backbone"} if task else set()
-    allowed = (of_backbone - set(fixed)) | of_task
-    refused = sorted(set(overrides) - allowed)
-    if refused:
-        raise ValueError(
-            f"A checkpoint fixes, or a model does not know, {refused}. What can be chosen: "
-            f"{sorted(allowed)}"
-        )
-    free = of_backbone - set(fixed)
-    for_backbone = {key: value for key, value in overrides.items() if key in free}
-    # Where both have the argument, it is the backbone's (`activation`), but for these two: the
-    # original has one rate for the encoder and the head.
-    both = {"dropout", "name"} if task else set()
-    for_task = {key: value for key, value in overrides.items() if key not in free or key in both}
-    if task:
-        for_backbone.pop("name", None)
-    try:
-        _check_size(fixed, files)
-        backbone = models.XLNetBackbone(**{**fixed, **(defaults or {}), **for_backbone})
-        return TASKS[task](backbone, **{**head, **for_task}) if task else backbone
-    except ValueError as error:
-        given = f" with {sorted(overrides)}" if overrides else ""
-        raise ValueError(f"{config_file}{given}: {error}") from error
-
-
-def _check_size(fixed, files):
-    """Refuses what would take memory and time without end before it can be compared in detail."""
-    sizes = "vocabulary_size", "hidden_dim", "num_layers", "num_heads", "intermediate_dim"
-    for name in sizes:
-        check_positive_int(name, fixed[name])
-    vocabulary_size, hidden_dim, num_layers, num_heads, intermediate_dim = map(fixed.get, sizes)
-    head_dim = fixed["head_dim"]
-    heads_dim = (
-        hidden_dim if head_dim is None else num_heads * check_positive_int("head_dim", head_dim)
-    )
-    of_layer = hidden_dim * (5 * heads_dim + 2 * intermediate_dim)
-    described = vocabulary_size * hidden_dim + num_layers * of_layer
-    held = sum(map(math.prod, files.shapes.values()))
-    if described > 2 * held + _SMALL:
-        raise ValueError(
-            f"it describes a model of {described:,} parameters, but {files} has only {held:,}"
-        )
-
-
-def _arguments(model_class):
-    parameters = inspect.signature(model_class.__init__).parameters
-    return set(parameters) - {"self", "kwargs"}
+def match_model(model, format, task_name="task", found=()):
+    """Returns the `WeightMatch`es of all weights of a model. Arguments as of `match_weights`."""
+    rows = get_task(task_of_model(model)).rows
+    return match_weights(model_weights(model), rows, format, task_name, found)

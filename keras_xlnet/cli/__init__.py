@@ -1,1 +1,1 @@
-"""The command `xlnet`: thin commands over the library."""
+"""The command `xlnet`: converts, inspects and compares checkpoints."""

@@ -1,4 +1,4 @@
-"""`python -m keras_xlnet.cli` is `xlnet`."""
+"""Runs `xlnet` as `python -m keras_xlnet.cli`."""
 
 from keras_xlnet.cli.main import run
 

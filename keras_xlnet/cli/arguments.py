@@ -1,19 +1,18 @@
 """Arguments that several commands have."""
 
-from keras_xlnet.checkpoints import formats
-from keras_xlnet.checkpoints.tasks import TASKS
+from keras_xlnet.checkpoints import FORMATS, TASKS, detect_task
 
 
 def add_source(parser, name, metavar, flag, flag_name):
-    """Adds a directory to read, and the flag that says which format it is in."""
+    """Adds a directory to read, and the flag for its format."""
     parser.add_argument(
         name, metavar=metavar, help="directory, or prefix of an original checkpoint"
     )
     parser.add_argument(
         flag,
         dest=flag_name,
-        choices=formats.FORMATS,
-        help=f"format of {metavar}. By default what its files look like",
+        choices=FORMATS,
+        help=f"format of {metavar}. By default it is detected from the files",
     )
 
 
@@ -24,12 +23,12 @@ def add_task(parser):
         default="auto",
         choices=("auto", "backbone", *TASKS),
         metavar="TASK",
-        help=f"auto (what the files were written for), backbone (no head), {', '.join(TASKS)}",
+        help=f"auto (detected from the files), backbone (no head), {', '.join(TASKS)}",
     )
 
 
 def add_original(parser):
-    """Adds what is said about a checkpoint of the original beside its place."""
+    """Adds the flags for original checkpoints."""
     parser.add_argument(
         "--config_file",
         help="xlnet_config.json of an original checkpoint, if it is not beside it: the original's "
@@ -37,16 +36,16 @@ def add_original(parser):
     )
     parser.add_argument(
         "--task_name",
-        help="the original's --task_name (or --cls_scope) in small letters, part of the names of a "
-        "head. Only needed to read where there are several",
+        help="value of the original's --task_name (or --cls_scope) in lower case, part of the "
+        "names of a head. Only needed if a checkpoint has several heads",
     )
 
 
 def original_arguments(arguments, format):
-    """What `add_original` was given, as arguments of `load_original`.
+    """Returns the values of the flags of `add_original`, as arguments of `load_original`.
 
     Raises:
-        ValueError: If it was given for another format.
+        ValueError: If there are any, and the format is another one.
     """
     given = {"config_file": arguments.config_file, "task_name": arguments.task_name}
     given = {key: value for key, value in given.items() if value is not None}
@@ -56,7 +55,7 @@ def original_arguments(arguments, format):
 
 
 def task_of(choice, path, format):
-    """The task, `None` for a backbone, that `--task` means for the files at `path`."""
+    """Returns the task that a value of `--task` means for a path, `None` for a backbone."""
     if choice == "backbone":
         return None
-    return formats.detect_task(path, format) if choice == "auto" else choice
+    return detect_task(path, format) if choice == "auto" else choice

@@ -1,6 +1,12 @@
-"""`xlnet convert`: from one format to another."""
+"""`xlnet convert`: writes a checkpoint in another format."""
 
-from keras_xlnet.checkpoints import formats
+from keras_xlnet.checkpoints import (
+    FORMATS,
+    detect_format,
+    load_checkpoint,
+    load_tokenizer,
+    save_checkpoint,
+)
 from keras_xlnet.cli.arguments import (
     add_original,
     add_source,
@@ -24,7 +30,7 @@ def add_arguments(parser):
     parser.add_argument(
         "--to",
         dest="destination_format",
-        choices=formats.FORMATS,
+        choices=FORMATS,
         required=True,
         help="format to write",
     )
@@ -32,21 +38,21 @@ def add_arguments(parser):
     add_original(parser)
     parser.add_argument(
         "--activation",
-        help="activation of a model from Hugging Face: gelu_tanh for weights that come from the "
-        "original, whose `gelu` it was trained with. By default what its config.json says",
+        help="activation of a model from Hugging Face: gelu_tanh for weights that were converted "
+        "from the original. By default that of its config.json",
     )
 
 
 def run(arguments):
-    """Converts; returns the exit status."""
+    """Converts a checkpoint. Returns the exit status."""
     source, format = arguments.source, arguments.source_format
-    format = format or formats.detect_format(source)
+    format = format or detect_format(source)
     task = task_of(arguments.task, source, format)
     overrides = {"activation": arguments.activation} if arguments.activation else {}
     overrides |= original_arguments(arguments, format)
-    model = formats.load(source, format, task, **overrides)
-    tokenizer = formats.load_tokenizer(source, format)
-    formats.save(model, arguments.destination, arguments.destination_format, tokenizer=tokenizer)
+    model = load_checkpoint(source, format, task, **overrides)
+    tokenizer = load_tokenizer(source, format)
+    save_checkpoint(model, arguments.destination, arguments.destination_format, tokenizer=tokenizer)
     print(
         f"{source} ({format}) -> {arguments.destination} ({arguments.destination_format}): "
         f"{type(model).__name__}, {model.count_params():,} parameters, "

@@ -1,8 +1,8 @@
-"""`xlnet inspect`: what is in a directory, and what is missing."""
+"""`xlnet inspect`: shows what a checkpoint contains, and what is missing."""
 
 import pathlib
 
-from keras_xlnet.checkpoints import formats
+from keras_xlnet.checkpoints import detect_format, load_checkpoint, load_tokenizer
 from keras_xlnet.checkpoints.huggingface import open_huggingface
 from keras_xlnet.checkpoints.original import open_original
 from keras_xlnet.checkpoints.tasks import backbone_of
@@ -15,7 +15,7 @@ from keras_xlnet.cli.arguments import (
 )
 
 NAME = "inspect"
-HELP = "show what a checkpoint holds: sizes, parameters, tokenizer, what is missing"
+HELP = "show what a checkpoint contains: sizes, parameters, tokenizer, what is missing"
 EXAMPLES = """examples:
   xlnet inspect xlnet_cased_L-12_H-768_A-12
   xlnet inspect --config_file xlnet_cased_L-12_H-768_A-12/xlnet_config.json run/model.ckpt-8000"""
@@ -38,15 +38,16 @@ def add_arguments(parser):
 def run(arguments):
     """Prints the report; returns 1 if weights are missing, otherwise 0."""
     path = arguments.directory
-    format = arguments.format or formats.detect_format(path)
+    format = arguments.format or detect_format(path)
     task = task_of(arguments.task, path, format)
     given = original_arguments(arguments, format)
-    if format == "preset":
-        model, missing, unused = formats.load(path, format, task), [], []
-    else:
+    if format in _OPENERS:
         opened = _OPENERS[format](path, task, **given)
         model, unused = opened.model, opened.unused()
-        missing = opened.missing_of_backbone() + opened.missing_of_head()
+        missing = opened.missing_of_encoder() + opened.missing_of_head()
+    else:
+        # Loading a preset refuses one with missing or unused weights.
+        model, missing, unused = load_checkpoint(path, format, task), [], []
     backbone = backbone_of(model)
     rows = [
         ("format", format),
@@ -54,7 +55,7 @@ def run(arguments):
         *((name, _value(getattr(backbone, name))) for name in _SIZES),
         *_parameters(model, backbone),
         *_files(path),
-        ("tokenizer", _tokenizer(formats.load_tokenizer(path, format))),
+        ("tokenizer", _tokenizer(load_tokenizer(path, format))),
         ("missing", _names(missing)),
         ("unused", _names(unused)),
     ]

@@ -9,15 +9,15 @@ from absl.flags import argparse_flags
 from keras_xlnet.cli import convert, inspect_model, verify
 
 _COMMANDS = (convert, inspect_model, verify)
-_DESCRIPTION = """Checkpoints of XLNet: convert, inspect, compare.
+_DESCRIPTION = """Converts, inspects and compares checkpoints of XLNet.
 
 A checkpoint is a directory in one of three formats: `original` (zihangdai/xlnet, TensorFlow 1),
-`huggingface` (transformers, safetensors) or `preset` (keras_xlnet). Of an original checkpoint the
-prefix will do, too. The format of what is read is found out by itself."""
+`huggingface` (transformers, safetensors) or `preset` (keras_xlnet). The prefix of an original
+checkpoint can be given instead. The format of what is read is detected."""
 
 
 def main(arguments):
-    """Runs one subcommand; the exit status is 1 if a file or an argument is wrong."""
+    """Runs a subcommand. Returns the exit status, 1 if a file or an argument is invalid."""
     try:
         return arguments.command(arguments)
     except (OSError, ValueError, ImportError) as error:
@@ -26,12 +26,12 @@ def main(arguments):
 
 
 def run():
-    """The console entry point."""
+    """Runs the command `xlnet` on the arguments of the process."""
     app.run(main, flags_parser=parse)
 
 
 def parse(argv):
-    """The arguments of a command line, with the subcommand that is to run as `command`."""
+    """Returns the arguments of a command line, with the function to run as `command`."""
     parser = argparse_flags.ArgumentParser(
         prog="xlnet",
         description=_DESCRIPTION,

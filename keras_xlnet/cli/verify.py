@@ -1,9 +1,9 @@
-"""`xlnet verify`: whether two checkpoints compute the same."""
+"""`xlnet verify`: compares the outputs of two checkpoints."""
 
 import keras
 import numpy as np
 
-from keras_xlnet.checkpoints import formats
+from keras_xlnet.checkpoints import detect_format, load_checkpoint
 from keras_xlnet.checkpoints.tasks import backbone_of
 from keras_xlnet.cli.arguments import add_source, add_task, task_of
 
@@ -13,8 +13,8 @@ EXAMPLES = """examples:
   xlnet verify xlnet_cased_L-12_H-768_A-12 xlnet-hf
   xlnet verify --task backbone --tolerance 1e-4 before after"""
 
-# An even batch, of which a model with `bidirectional_data` reads one half backwards.
-_BATCH_SIZE, _LENGTH, _NUM_CHOICES, _NUM_PREDICTIONS = 4, 16, 3, 5
+# An even batch: a model with `bidirectional_data` reads the second half backwards.
+_BATCH_SIZE, _LENGTH = 4, 16
 
 
 def add_arguments(parser):
@@ -23,28 +23,33 @@ def add_arguments(parser):
     add_source(parser, "second", "B", "--second_format", "second_format")
     add_task(parser)
     parser.add_argument(
-        "--tolerance", type=float, default=1e-5, help="largest difference that is none [1e-5]"
+        "--tolerance",
+        type=float,
+        default=1e-5,
+        help="largest difference that counts as equal [1e-5]",
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the random input [0]")
 
 
 def run(arguments):
-    """Prints the differences; returns 1 if one is above the tolerance, otherwise 0."""
+    """Prints the differences. Returns 1 if one is above the tolerance, otherwise 0."""
     paths = arguments.first, arguments.second
     chosen = arguments.first_format, arguments.second_format
-    found = [a or formats.detect_format(b) for a, b in zip(chosen, paths, strict=True)]
+    found = [a or detect_format(b) for a, b in zip(chosen, paths, strict=True)]
     tasks = [task_of(arguments.task, *where) for where in zip(paths, found, strict=True)]
-    # Where only one has a head, the encoders can still be compared.
+    # If the heads differ, the encoders are compared.
     task = tasks[0] if tasks[0] == tasks[1] else None
     inputs, outputs, sizes = None, [], []
     for path, format in zip(paths, found, strict=True):
-        model = formats.load(path, format, task)
+        model = load_checkpoint(path, format, task)
         sizes.append(backbone_of(model).vocabulary_size)
         if sizes[-1] != sizes[0]:
-            raise ValueError(f"{' and '.join(paths)} know other ids: {sizes[0]} and {sizes[1]}")
-        inputs = inputs or random_inputs(model, task, arguments.seed)
+            raise ValueError(
+                f"{' and '.join(paths)} have different vocabularies: {sizes[0]} and {sizes[1]} ids"
+            )
+        inputs = inputs or random_inputs(model, arguments.seed)
         outputs.append(_outputs(model, inputs))
-        del model  # Two large models need not be in memory at once.
+        del model  # So that two large models are not in memory at once.
     print(f"{' and '.join(paths)} as {task or 'backbone'}, random input of seed {arguments.seed}")
     worst = _compare(*outputs)
     verdict = "the same" if worst <= arguments.tolerance else "NOT the same"
@@ -52,28 +57,34 @@ def run(arguments):
     return 0 if worst <= arguments.tolerance else 1
 
 
-def random_inputs(model, task, seed):
-    """Inputs that reach every weight of a model: two segments, padding, an order.
+def random_inputs(model, seed):
+    """Returns random inputs for a model, according to the shapes and dtypes of `model.input`.
+
+    Memory is left out, because an original checkpoint does not state its length: without an input
+    for it, a model has none.
 
     Args:
         model: A backbone or a task model.
-        task: The name of its task, `None` for a backbone.
         seed: Int.
     """
     rng = np.random.default_rng(seed)
-    backbone = backbone_of(model)
-    is_choice = task == "multiple_choice"
-    shape = (_BATCH_SIZE, _NUM_CHOICES, _LENGTH) if is_choice else (_BATCH_SIZE, _LENGTH)
-    inputs = {
-        "token_ids": rng.integers(0, backbone.vocabulary_size, shape).astype("int32"),
-        "segment_ids": rng.integers(0, 2, shape).astype("int32"),
-        "padding_mask": np.arange(_LENGTH) >= rng.integers(0, _LENGTH // 2, (*shape[:-1], 1)),
+    return {
+        key: _random_input(rng, key, spec, backbone_of(model).vocabulary_size)
+        for key, spec in model.input.items()
+        if "memory" not in key
     }
-    if task == "permutation_lm":
-        inputs["permutation_mask"] = rng.random((_BATCH_SIZE, _LENGTH, _LENGTH)) < 0.5
-        positions = rng.permuted(np.tile(np.arange(_LENGTH), (_BATCH_SIZE, 1)), axis=1)
-        inputs["target_positions"] = positions[:, :_NUM_PREDICTIONS].astype("int32")
-    return inputs
+
+
+def _random_input(rng, key, spec, vocabulary_size):
+    batch_size, *shape = spec.shape
+    shape = (batch_size or _BATCH_SIZE, *(size or _LENGTH for size in shape))
+    if spec.dtype == "bool":
+        return rng.random(shape) < 0.5
+    if key == "token_ids":
+        return rng.integers(0, vocabulary_size, shape).astype(spec.dtype)
+    if "int" in spec.dtype:  # Segments or positions.
+        return rng.integers(0, _LENGTH, shape).astype(spec.dtype)
+    return rng.normal(size=shape).astype(spec.dtype)
 
 
 def _outputs(model, inputs):
@@ -83,7 +94,7 @@ def _outputs(model, inputs):
 
 
 def _compare(first, second):
-    """Prints a line for each output that both have; returns the worst difference."""
+    """Prints a line for each output. Returns the worst difference of those that both have."""
     worst = 0.0
     for name in sorted(set(first) | set(second)):
         a, b = first.get(name), second.get(name)

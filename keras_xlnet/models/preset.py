@@ -4,47 +4,45 @@ import json
 import keras
 
 from keras_xlnet.models.vocabulary import check_vocabulary
-from keras_xlnet.presets import file_in, local_directory
-from keras_xlnet.presets.replace_files import replace_files
+from keras_xlnet.presets import file_in, local_directory, replace_files
 from keras_xlnet.presets.trusted_config import read_config, trusted
-from keras_xlnet.presets.weights_file import load_weights, save_weights
+from keras_xlnet.presets.weights import load_weights, save_weights
 
-_CONFIG, _WEIGHTS = "config.json", "model.weights.h5"
+_CONFIG, _WEIGHTS = "config.json", "model.safetensors"
 _TOKENIZER, _VOCABULARY = "tokenizer.json", "assets/spiece.model"
 
 
 class Preset:
-    """Saves a model to, and loads it from, a directory of plain files.
+    """Mixin of models that are saved to, and loaded from, a directory of plain files.
 
-    The directory holds `config.json` (class and constructor arguments), `model.weights.h5` and,
+    The directory holds `config.json` (class and constructor arguments), `model.safetensors` and,
     with a tokenizer, `tokenizer.json` and `assets/spiece.model`.
     """
 
     def save_to_preset(self, directory, tokenizer=None):
-        """Writes the model to `directory`, which is made if it does not exist.
+        """Writes the model to a directory.
 
-        What is written does not depend on how the model is compiled: the state of the optimizer
-        and what a stateful model remembers are left out. A preset that is there already is
-        replaced when all is written; other files stay. A save that fails leaves the old preset, or
-        a directory that says that it is none.
+        The state of the optimizer and the memory of a stateful model are not saved. If the
+        directory holds a preset, its files are replaced when all of the new ones are written;
+        other files stay. A save that fails leaves the old preset, or a directory without
+        `config.json`.
 
         Args:
-            directory: Path of the preset.
-            tokenizer: The `XLNetTokenizer` of a model that has no preprocessor, to keep with it:
-                `XLNetTokenizer.from_preset` reads it.
+            directory: Path of the preset. It is created if it does not exist.
+            tokenizer: An `XLNetTokenizer` to save with a model that has no preprocessor:
+                `XLNetTokenizer.from_preset` loads it.
 
         Raises:
             ValueError: If the tokenizer has more ids than the model, the model has a tokenizer
-                already, or is made of parts (an activation, an initializer) that are not
-                registered.
+                already, or has parts (an activation, an initializer) that are not registered.
         """
         config = trusted(keras.saving.serialize_keras_object(self), type(self).__name__)
         preprocessor = getattr(self, "preprocessor", None)
         if preprocessor is not None:
             if tokenizer is not None:
                 raise ValueError(
-                    "`tokenizer` is for models without a preprocessor: this one has a tokenizer, "
-                    "which is saved"
+                    "`tokenizer` is for models without a preprocessor. The preprocessor of this "
+                    "model has a tokenizer, which is saved"
                 )
             tokenizer = preprocessor.tokenizer
         if tokenizer is not None:
@@ -58,16 +56,16 @@ class Preset:
 
     @classmethod
     def from_preset(cls, location, **overrides):
-        """Loads the model that `save_to_preset` wrote.
+        """Loads a model that `save_to_preset` wrote.
 
-        Nothing that a preset names is imported or run: it may come from a stranger.
+        Nothing that a preset names is imported or executed: presets of others are safe to load.
 
         Args:
             location: Path of the preset; `"hf://owner/name"` or `"hf://owner/name@revision"` on
                 the Hugging Face Hub (needs `pip install "xlnet-keras[hub]"`); or the URL of a
                 folder.
-            **overrides: Arguments of the class that are to be others than those in the preset,
-                such as `dropout`, or `bidirectional_data=False` to fine-tune what was pretrained
+            **overrides: Arguments of the class that replace those in the preset, such as
+                `dropout`, or `bidirectional_data=False` to fine-tune a model that was pretrained
                 in both directions. With `dtype`, weights are converted.
 
         Returns:
@@ -75,10 +73,10 @@ class Preset:
 
         Raises:
             FileNotFoundError: If `location` is not a preset.
-            ConnectionError: If `location` does not answer, and there is no copy of it here.
-            ValueError: If `location` holds a model of another class, has no such argument, or a
-                file of it is damaged or does not fit the others; the message names file and
-                weight.
+            ConnectionError: If `location` does not answer and nothing was downloaded before.
+            ValueError: If `location` holds a model of another class, an override is not an
+                argument of the class, or a file is damaged or does not fit the others. The message
+                names the file and the weight.
         """
         directory = local_directory(location, (_CONFIG, _WEIGHTS), (_TOKENIZER, _VOCABULARY))
         config_file, weights_file = (file_in(directory, name) for name in (_CONFIG, _WEIGHTS))
@@ -91,7 +89,9 @@ class Preset:
             model = keras.saving.deserialize_keras_object(config)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             given = f" with {overrides}" if overrides else ""
-            raise ValueError(f"{config_file}{given} describes no model: {_first(error)}") from error
+            raise ValueError(
+                f"{config_file}{given} does not describe a model: {_first(error)}"
+            ) from error
         preprocessor = getattr(model, "preprocessor", None)
         if preprocessor is not None:
             file = file_in(directory, _VOCABULARY)
@@ -105,7 +105,7 @@ class Preset:
 
 
 def _first(error):
-    """What went wrong before Keras wrapped it into pages of config."""
+    """Returns the error that Keras wrapped into others with all of the config in them."""
     while error.__context__ is not None:
         error = error.__context__
     return error

@@ -1,17 +1,17 @@
-"""Whether a tokenizer and a model belong together."""
+"""Checks that a tokenizer and a model belong together."""
 
 
 def check_vocabulary(tokenizer, model, owner="model"):
-    """Raises `ValueError` if a tokenizer makes ids that a model does not know.
+    """Raises `ValueError` if a tokenizer has more ids than a model.
 
     Args:
         tokenizer: An `XLNetTokenizer`.
         model: A backbone, or a model that has one.
-        owner: What an error calls the model.
+        owner: What the error calls the model.
     """
     size = tokenizer.vocabulary_size()
-    known = getattr(model, "backbone", model).vocabulary_size
-    if size > known:
+    expected = getattr(model, "backbone", model).vocabulary_size
+    if size > expected:
         raise ValueError(
-            f"The tokenizer has {size} ids, but the {owner} knows only vocabulary_size={known}"
+            f"The tokenizer has {size} ids, but the {owner} knows only vocabulary_size={expected}"
         )

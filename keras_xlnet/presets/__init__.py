@@ -1,10 +1,10 @@
-"""Directories that models are loaded from: where they are, and what in them is trusted.
+"""Directories that models are loaded from: finding, fetching, checking and replacing their files.
 
-Knows nothing but keras; `text`, `models` and `checkpoints` all read through it.
+Depends on Keras only; `text`, `models` and `checkpoints` read and write files with it.
 """
 
-from keras_xlnet.presets.assign_in_blocks import assign_in_blocks
-from keras_xlnet.presets.file_in import file_in
-from keras_xlnet.presets.local_directory import local_directory
+from keras_xlnet.presets.files import file_in, replace_files
+from keras_xlnet.presets.locations import local_directory
+from keras_xlnet.presets.weights import assign_in_blocks
 
-__all__ = ["assign_in_blocks", "file_in", "local_directory"]
+__all__ = ["assign_in_blocks", "file_in", "local_directory", "replace_files"]

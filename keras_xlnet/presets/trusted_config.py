@@ -1,16 +1,16 @@
-"""Configs that come with weights: what they may name, so that reading one runs nothing foreign."""
+"""Configs of presets: which classes and functions they may name, so that reading one is safe."""
 
 import inspect
 
 import keras
 
-from keras_xlnet.presets.json_file import quoted, read_json
+from keras_xlnet.presets.files import quoted, read_json
 
 _MAX_BYTES = 1 << 24
 _MAX_DEPTH = 64
 _OF_ALL_LAYERS = {"name", "trainable", "dtype", "quantization"}
-# Kinds of Keras' own classes that configs of this package hold. Not its layers: some of them load
-# files or run what they are given.
+# Keras' own classes that configs of this package contain. Not its layers: some of them load files
+# or run code that they are given.
 _BUILT_IN = {
     "keras": keras.DTypePolicy,
     "keras.dtype_policies": keras.DTypePolicy,
@@ -19,23 +19,23 @@ _BUILT_IN = {
 
 
 def read_config(file, cls):
-    """The config of an object of a class, from a JSON file that need not be trusted.
+    """Reads the config of an object from a JSON file that need not be trusted.
 
-    Everything that the config names must be registered with Keras, in this package or by whoever
-    runs it, or be one of Keras' initializers or dtype policies: nothing is imported.
+    Everything that the config names must be registered with Keras, by this package or by the
+    user, or be one of Keras' initializers or dtype policies. Nothing is imported.
 
     Args:
         file: `pathlib.Path` of the file.
-        cls: The registered class that it must be of.
+        cls: The registered class that the config must be of.
 
     Returns:
         A dict for `keras.saving.deserialize_keras_object`.
 
     Raises:
-        ValueError: If the file is no JSON, of another class, or names what it may not.
+        ValueError: If the file is not JSON, is of another class, or names anything else.
     """
     if file.stat().st_size > _MAX_BYTES:
-        raise ValueError(f"{file} is larger than {_MAX_BYTES} bytes: not a config")
+        raise ValueError(f"{file} is larger than {_MAX_BYTES} bytes, the limit for a config")
     config = read_json(file)
     expected = keras.saving.get_registered_name(cls)
     if config.get("registered_name") != expected:
@@ -49,17 +49,17 @@ def read_config(file, cls):
 
 
 def trusted(config, source):
-    """A serialized object, reduced to what makes it, after a check of all that it names.
+    """Checks everything that a serialized object names.
 
     Args:
-        config: Value of `keras.saving.serialize_keras_object`.
-        source: Where it came from, for errors.
+        config: Return value of `keras.saving.serialize_keras_object`.
+        source: What errors call the place it came from.
 
     Returns:
-        `config` without what Keras adds for building and compiling.
+        `config` without the entries that Keras adds for building and compiling.
 
     Raises:
-        ValueError: If it names what is not registered, or is nested too deeply.
+        ValueError: If it names something that is not registered, or is nested too deeply.
     """
     return _checked(config, source, ())
 
@@ -86,7 +86,7 @@ def _checked(entry, source, path):
 
 
 def _check_arguments(entry, source, path):
-    """Refuses arguments that a class of this package does not have: Keras would ignore some."""
+    """Raises `ValueError` for unknown arguments of a class of this package."""
     config = entry.get("config")
     is_ours = "class_name" in entry and str(entry["registered_name"]).startswith("keras_xlnet>")
     if not is_ours or not isinstance(config, dict):
@@ -96,17 +96,17 @@ def _check_arguments(entry, source, path):
     if unknown:
         raise ValueError(
             f"{source}: entry {'/'.join(path) or 'config'} has arguments that {cls.__name__} does "
-            f"not know: {unknown}. A newer version may have written it"
+            f"not have: {unknown}. A newer version may have written it"
         )
 
 
 def _is_known(entry):
-    """Whether Keras will find the object without an import. Decides on what Keras decides on."""
+    """Whether Keras finds the object without an import, by the same keys that Keras looks at."""
     class_name, module = entry["class_name"], entry.get("module")
     if not isinstance(class_name, str) or class_name.startswith("__"):
-        return False  # lambdas, types, tensors
+        return False  # Lambdas, types, tensors.
     if class_name == "function":
-        return _is_registered(entry.get("config"))  # those of Keras are plain names
+        return _is_registered(entry.get("config"))  # Keras' own are plain names.
     if _is_registered(entry.get("registered_name")):
         return True
     kind = _BUILT_IN.get(module) if isinstance(module, str) else None

@@ -242,8 +242,8 @@ def test_shards(make, torch, batch):
     index = directory / "model.safetensors.index.json"
     content = json.loads(index.read_text())
     for name, message in [
-        ("../away.safetensors", "leads out of"),
-        ("/etc/passwd", "leads out of"),
+        ("../away.safetensors", "is outside the directory"),
+        ("/etc/passwd", "is outside the directory"),
         ("model-9.safetensors", "model-9.safetensors is missing"),
         ("model-00002-of-00002.safetensors", None),
     ]:
@@ -485,7 +485,7 @@ def test_pickles_are_refused_with_what_to_do(saved):
 def test_symlinks_out_of_the_directory_are_refused(name, saved, tmp_path):
     os.rename(saved / name, tmp_path / name)
     (saved / name).symlink_to(tmp_path / name)
-    with pytest.raises(ValueError, match=f"{name} is a symlink that leaves its directory"):
+    with pytest.raises(ValueError, match=f"{name} is a symlink to .*outside its directory"):
         load_huggingface(saved)
 
 

@@ -172,7 +172,7 @@ def test_truncated_data_is_an_error(checkpoint):
 def test_symlinks_out_of_the_directory_are_refused(name, checkpoint, tmp_path):
     os.rename(checkpoint / name, tmp_path / name)
     (checkpoint / name).symlink_to(tmp_path / name)
-    with pytest.raises(ValueError, match=f"{name} is a symlink that leaves its directory"):
+    with pytest.raises(ValueError, match=f"{name} is a symlink to .*outside its directory"):
         load_original(checkpoint)
 
 

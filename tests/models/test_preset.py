@@ -3,10 +3,10 @@
 import json
 import shutil
 
-import h5py
 import keras
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetTextClassifier
 from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
@@ -57,7 +57,7 @@ def sequence(model):
     return np.asarray(model(IDS)["sequence_output"])
 
 
-WITH_TOKENIZER = ["assets/spiece.model", "config.json", "model.weights.h5", "tokenizer.json"]
+WITH_TOKENIZER = ["assets/spiece.model", "config.json", "model.safetensors", "tokenizer.json"]
 
 
 # === Saved and loaded ===
@@ -65,11 +65,7 @@ WITH_TOKENIZER = ["assets/spiece.model", "config.json", "model.weights.h5", "tok
 
 def test_trained_classifier_comes_back_without_its_optimizer(classifier, saved):
     assert files_in(saved) == WITH_TOKENIZER
-    with h5py.File(saved / "model.weights.h5") as h5:
-        assert "optimizer" not in h5
-        arrays = []
-        h5.visititems(lambda _, x: arrays.append(x) if isinstance(x, h5py.Dataset) else None)
-        assert len(arrays) == len(classifier.weights)
+    assert set(load_file(saved / "model.safetensors")) == {w.path for w in classifier.weights}
     copy = XLNetTextClassifier.from_preset(saved)
     expected = classifier.predict(TEXTS, verbose=0)
     np.testing.assert_allclose(copy.predict(TEXTS, verbose=0), expected, atol=1e-6)
@@ -171,7 +167,7 @@ def test_a_preset_is_replaced_and_other_files_stay(backbone, tokenizer, tmp_path
     (tmp_path / "README.md").write_text("mine")
     other = XLNetBackbone(200, 2, 1, 8, 16)
     other.save_to_preset(tmp_path)
-    assert files_in(tmp_path) == ["README.md", "config.json", "model.weights.h5"]
+    assert files_in(tmp_path) == ["README.md", "config.json", "model.safetensors"]
     np.testing.assert_array_equal(sequence(XLNetBackbone.from_preset(tmp_path)), sequence(other))
 
 
@@ -182,10 +178,10 @@ def test_a_save_that_fails_leaves_the_old_preset(backbone, tmp_path, monkeypatch
         raise OSError("No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(keras.saving, "save_weights", full)
+        patch.setattr("keras_xlnet.presets.safetensors_files.save_file", full)
         with pytest.raises(OSError, match="No space left"):
             XLNetBackbone(200, 2, 1, 8, 16).save_to_preset(tmp_path)
-    assert files_in(tmp_path) == ["config.json", "model.weights.h5"]
+    assert files_in(tmp_path) == ["config.json", "model.safetensors"]
     np.testing.assert_array_equal(sequence(XLNetBackbone.from_preset(tmp_path)), sequence(backbone))
 
 
@@ -219,36 +215,38 @@ DAMAGES = {
     "code_as_preprocessor": (damage_config(("preprocessor",), SYSTEM), "names 'system'"),
     "unknown_argument": (
         damage_config((*BACKBONE, "layers"), 3),
-        r"config.json: entry config/backbone has arguments that XLNetBackbone does not know: "
+        r"config.json: entry config/backbone has arguments that XLNetBackbone does not have: "
         r"\['layers'\]",
     ),
     "unknown_activation": (
         damage_config((*BACKBONE, "activation"), "os.system"),
-        "config.json describes no model.*os.system",
+        "config.json does not describe a model.*os.system",
     ),
     "wrong_type": (
         damage_config((*BACKBONE, "num_layers"), "many"),
         "`num_layers` must be a positive integer. Received: num_layers='many'",
     ),
-    "backbone_is_a_number": (damage_config(("backbone",), 3), "config.json describes no model"),
+    "backbone_is_a_number": (
+        damage_config(("backbone",), 3),
+        "config.json does not describe a model",
+    ),
     "backbone_is_a_tokenizer": (
         damage_config(
             ("backbone",), {"class_name": "X", "registered_name": "keras_xlnet>XLNetTokenizer"}
         ),
-        "config.json describes no model",
+        "config.json does not describe a model",
     ),
     "quantization": (
         damage_config(("quantization",), {"nothing": "int8"}),
-        "config.json describes no model",
+        "config.json does not describe a model",
     ),
     "size": (
         damage_config((*BACKBONE, "intermediate_dim"), 17),
-        r"model.weights.h5 does not fit .*intermediate/kernel .* has shape \(8, 16\), expected "
-        r"\(8, 17\)",
+        r"model.safetensors has shape \(8, 16\), expected \(8, 17\)",
     ),
     "more_layers": (
         damage_config((*BACKBONE, "num_layers"), 2),
-        "model.weights.h5 does not fit .*block_1/.* is missing",
+        "model.safetensors lacks 17 of 39 weights of the model: 'block_1/",
     ),
     "vocabulary": (
         lambda preset: (preset / "assets" / "spiece.model").write_bytes(b"nothing"),
@@ -256,10 +254,10 @@ DAMAGES = {
     ),
     "link": (
         lambda preset: (
-            (preset / "model.weights.h5").rename(preset.parent / "other.h5"),
-            (preset / "model.weights.h5").symlink_to("../other.h5"),
+            (preset / "model.safetensors").rename(preset.parent / "other.safetensors"),
+            (preset / "model.safetensors").symlink_to("../other.safetensors"),
         ),
-        "model.weights.h5 is a symlink that leaves its directory",
+        "model.safetensors is a symlink to .*outside its directory",
     ),
 }
 
@@ -272,7 +270,7 @@ def test_bad_presets_name_file_and_place(preset, damage, message):
     assert len(str(caught.value)) < 1000
 
 
-@pytest.mark.parametrize("name", ["config.json", "model.weights.h5", "assets/spiece.model"])
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "assets/spiece.model"])
 def test_missing_files_are_named(preset, name):
     (preset / name).unlink()
     with pytest.raises(FileNotFoundError, match=f"{name} is missing"):

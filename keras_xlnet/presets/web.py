@@ -1,3 +1,5 @@
+"""Files of a folder of a web server, downloaded and kept."""
+
 import hashlib
 import json
 import os
@@ -13,33 +15,33 @@ import keras
 
 _TIMEOUT = 30  # seconds
 _VERSION_HEADERS = ("ETag", "Last-Modified", "Content-Length")
-# Servers that know no HEAD.
+# Status codes of servers that do not support HEAD.
 _NO_HEAD = (405, 501)
-# Told by a server that is there but cannot answer now.
+# Status codes of servers that cannot answer at the moment.
 _BUSY = (408, 425, 429)
 
 
 def url_directory(url, required, optional=()):
-    """A copy of the files in a folder of a web server, in `~/.keras/keras_xlnet`.
+    """Returns a copy of the files in a folder of a web server, in `~/.keras/keras_xlnet`.
 
-    The server is asked each time which version of each file it has (`ETag`, `Last-Modified`,
-    length). Where one is another than before, all files are downloaded again, so that a copy never
-    mixes versions; a server that tells no versions is downloaded from each time. A server that
-    does not answer leaves the last copy, with a warning.
+    Each call asks the server for the version of each file (`ETag`, `Last-Modified`, length). If
+    one has changed, all files are downloaded again, so that a copy never mixes versions; if the
+    server sends no versions, they are downloaded each time. If the server does not answer, the
+    last copy is used, with a warning.
 
     Args:
         url: URL of the folder.
-        required: Names of files that must be there.
-        optional: Names of files to fetch where they are there. Patterns are left out: a web server
-            lists no files.
+        required: Names of files that must exist.
+        optional: Names of files to download if they exist. Patterns are ignored: a web server
+            does not list its files.
 
     Returns:
         A `pathlib.Path`.
 
     Raises:
-        FileNotFoundError: If the server has not all that is required.
-        ConnectionError: If the server does not answer and there is no copy, or a download breaks
-            off.
+        FileNotFoundError: If the server does not have a required file.
+        ConnectionError: If the server does not answer and there is no copy, or a download is
+            interrupted.
     """
     optional = [name for name in optional if not set("*?[") & set(name)]
     cache = _cache(url, [*required, *optional])
@@ -48,7 +50,7 @@ def url_directory(url, required, optional=()):
     except ConnectionError as error:
         copy = _last_copy(cache)
         if copy is None:
-            raise ConnectionError(f"{error}. There is no copy of it in {cache}, either") from error
+            raise ConnectionError(f"{error}. There is no copy of it in {cache}") from error
         warnings.warn(f"{error}. The copy in {copy} is used", stacklevel=4)
         return copy
     copy = cache / _key(versions)
@@ -71,13 +73,13 @@ def _hash(value):
 
 
 def _key(versions):
-    """A name for a copy: equal for equal versions, new each time if they are not known."""
+    """Returns a name for a copy: the same for the same versions, a new one if some are unknown."""
     known = all(version["ETag"] or version["Last-Modified"] for version in versions.values())
     return _hash(sorted(versions.items())) if known else f"unknown-{time.time_ns()}"
 
 
 def _versions(url, required, optional):
-    """`{name: headers that tell a version}` of the files that are there."""
+    """Returns `{name: headers that identify a version}` of the files that exist."""
     versions = {}
     for name in (*required, *optional):
         try:
@@ -111,7 +113,7 @@ def _download(url, versions, copy):
             file = partial / name
             file.parent.mkdir(parents=True, exist_ok=True)
             _fetch(f"{url}/{name}", file, version["Content-Length"])
-        if not copy.is_dir():  # another process may have been faster
+        if not copy.is_dir():  # Another process may have finished first.
             partial.rename(copy)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -122,11 +124,11 @@ def _fetch(url, file, length):
         keras.utils.get_file(
             file.name, origin=url, cache_dir=str(file.parent), cache_subdir="", extract=False
         )
-    except Exception as error:  # keras raises bare exceptions here
+    except Exception as error:  # `get_file` raises bare exceptions.
         raise ConnectionError(f"{url} cannot be downloaded ({error})") from error
     if length is not None and file.stat().st_size != int(length):
         raise ConnectionError(
-            f"{url} cannot be downloaded: {file.stat().st_size} bytes of {length} came"
+            f"{url} cannot be downloaded: {file.stat().st_size} bytes of {length} were received"
         )
 
 

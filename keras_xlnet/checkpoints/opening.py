@@ -1,0 +1,178 @@
+"""A checkpoint of another implementation, and the model that its weights go into."""
+
+import dataclasses
+import math
+import typing
+import warnings
+
+import numpy as np
+
+from keras_xlnet.checkpoints.tasks import BACKBONE, backbone_of, get_task
+from keras_xlnet.layers.arguments import check_positive_int
+from keras_xlnet.models.vocabulary import check_vocabulary
+from keras_xlnet.presets.weights import assign_matches, check_matches, model_weights
+
+_SMALL = 10**6  # Parameters.
+
+
+@dataclasses.dataclass(frozen=True)
+class OpenCheckpoint:
+    """A checkpoint, and the model to load it into.
+
+    Args:
+        model: The model, with initial weights.
+        files: Object with `shapes` and `dtypes` (dicts by name), `read(name)` and `file_of(name)`,
+            that is printed as what errors call it.
+        matches: The `WeightMatch`es of the model.
+        layer_prefixes: What names of weights in layers begin with, before the layer's index.
+        declared_dtype: Name of the dtype of the weights that the configuration states, or `None`.
+    """
+
+    model: typing.Any
+    files: typing.Any
+    matches: list
+    layer_prefixes: set
+    declared_dtype: str | None = None
+
+    def load(self):
+        """Returns the model with the weights of the checkpoint, after all have been checked.
+
+        Weights of a head that are not in the checkpoint keep their initial values, with a warning.
+
+        Raises:
+            ValueError: If a weight of the encoder is missing, a weight is of another shape or
+                dtype, or the checkpoint has more layers than its configuration states.
+        """
+        missing = self.missing_of_head()
+        matches = [match for match in self.matches if match.name not in missing]
+        check_matches(
+            matches,
+            self.files,
+            other_dtypes={"float32", self.declared_dtype} - {None},
+            unexpected=self._of_other_layers(),
+        )
+        self._check_repeated(matches)
+        if missing:
+            warnings.warn(
+                f"{self.files} has no fine-tuned {', '.join(map(repr, missing))}: these weights of "
+                "the model start from their initial values",
+                stacklevel=3,
+            )
+        assign_matches(matches, self.files)
+        return self.model
+
+    def missing_of_encoder(self):
+        """Returns the names of weights of the encoder that the checkpoint does not have."""
+        return self._missing(of_encoder=True)
+
+    def missing_of_head(self):
+        """Returns the names of other weights that the checkpoint does not have."""
+        return self._missing(of_encoder=False)
+
+    def unused(self):
+        """Returns the names of what the checkpoint has and the model does not."""
+        return sorted(set(self.files.shapes) - {match.name for match in self.matches})
+
+    def _missing(self, of_encoder):
+        encoder = model_weights(backbone_of(self.model))
+        names = [m.name for m in self.matches if (m.path in encoder) == of_encoder]
+        return list(dict.fromkeys(name for name in names if name not in self.files.shapes))
+
+    def _of_other_layers(self):
+        """Returns the names of weights in layers that the model does not have."""
+        known = {match.name for match in self.matches}
+        return [
+            name
+            for name in self.unused()
+            if any(_is_in_layer(name, prefix) for prefix in self.layer_prefixes)
+            # An optimizer's variables are named after the weight: NAME/adam_m.
+            and not any(name.startswith(f"{weight}/") for weight in known)
+        ]
+
+    def _check_repeated(self, matches):
+        """Refuses weights that the model has once and the checkpoint differently in each layer."""
+        first = {}
+        for match in matches:
+            other = first.setdefault(match.path, match)
+            if other is not match:
+                values = [self.files.read(m.name)[...] for m in (other, match)]
+                if not np.array_equal(*values):
+                    raise ValueError(
+                        f"{match.path!r} is one weight of the model, but {other.name!r} and "
+                        f"{match.name!r} in {self.files.file_of(match.name)} differ"
+                    )
+
+
+def _is_in_layer(name, prefix):
+    return name.startswith(prefix) and name[len(prefix) :][:1].isdecimal()
+
+
+def build(task, fixed, overrides, head, defaults=None, *, config_file, files):
+    """Builds a backbone, or the model of a task around one, with initial weights.
+
+    Args:
+        task: Name of a task, or `None`.
+        fixed: Arguments of the backbone that the checkpoint fixes.
+        overrides: Other arguments of the backbone and of the task's model, from the caller.
+        head: Arguments of the task's model that the checkpoint suggests.
+        defaults: Arguments of the backbone that the checkpoint suggests.
+        config_file: Path of the file with these arguments.
+        files: The checkpoint, as of `OpenCheckpoint`.
+
+    Raises:
+        ValueError: If an override is fixed by the checkpoint, there is no such argument, or the
+            arguments are invalid or describe a far larger model than the checkpoint holds.
+    """
+    of_task = get_task(task).arguments if task else set()
+    free = BACKBONE.arguments - set(fixed)
+    refused = sorted(set(overrides) - free - of_task)
+    if refused:
+        raise ValueError(
+            f"{refused} are fixed by the checkpoint, or are not arguments of the model. Arguments "
+            f"that can be passed: {sorted(free | of_task)}"
+        )
+    for_backbone = {key: value for key, value in overrides.items() if key in free}
+    # An argument that both have is the backbone's (`activation`), with two exceptions: the original
+    # has one `dropout` for the encoder and the head, and `name` is the task model's.
+    both = {"dropout", "name"} if task else set()
+    for_task = {key: value for key, value in overrides.items() if key not in free or key in both}
+    if task:
+        for_backbone.pop("name", None)
+    try:
+        _check_size(fixed, files)
+        backbone = BACKBONE.model(**{**fixed, **(defaults or {}), **for_backbone})
+        return get_task(task).model(backbone, **{**head, **for_task}) if task else backbone
+    except ValueError as error:
+        given = f" with {sorted(overrides)}" if overrides else ""
+        raise ValueError(f"{config_file}{given}: {error}") from error
+
+
+def _check_size(fixed, files):
+    """Refuses a model that would take far more memory than the checkpoint, before it is built."""
+    sizes = "vocabulary_size", "hidden_dim", "num_layers", "num_heads", "intermediate_dim"
+    for name in sizes:
+        check_positive_int(name, fixed[name])
+    vocabulary_size, hidden_dim, num_layers, num_heads, intermediate_dim = map(fixed.get, sizes)
+    head_dim = fixed["head_dim"]
+    heads_dim = (
+        hidden_dim if head_dim is None else num_heads * check_positive_int("head_dim", head_dim)
+    )
+    of_layer = hidden_dim * (5 * heads_dim + 2 * intermediate_dim)
+    described = vocabulary_size * hidden_dim + num_layers * of_layer
+    held = sum(map(math.prod, files.shapes.values()))
+    if described > 2 * held + _SMALL:
+        raise ValueError(
+            f"it describes a model of {described:,} parameters, but {files} has only {held:,}"
+        )
+
+
+def tokenizer_to_save(model, tokenizer):
+    """Returns the tokenizer to write beside a model: the given one, its preprocessor's, or `None`.
+
+    Raises:
+        ValueError: If it has more ids than the model.
+    """
+    tokenizer = tokenizer or getattr(getattr(model, "preprocessor", None), "tokenizer", None)
+    if tokenizer is not None:
+        check_vocabulary(tokenizer, model)
+    return tokenizer

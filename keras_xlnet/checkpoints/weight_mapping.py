@@ -1,0 +1,165 @@
+"""Weight mappings: which weight of a model has which name and axes in another implementation.
+
+A mapping is a list of rows, read in both directions: loading, saving, `xlnet inspect` and the tests
+use the same rows.
+"""
+
+import dataclasses
+import re
+
+import keras
+import numpy as np
+
+from keras_xlnet.presets.weights import FLOATS, WeightMatch
+
+OWNERS = {"original": "The original", "huggingface": "Hugging Face's transformers"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One weight of a model, and its names in the other formats.
+
+    `{layer}` in a path or name stands for the index of a layer. If only ours has it, theirs is one
+    array of all layers; if only theirs has it, theirs repeats the weight in every layer.
+    `{task_name}` in a name stands for what the original's `--task_name` was.
+
+    Args:
+        path: Path of our variable.
+        original: Name in a checkpoint of the original. `None` if it has no such weight.
+        huggingface: Name in a directory of Hugging Face's transformers, or a tuple of names, of
+            which a file has one and the first is written. `None` if it has no such weight.
+        original_axes: How to transpose the original's array into ours, as in `numpy.transpose`.
+            `None`: not at all.
+        huggingface_axes: The same for Hugging Face's.
+    """
+
+    path: str
+    original: str | None
+    huggingface: str | tuple | None
+    original_axes: tuple | None = None
+    huggingface_axes: tuple | None = None
+
+    def names(self, format):
+        """Returns a tuple of the names in a format, `()` if it has no such weight."""
+        names = getattr(self, format)
+        return (names,) if isinstance(names, str) else names or ()
+
+    def axes(self, format):
+        """Returns how to transpose the array of a format into ours, or `None`."""
+        return getattr(self, f"{format}_axes")
+
+
+def kernel(path, original, huggingface):
+    """Returns the row of a dense layer's kernel. PyTorch's `Linear` has it transposed."""
+    theirs = _under(huggingface, ".weight")
+    return Row(f"{path}/kernel", _under(original, "/kernel"), theirs, huggingface_axes=(1, 0))
+
+
+def dense(path, original, huggingface):
+    """Returns the rows of a dense layer's kernel and bias, from the names of the layer."""
+    bias = Row(f"{path}/bias", _under(original, "/bias"), _under(huggingface, ".bias"))
+    return [kernel(path, original, huggingface), bias]
+
+
+def norm(path, original, huggingface):
+    """Returns the rows of a layer normalization, from the names of the layer."""
+    return [
+        Row(f"{path}/{ours}", _under(original, f"/{ours}"), _under(huggingface, f".{theirs}"))
+        for ours, theirs in (("gamma", "weight"), ("beta", "bias"))
+    ]
+
+
+def _under(name, suffix):
+    if isinstance(name, tuple):
+        return tuple(_under(alternative, suffix) for alternative in name)
+    return None if name is None else name + suffix
+
+
+def match_weights(weights, rows, format, task_name="task", found=()):
+    """Finds the name that every weight of a model has in a format.
+
+    Args:
+        weights: `{path: variable}`, as `model_weights` returns.
+        rows: List of `Row`s. Those of weights that the model does not have are skipped.
+        format: `"original"` or `"huggingface"`.
+        task_name: Value of `{task_name}`.
+        found: The names in a file, where there are several possible names.
+
+    Returns:
+        A list of `WeightMatch`es in the order of `rows`. A weight has several if the format
+        repeats it in every layer.
+
+    Raises:
+        ValueError: If a weight is quantized, has no name in this format, or fits several rows.
+    """
+    fitting = []
+    for path, weight in weights.items():
+        _check_float(path, weight)
+        (index, layer), *others = _fits(path, rows) or [(None, None)]
+        if index is None or not rows[index].names(format):
+            raise ValueError(
+                f"{OWNERS[format]} has no name for the weight {path!r}. The `backbone` can be "
+                "loaded (`task=None`) and saved alone"
+            )
+        if others:
+            raise ValueError(f"The weight {path!r} fits {1 + len(others)} rows of the mapping")
+        fitting.append((index, layer, path))
+    num_layers = 1 + max((layer for _, layer, _ in fitting if layer is not None), default=-1)
+    matches = []
+    for index, layer, path in sorted(fitting):
+        names = [name.replace("{task_name}", task_name) for name in rows[index].names(format)]
+        name = next((name for name in names if name in found), names[0])
+        match = WeightMatch(path, weights[path], name, rows[index].axes(format))
+        matches += _of_layers(match, layer, num_layers)
+    return matches
+
+
+def _check_float(path, weight):
+    dtype = keras.backend.standardize_dtype(weight.dtype)
+    if dtype not in FLOATS:
+        raise ValueError(
+            f"`model` is quantized: {path!r} is of dtype {dtype}. Save the model as it was before "
+            "`quantize`"
+        )
+
+
+def _fits(path, rows):
+    """Returns the indices of the rows that a path fits, each with that of the layer or `None`."""
+    fits = []
+    for index, row in enumerate(rows):
+        match = re.fullmatch(re.escape(row.path).replace(r"\{layer\}", r"(\d+)"), path)
+        if match:
+            fits.append((index, int(match[1]) if match.groups() else None))
+    return fits
+
+
+def _of_layers(match, layer, num_layers):
+    """Returns what a match stands for: one or all layers of ours, one or all layers of theirs."""
+    if "{layer}" not in match.name:
+        stacked = {} if layer is None else {"layer": layer, "num_layers": num_layers}
+        return [dataclasses.replace(match, **stacked)]
+    return [
+        dataclasses.replace(match, name=match.name.replace("{layer}", str(i)))
+        for i in (range(num_layers) if layer is None else [layer])
+    ]
+
+
+def layer_prefixes(rows, format):
+    """Returns the set of what names of weights in layers begin with, before the layer's index."""
+    names = [name for row in rows for name in row.names(format)]
+    return {name.split("{layer}")[0] for name in names if "{layer}" in name}
+
+
+def values_to_save(matches):
+    """Returns `{name: float32 array}` for the files of another implementation."""
+    values = {}
+    for match in matches:
+        value = match.to_file("float32")
+        if match.layer is None:
+            values[match.name] = value
+        else:
+            values.setdefault(match.name, [None] * match.num_layers)[match.layer] = value
+    return {
+        name: np.stack(value) if isinstance(value, list) else value
+        for name, value in values.items()
+    }

@@ -1,0 +1,236 @@
+"""Weights of models and of files: matched by name, checked from headers, then assigned."""
+
+import dataclasses
+import typing
+
+import keras
+import numpy as np
+
+from keras_xlnet.presets.safetensors_files import SafetensorsFiles, write_safetensors
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+_BLOCK_BYTES = 2**24
+_NUM_NAMED = 3
+
+
+def save_weights(model, file):
+    """Writes the weights of a model as safetensors, under the paths of its variables.
+
+    The state of its optimizer and the memories of a stateful model are not saved. LoRA is merged
+    into the weights.
+
+    Args:
+        model: A built model.
+        file: Path of the file.
+    """
+    matches = [WeightMatch(path, value, path) for path, value in model_weights(model).items()]
+    write_safetensors(file, {match.name: match.to_file() for match in matches})
+
+
+def load_weights(model, file, cast=False):
+    """Reads the weights that `save_weights` wrote.
+
+    The headers of the file are compared with the model first: a model gets all of its weights or
+    none.
+
+    Args:
+        model: A built model.
+        file: Path of the file.
+        cast: Whether weights of one floating-point dtype may have another one in the file.
+
+    Raises:
+        ValueError: If the file is damaged, or the names, shapes or dtypes of the weights in it are
+            not those of the model.
+    """
+    matches = [WeightMatch(path, value, path) for path, value in model_weights(model).items()]
+    files = SafetensorsFiles([file], file)
+    unexpected = sorted(set(files.shapes) - {match.name for match in matches})
+    check_matches(matches, files, FLOATS if cast else (), unexpected)
+    assign_matches(matches, files)
+
+
+def model_weights(model):
+    """Returns the weights of a model that are saved: `{path: variable}`.
+
+    Left out are the memories of a stateful model, which `model.memories` lists, and the variables
+    of LoRA: the layers' weights with LoRA merged into them, which are tensors, stand for them.
+
+    Raises:
+        ValueError: If two variables have the same path.
+    """
+    memories = {id(v) for memory in getattr(model, "memories", ()) for v in memory.weights}
+    variables = [variable for variable in model.weights if id(variable) not in memories]
+    weights = {variable.path: variable for variable in variables}
+    if len(weights) < len(variables):
+        paths = [variable.path for variable in variables]
+        repeated = sorted(path for path in weights if paths.count(path) > 1)
+        raise ValueError(
+            f"`model` has several variables with the same path: {repeated[:_NUM_NAMED]}. Give "
+            "their layers different names"
+        )
+    for layer in model._flatten_layers():
+        if getattr(layer, "lora_enabled", False):
+            for variable in layer.weights:
+                weights.pop(variable.path, None)
+            weights |= _merged_weights(layer)
+    return weights
+
+
+def _merged_weights(layer):
+    """Returns `{path: value}` of a layer, with LoRA merged as Keras merges it when it saves."""
+    paths = {variable.name: variable.path for variable in layer.weights}
+    names = layer.variable_serialization_spec[layer.quantization_mode]
+    stored = {}
+    layer.save_own_variables(stored)
+    return dict(zip((paths[n] for n in names if n in paths), stored.values(), strict=True))
+
+
+@dataclasses.dataclass(frozen=True)
+class WeightMatch:
+    """A weight of a model, and where it is in a file.
+
+    Args:
+        path: Path of the model's variable.
+        weight: The variable; a tensor if the weight is only to be saved.
+        name: Name in the file.
+        axes: How to transpose the file's array into the model's, as in `numpy.transpose`. `None`:
+            not at all.
+        layer: Index of the weight in the file's array, if that holds the weights of all layers.
+        num_layers: Length of that array.
+    """
+
+    path: str
+    weight: typing.Any
+    name: str
+    axes: tuple | None = None
+    layer: int | None = None
+    num_layers: int | None = None
+
+    @property
+    def dtype(self):
+        """Name of the dtype of the model's weight."""
+        return keras.backend.standardize_dtype(self.weight.dtype)
+
+    @property
+    def shape(self):
+        """Shape that the file's array must have."""
+        shape = tuple(self.weight.shape)
+        if self.axes is not None:
+            shape = tuple(shape[i] for i in np.argsort(self.axes))
+        return shape if self.layer is None else (self.num_layers, *shape)
+
+    def to_model(self, value):
+        """Returns the model's array for an array or `StoredTensor` of the file."""
+        value = value if self.layer is None else value[...][self.layer]
+        return value if self.axes is None else np.transpose(value[...], self.axes)
+
+    def to_file(self, dtype=None):
+        """Returns the file's array (for one layer) as a NumPy array, converted to `dtype`."""
+        value = keras.ops.convert_to_numpy(keras.ops.convert_to_tensor(self.weight, dtype))
+        if self.axes is not None:
+            value = np.transpose(value, np.argsort(self.axes))
+        # safetensors writes the memory of an array, whatever its strides.
+        return np.asarray(value, order="C")
+
+
+def check_matches(matches, files, other_dtypes=(), unexpected=()):
+    """Compares weights of a model with the headers of files.
+
+    Args:
+        matches: `WeightMatch`es.
+        files: Object with `shapes` and `dtypes` (dicts by name) and `file_of(name)`, that is
+            printed as what errors call it.
+        other_dtypes: Names of dtypes that floating-point weights may have in the file, besides
+            the model's own.
+        unexpected: Names in the files that no weight may have.
+
+    Raises:
+        ValueError: If a weight is missing, unexpected, or of another shape or dtype.
+    """
+    names = list(dict.fromkeys(match.name for match in matches))
+    missing = [name for name in names if name not in files.shapes]
+    if missing:
+        others = sorted(set(files.shapes) - set(names))
+        hint = f". It has, for example, {_named(others)}" if others else ""
+        raise ValueError(
+            f"{files} lacks {len(missing)} of {len(names)} weights of the model: {_named(missing)}"
+            f"{hint}"
+        )
+    problems = [
+        f"{name!r} in {files.file_of(name)} is not a weight of the model that its configuration "
+        "describes"
+        for name in unexpected
+    ]
+    problems += filter(None, (_problem(match, files, other_dtypes) for match in matches))
+    if problems:
+        more = len(problems) - 1
+        raise ValueError(problems[0] + (f" (and {more} more problems)" if more else ""))
+
+
+def _problem(match, files, other_dtypes):
+    what = f"{match.name!r} in {files.file_of(match.name)}"
+    shape, dtype = tuple(files.shapes[match.name]), files.dtypes[match.name]
+    if shape != match.shape:
+        return f"{what} has shape {shape}, expected {match.shape} by its configuration"
+    expected = {match.dtype}
+    if match.dtype in FLOATS:
+        expected |= set(other_dtypes)
+    if dtype in expected:
+        return None
+    hint = f". To load a model of this dtype, pass dtype={dtype!r}" if dtype in FLOATS else ""
+    return f"{what} is of dtype {dtype}, expected {' or '.join(sorted(expected))}{hint}"
+
+
+def _named(names):
+    more = len(names) - _NUM_NAMED
+    text = ", ".join(repr(name) for name in names[:_NUM_NAMED])
+    return f"{text} and {more} more" if more > 0 else text
+
+
+def assign_matches(matches, files):
+    """Assigns weights that `check_matches` has checked, one array in memory at a time.
+
+    Args:
+        matches: `WeightMatch`es.
+        files: As for `check_matches`, with `read(name)`, which returns an array or what slices of
+            are arrays.
+    """
+    for match in matches:
+        assign_in_blocks(match.weight, match.to_model(files.read(match.name)))
+
+
+def assign_in_blocks(variable, array):
+    """Assigns an array to a variable, a block of rows at a time if that saves memory.
+
+    For a whole assignment TensorFlow holds two more copies of a variable, besides the old value
+    and the array: for the embeddings of a large model that is a quarter of its weights.
+
+    Args:
+        variable: A Keras variable.
+        array: A NumPy array, or an object of which slices are NumPy arrays.
+
+    Example:
+
+    >>> variable = keras.Variable(np.zeros((3, 2)))
+    >>> keras_xlnet.presets.assign_in_blocks(variable, np.ones((3, 2)))
+    >>> float(keras.ops.sum(variable))
+    6.0
+    """
+    num_bytes = 4 * keras.ops.size(variable)
+    if num_bytes <= _BLOCK_BYTES or not _can_assign_rows(variable):
+        variable.assign(array[...])
+        return
+    num_rows = variable.shape[0]
+    step = max(1, num_rows * _BLOCK_BYTES // int(num_bytes))
+    for start in range(0, num_rows, step):
+        rows = slice(start, start + step)
+        variable.value[rows].assign(keras.ops.cast(array[rows], variable.dtype))
+
+
+def _can_assign_rows(variable):
+    if keras.backend.backend() != "tensorflow":
+        return False
+    import tensorflow as tf
+
+    # A variable of a strategy consists of several.
+    return not tf.distribute.has_strategy() and isinstance(variable.value, tf.Variable)
