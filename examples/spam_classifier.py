@@ -30,16 +30,10 @@ import keras
 import numpy as np
 import spam_data
 import spam_report
-import tensorflow as tf
-from absl import app, flags
+from absl import app, flags, logging
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from keras_xlnet.checkpoints import (
-    detect_format,
-    detect_task,
-    load_checkpoint,
-    load_tokenizer,
-)
+from keras_xlnet.checkpoints import detect_task, load_checkpoint, load_tokenizer
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
 from keras_xlnet.presets import replace_files
 from keras_xlnet.serving import export_text_classifier
@@ -66,6 +60,7 @@ flags.DEFINE_integer("num_replicas", None, "Devices of --strategy mirrored. [all
 
 
 def main(arguments):
+    logging.set_verbosity(logging.WARNING)  # TensorFlow logs details of every export.
     try:
         model, threshold = load(pathlib.Path(FLAGS.load)) if FLAGS.load else run()
     except (OSError, RuntimeError, ValueError) as error:
@@ -114,7 +109,6 @@ def train_and_test(texts, labels, strategy, folder):
     scores = {"XLNet": model.predict(test_texts, verbose=0)[:, 1]}
     scores |= {name: found.predict_proba(test_texts)[:, 1] for name, found in baselines.items()}
 
-    print(f"\nOn {len(test_texts)} test messages that no model was trained on:\n")
     spam_report.write_report(folder, test_labels, scores, threshold, history, model.class_names)
     model.save(folder / "model.keras")
     export_text_classifier(model, folder / "saved_model" / "1", threshold=threshold)
@@ -147,28 +141,33 @@ def train(texts, labels, strategy, verbose="auto"):
     texts, held_out, labels, held_out_labels = train_test_split(
         texts, labels, test_size=0.1, stratify=labels, random_state=FLAGS.seed
     )
+    if strategy.num_replicas_in_sync > 1:  # Replicas share full batches.
+        num_texts = len(texts) - len(texts) % FLAGS.batch_size
+        texts, labels = texts[:num_texts], labels[:num_texts]
     epochs = FLAGS.epochs or (3 if FLAGS.checkpoint else 15)
     with strategy.scope():
         model = make_model(texts)
+        # Of class 1 alone.
+        auc = keras.metrics.AUC(curve="PR", name="pr_auc", multi_label=True, label_weights=[0, 1])
         model.compile(
             make_optimizer(epochs * math.ceil(len(texts) / FLAGS.batch_size)),
-            # Smoothing keeps the model from growing overconfident on few messages.
+            # Label smoothing keeps the model from growing overconfident on few messages.
             loss=keras.losses.CategoricalCrossentropy(label_smoothing=0.1),
-            metrics=["accuracy", precision_recall_auc()],
+            metrics=["accuracy", auc],
         )
-    one_replica = strategy.num_replicas_in_sync == 1
     history = model.fit(
-        training_batches(model.preprocessor, texts, labels, drop_remainder=not one_replica),
+        texts,
+        keras.utils.to_categorical(labels, 2),
+        batch_size=FLAGS.batch_size,
         epochs=epochs,
         validation_data=(held_out, keras.utils.to_categorical(held_out_labels, 2)),
-        # Spam is the rarer class. These weights go half of the way (the square root) to equal
-        # influence of both classes.
+        # Spam is the rarer class. The square root is half of the way to equal influence of both.
         class_weight={c: math.sqrt(len(labels) / (2 * np.sum(labels == c))) for c in (0, 1)},
         callbacks=[keras.callbacks.EarlyStopping(patience=5, restore_best_weights=True)],
-        shuffle=False,  # The dataset shuffles.
         verbose=verbose,
     ).history
-    model = model if one_replica else on_one_device(model)
+    if strategy.num_replicas_in_sync > 1:
+        model = on_one_device(model)
     scores = model.predict(held_out, verbose=0)[:, 1]
     return model, spam_report.best_threshold(held_out_labels, scores), history
 
@@ -207,10 +206,9 @@ def pretrained():
     tokenizer = load_tokenizer(FLAGS.checkpoint)
     if tokenizer is None:
         raise ValueError(f"--checkpoint {FLAGS.checkpoint}: it has no tokenizer files")
-    # Half of a batch in reverse, and memory, are for pretraining only.
-    overrides = {"bidirectional_data": False, "memory_length": None, "reuse_length": None}
-    if detect_format(FLAGS.checkpoint) == "preset" and detect_task(FLAGS.checkpoint):
-        overrides = {}
+    # The backbone of examples/pretrain.py has settings that are for pretraining only.
+    fine_tuning = {"bidirectional_data": False, "memory_length": None, "reuse_length": None}
+    overrides = {} if detect_task(FLAGS.checkpoint) else {**fine_tuning, "dropout": 0.1}
     return load_checkpoint(FLAGS.checkpoint, **overrides), tokenizer
 
 
@@ -221,38 +219,6 @@ def make_optimizer(steps):
         0.0, max(1, steps - warmup), warmup_target=peak, warmup_steps=warmup
     )
     return keras.optimizers.AdamW(schedule, weight_decay=0.01, global_clipnorm=1.0)
-
-
-def precision_recall_auc():
-    """The area under the precision-recall curve of class 1."""
-    return keras.metrics.AUC(
-        curve="PR", name="pr_auc", multi_label=True, num_labels=2, label_weights=[0.0, 1.0]
-    )
-
-
-def training_batches(preprocessor, texts, labels, drop_remainder):
-    """Shuffled batches in which some tokens are replaced by <mask>, others in every epoch.
-
-    `model.fit(texts, labels)` works without it. Hidden tokens keep a model from learning a small
-    data set by heart.
-    """
-    tokenizer = preprocessor.tokenizer
-    rate = 0.0 if FLAGS.checkpoint else 0.2
-
-    def prepare(texts, labels):
-        features = preprocessor(texts)
-        ids = features["token_ids"]
-        is_special = ids <= tokenizer.eop_token_id
-        hidden = (tf.random.uniform(tf.shape(ids)) < rate) & ~is_special
-        return {**features, "token_ids": tf.where(hidden, tokenizer.mask_token_id, ids)}, labels
-
-    return (
-        tf.data.Dataset.from_tensor_slices((texts, keras.utils.to_categorical(labels, 2)))
-        .shuffle(len(texts), seed=FLAGS.seed)
-        .batch(FLAGS.batch_size, drop_remainder=drop_remainder)
-        .map(prepare)
-        .prefetch(tf.data.AUTOTUNE)
-    )
 
 
 def on_one_device(model):
