@@ -1,11 +1,11 @@
-"""Corpus to records to batches for permutation language modelling."""
+"""Pretraining data: from text files to records, and from records to batches."""
 
+from keras_xlnet.pretraining.original_records import read_original_records
 from keras_xlnet.pretraining.permutation_batches import PermutationBatches
-from keras_xlnet.pretraining.read_original_records import read_original_records
 from keras_xlnet.pretraining.resume_batches import ResumeBatches
+from keras_xlnet.pretraining.target_sampler import word_start_table
+from keras_xlnet.pretraining.token_record_writer import write_token_records
 from keras_xlnet.pretraining.token_records import TokenRecords
-from keras_xlnet.pretraining.word_start_table import word_start_table
-from keras_xlnet.pretraining.write_token_records import write_token_records
 
 __all__ = [
     "PermutationBatches",

@@ -1,165 +1,120 @@
-"""The files that the original's data_utils.py writes: their names, their checks, their contents."""
+"""Batches from the TFRecord files that the original's `data_utils.py` wrote."""
 
-import os
-import re
-from typing import NamedTuple
+import itertools
 
+import numpy as np
 import tensorflow as tf
 
-from keras_xlnet.pretraining.record_info import read_json
-from keras_xlnet.pretraining.tfrecord_files import count_records, read_records
-
-_NAME = re.compile(
-    r"record_info-(?P<split>\w+)-(?P<task>\d+)-(?P<pass_id>\d+)"
-    r"\.bsz-(?P<batch_size>\d+)\.seqlen-(?P<sequence_length>\d+)(\.reuse-(?P<reuse_length>\d+))?"
-    r"(?P<uncased>\.uncased)?\.(?P<direction>bi|uni)\.alpha-\d+\.beta-\d+"
-    r"(\.fnp-(?P<num_predictions>\d+))?\.json"
+from keras_xlnet.layers import PermutationMaskGenerator
+from keras_xlnet.pretraining.batch_assembly import assemble_batch
+from keras_xlnet.pretraining.original_record_files import (
+    batches_of_records,
+    open_original_records,
+    parse_original_records,
 )
-_KEYS = ("input", "target", "seg_id", "is_masked")
+from keras_xlnet.pretraining.tf_data_ops import uniform_draws
 
 
-class OriginalRecords(NamedTuple):
-    """What names of record_info files say, and the TFRecord files that they list."""
+def read_original_records(
+    record_info, num_predictions=None, permutation_length=None, num_passes=1, seed=0
+):
+    """Reads TFRecord files that the original's `data_utils.py` wrote, as batches for `model.fit`.
 
-    batch_size: int
-    sequence_length: int
-    reuse_length: int
-    num_predictions: int | None
-    bidirectional_data: bool
-    num_batches: int
-    files: tuple
-
-
-def open_original_records(record_info):
-    """Finds the original's records and checks all that can be checked without reading them.
+    Segments and targets come from the records. The factorization orders are drawn here, new ones
+    in every pass. Batch size, sequence length, reuse length and number of predictions are part of
+    the file names.
 
     Args:
-        record_info: see `read_original_records`.
+        record_info: Path of a `record_info-*.json` file, a glob pattern for several of them, or
+            their directory.
+        num_predictions: Int, number of targets per row. Rows with fewer targets are padded. `None`
+            for the number in the file names. If the names contain none (no `fnp-`), it must be
+            given, and further targets of a row become ordinary tokens.
+        permutation_length: Int, length of the blocks that are permuted, the original's
+            `perm_size`. `None` for the reuse length.
+        num_passes: Int, how often to read the files, each time in another order. `None` to repeat
+            without end.
+        seed: Int, seed of the factorization orders and of the order of the files.
 
     Returns:
-        `OriginalRecords`.
+        A `tf.data.Dataset` of `(inputs, labels, sample_weight)` as `PermutationBatches` returns
+        them. Consecutive batches belong together for memory; `reset_memory` is 1 in the first
+        batch of each file.
 
     Raises:
-        FileNotFoundError: nothing is found, or a TFRecord file is missing.
-        ValueError: the files were made with different settings, or one is damaged.
+        FileNotFoundError: If no records are found, or a TFRecord file is missing.
+        ValueError: If an argument does not fit the records, a file is damaged or does not have a
+            name of the original, or the files have different settings.
+        tf.errors.InvalidArgumentError: During iteration, if a record is damaged. The message names
+            the file.
+
+    Example:
+
+    >>> from keras_xlnet.pretraining import read_original_records
+    >>> dataset = read_original_records("tests/golden/pretrain_data/bi/tfrecords")
+    >>> inputs, labels, sample_weight = next(iter(dataset))
+    >>> inputs["token_ids"].shape, inputs["permutation_mask"].shape, labels.shape
+    (TensorShape([4, 32]), TensorShape([4, 32, 32]), TensorShape([4, 6]))
+
+    Source: `get_input_fn` and `get_dataset` in the original's `data_utils.py`.
     """
-    paths = _find(os.fspath(record_info))
-    names = [_parsed_name(path) for path in paths]
-    for path, name in zip(paths, names, strict=True):
-        if name != names[0]:
-            raise ValueError(
-                "record_info must name records of one batch size, sequence length, direction and "
-                f"number of predictions. Received {paths[0]!r} and {path!r}."
-            )
-    batch_size = names[0]["batch_size"]
-    checked = [_checked_files(path, batch_size, names[0]["sequence_length"]) for path in paths]
-    return OriginalRecords(
-        **names[0],
-        num_batches=sum(num_batches for num_batches, _ in checked),
-        files=tuple(file for _, files in checked for file in files),
+    records = open_original_records(record_info)
+    num_predictions = _check_num_predictions(num_predictions, records)
+    generator = PermutationMaskGenerator(
+        num_predictions,
+        permutation_length=permutation_length,
+        reuse_length=records.reuse_length,
     )
+    num_draws = generator.num_draws(records.sequence_length)
 
-
-def batches_of_records(files, batch_size):
-    """Yields lists of `batch_size` records, and whether one is the first of its file.
-
-    Raises:
-        ValueError: a file is damaged.
-    """
-    for path in files:
-        batch, is_first = [], True
-        for record in read_records(path):
-            batch.append(record)
-            if len(batch) == batch_size:
-                yield batch, is_first
-                batch, is_first = [], False
-
-
-def parse_original_records(records, sequence_length):
-    """Parses a batch of the original's records, in the graph.
-
-    Args:
-        records: string tensor `(batch,)`.
-        sequence_length: int.
-
-    Returns:
-        Dict of int32 tensors `(batch, sequence_length)`: `token_ids`, `segment_ids`, `next_tokens`
-        (the original's `target`), and bool `target_mask`; `label` `(batch, 1)`, 1 where the second
-        segment follows the first.
-    """
-    feature = tf.io.FixedLenFeature([sequence_length], tf.int64)
-    features = dict.fromkeys(_KEYS, feature) | {"label": tf.io.FixedLenFeature([1], tf.int64)}
-    parsed = tf.io.parse_example(records, features)
-    parsed = {name: tf.cast(value, tf.int32) for name, value in parsed.items()}
-    return {
-        "token_ids": parsed["input"],
-        "segment_ids": parsed["seg_id"],
-        "next_tokens": parsed["target"],
-        "target_mask": tf.cast(parsed["is_masked"], tf.bool),
-        "label": parsed["label"],
-    }
-
-
-def _find(record_info):
-    if tf.io.gfile.isdir(record_info):
-        record_info = os.path.join(record_info, "record_info-*.json")
-    elif tf.io.gfile.exists(record_info):
-        return [record_info]
-    paths = sorted(tf.io.gfile.glob(record_info))
-    if not paths:
-        raise FileNotFoundError(f"record_info: nothing matches {record_info!r}.")
-    return paths
-
-
-def _parsed_name(path):
-    match = _NAME.fullmatch(os.path.basename(path))
-    if not match:
-        raise ValueError(
-            "record_info must name files as the original does: "
-            "record_info-train-0-0.bsz-32.seqlen-512.reuse-256.bi.alpha-6.beta-1.fnp-85.json. "
-            f"Received: {path!r}"
+    def make_batch(serialized, is_first, step):
+        parsed = parse_original_records(serialized, records.sequence_length)
+        return assemble_batch(
+            generator,
+            parsed["token_ids"],
+            parsed["segment_ids"],
+            parsed["target_mask"],
+            tf.fill([records.batch_size], is_first),
+            uniform_draws((records.batch_size, num_draws), seed, step),
         )
-    sequence_length = int(match["sequence_length"])
-    return {
-        "batch_size": int(match["batch_size"]),
-        "sequence_length": sequence_length,
-        "reuse_length": int(match["reuse_length"] or sequence_length // 2),
-        "num_predictions": int(match["num_predictions"]) if match["num_predictions"] else None,
-        "bidirectional_data": match["direction"] == "bi",
-    }
+
+    dataset = tf.data.Dataset.from_generator(
+        lambda: _serialized_batches(records, num_passes, seed),
+        output_signature=(
+            tf.TensorSpec((records.batch_size,), tf.string),
+            tf.TensorSpec((), tf.bool),
+            tf.TensorSpec((), tf.int64),
+        ),
+    )
+    cardinality = tf.data.INFINITE_CARDINALITY
+    if num_passes is not None:
+        cardinality = records.num_batches * num_passes
+    dataset = dataset.map(make_batch, num_parallel_calls=tf.data.AUTOTUNE)
+    dataset = dataset.apply(tf.data.experimental.assert_cardinality(cardinality))
+    return dataset.prefetch(tf.data.AUTOTUNE)
 
 
-def _checked_files(path, batch_size, sequence_length):
-    info = read_json(path)
-    if not isinstance(info.get("num_batch"), int) or not isinstance(info.get("filenames"), list):
-        raise ValueError(f"{path!r} is damaged: it must hold `num_batch` and `filenames`.")
-    # The names hold the directory in which the original ran.
-    directory = os.path.dirname(path)
-    files = [os.path.join(directory, os.path.basename(name)) for name in info["filenames"]]
-    counts = [count_records(file) for file in files]
-    if sum(counts) != info["num_batch"] * batch_size:
+def _serialized_batches(records, num_passes, seed):
+    """Yields batches of serialized records, whether each is the first of its file, and its step."""
+    step = itertools.count()
+    for index in itertools.count() if num_passes is None else range(num_passes):
+        order = np.random.default_rng([seed, index]).permutation(len(records.files))
+        files = [records.files[position] for position in order]
+        for batch, is_first in batches_of_records(files, records.batch_size):
+            yield batch, is_first, next(step)
+
+
+def _check_num_predictions(num_predictions, records):
+    if num_predictions is None and records.num_predictions is None:
         raise ValueError(
-            f"{path!r} tells of {info['num_batch']} batches of {batch_size}; {files} have "
-            f"{sum(counts)} records."
+            "`num_predictions` must be given for records whose names do not contain it (no "
+            "`fnp-`). Received: num_predictions=None"
         )
-    for file, count in zip(files, counts, strict=True):
-        if count % batch_size:
-            raise ValueError(f"{file!r} has {count} records, not whole batches of {batch_size}.")
-        if count:
-            _check_first_record(file, sequence_length)
-    return info["num_batch"], files
-
-
-def _check_first_record(path, sequence_length):
-    record = next(read_records(path))
-    try:
-        feature = tf.train.Example.FromString(record).features.feature
-    except Exception as error:  # protobuf's DecodeError is in no public module of TensorFlow.
-        raise ValueError(f"The record file {path!r} does not hold examples.") from error
-    for key in _KEYS:
-        length = len(feature[key].int64_list.value)
-        if length != sequence_length:
-            raise ValueError(
-                f"The record file {path!r} has {length} ints of {key!r} a record, expected the "
-                f"{sequence_length} of its sequence length."
-            )
+    if num_predictions is None:
+        return records.num_predictions
+    if records.num_predictions is not None and num_predictions < records.num_predictions:
+        raise ValueError(
+            f"`num_predictions` must be at least {records.num_predictions}, the number of the "
+            f"records. Received: num_predictions={num_predictions}"
+        )
+    return num_predictions

@@ -1,17 +1,18 @@
-"""Batches go on where a restored optimizer stopped."""
+"""A callback that continues with the right batch after a restart."""
 
 import keras
 
 
 class ResumeBatches(keras.callbacks.Callback):
-    """Makes `fit` go on with the batch after the last one that the optimizer has seen.
+    """Makes `fit` continue with the batch after the last one that the optimizer was updated with.
 
-    Put it behind the callback that restores the model (`keras.callbacks.BackupAndRestore`). Keras
-    asks a dataset for its iterator after `on_train_begin`, so that `batches.dataset()` begins at
-    the restored step without reading anything before it.
+    In the list of callbacks, put it after the callback that restores the model
+    (`ExactBackupAndRestore` or `keras.callbacks.BackupAndRestore`). Keras creates the iterator of
+    a dataset after `on_train_begin`, so `batches.dataset()` begins at the restored step without
+    reading the batches before it.
 
     Args:
-        batches: the `PermutationBatches` whose `dataset()` is given to `fit`.
+        batches: The `PermutationBatches` whose `dataset()` is passed to `fit`.
 
     Example:
 
@@ -33,8 +34,8 @@ class ResumeBatches(keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None):
         optimizer = self.model.optimizer
-        # Behind loss scaling stands the optimizer that counts. With gradient accumulation its
-        # `iterations` are updates; the variable has the batches.
+        # A LossScaleOptimizer wraps the optimizer that counts the batches. With gradient
+        # accumulation, the property `iterations` counts updates, but this variable batches.
         optimizer = getattr(optimizer, "inner_optimizer", optimizer)
         counter = next(v for v in optimizer.variables if v.name == "iteration")
         self.batches.first_step = int(keras.ops.convert_to_numpy(counter.value))

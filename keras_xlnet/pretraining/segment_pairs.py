@@ -1,50 +1,50 @@
-"""Pairs of segments out of a stream of tokens, a batch at a time, in the TensorFlow graph."""
+"""Pairs of segments A and B from the tokens of a shard, for a whole batch, in the graph."""
 
 import tensorflow as tf
 
-# The most that a row has besides text: two <sep> and one <cls>.
+# Special tokens of a row with two segments: <sep>, <sep> and <cls>.
 NUM_SPECIAL_TOKENS = 3
 
 
-def split_segments(boundaries, begin, total_length, draws):
-    """Chooses segments A and B, of `total_length` tokens together.
+def sample_segment_pairs(boundaries, begin, total_length, draws):
+    """Samples segments A and B that have `total_length` tokens together.
 
-    A goes from `begin` to a sentence start that is drawn from those inside the window of
-    `total_length` tokens. With probability 1/2, and always where there is no such start, B is at a
-    random place, grown to whole sentences; else B is what follows A, up to the end of the sentence
-    in which the window ends. Then both are cut down from the right, the longer one first, and B
-    first of equals.
+    A begins at `begin` and ends at a random sentence start among those in the next `total_length`
+    tokens. With probability 1/2, B is what follows A, up to the end of the sentence that contains
+    the last of the `total_length` tokens. Otherwise, or if there is no such sentence start, B is a
+    random span of the shard, extended to whole sentences. Finally both are truncated on the right
+    to `total_length` tokens: the longer one first, and B first if they are equally long.
 
     Args:
-        boundaries: int64 `(num_sentences + 1,)`, where sentences begin, and at last the number of
-            tokens.
-        begin: int64 `(batch,)`, with `begin + total_length` at most the number of tokens.
-        total_length: int, at least 2.
-        draws: float64 `(batch, 3)`, uniform random numbers.
+        boundaries: Int64 tensor `(num_sentences + 1,)`, where sentences begin, followed by the
+            number of tokens.
+        begin: Int64 tensor `(batch,)`. `begin + total_length` is at most the number of tokens.
+        total_length: Int, at least 2.
+        draws: Float64 tensor `(batch, 3)`, uniform random numbers.
 
     Returns:
-        Tuple of `(batch,)` tensors: `a_length` and `b_begin`, int64 (B has
-        `total_length - a_length` tokens); `follows`, bool, whether B was chosen as what follows A.
+        Tuple of three `(batch,)` tensors: `a_length`, int64; `b_begin`, int64 (the length of B is
+        `total_length - a_length`); `follows`, bool, whether B was chosen as what follows A.
 
-    Source: `_split_a_and_b` in the original's `data_utils.py`, which never draws the last token
-    of the text, because it needs the token after each one.
+    Source: `_split_a_and_b` in the original's `data_utils.py`. It never samples the last token of
+    the text, because it needs the token after each one.
     """
-    window_end = begin + total_length
+    end = begin + total_length
     first = _search(boundaries, begin, "right")
-    last = _search(boundaries, window_end, "left")
-    num_cuts = last - first
+    last = _search(boundaries, end, "left")
+    num_choices = last - first
     next_boundary = tf.gather(boundaries, last)
-    cut = tf.gather(boundaries, tf.minimum(first + _pick(draws[:, 1], num_cuts), last))
-    a_end = tf.where(num_cuts > 0, cut, next_boundary)
-    follows = tf.logical_and(num_cuts > 0, draws[:, 0] >= 0.5)
+    choice = tf.minimum(first + _random_int(draws[:, 1], num_choices), last)
+    a_end = tf.where(num_choices > 0, tf.gather(boundaries, choice), next_boundary)
+    follows = tf.logical_and(num_choices > 0, draws[:, 0] >= 0.5)
 
     random_begin, random_end = _random_sentences(
-        boundaries, tf.maximum(window_end - a_end, 1), draws[:, 2]
+        boundaries, tf.maximum(end - a_end, 1), draws[:, 2]
     )
     b_begin = tf.where(follows, a_end, random_begin)
     b_length = tf.where(follows, next_boundary, random_end) - b_begin
-    # What is left when the longer one loses a token again and again: one half each, unless one of
-    # them is shorter than that from the start.
+    # The result of truncating the longer one token by token: both get half of the tokens, unless
+    # one of them is shorter than half.
     a_length = tf.where(
         b_length <= total_length // 2,
         total_length - b_length,
@@ -53,23 +53,23 @@ def split_segments(boundaries, begin, total_length, draws):
     return a_length, b_begin, follows
 
 
-def segment_rows(tokens, begin, reuse_length, a_length, b_begin, sequence_length, special_ids):
-    """Lays out rows: context, A, `<sep>`, B, `<sep>`, `<cls>`.
+def pack_rows(tokens, begin, reuse_length, a_length, b_begin, sequence_length, special_ids):
+    """Packs rows of tokens: reused tokens, A, `<sep>`, B, `<sep>`, `<cls>`.
 
-    A row without B is one whose A leaves no room for it: its second `<sep>` is that of A.
+    With the largest possible `a_length` a row has no B, and the two `<sep>` are the same token.
 
     Args:
-        tokens: int32 `(num_tokens,)`.
-        begin: int64 `(batch,)`, where the context begins; A begins `reuse_length` later.
-        reuse_length: int, tokens of context.
-        a_length: int64 `(batch,)`, at most `sequence_length - reuse_length - 2`.
-        b_begin: int64 `(batch,)`.
-        sequence_length: int.
-        special_ids: tuple of ints, the ids of `<sep>` and `<cls>`.
+        tokens: Int32 tensor `(num_tokens,)`.
+        begin: Int64 tensor `(batch,)`, where the row begins. A begins `reuse_length` later.
+        reuse_length: Int, number of tokens before A.
+        a_length: Int64 tensor `(batch,)`, at most `sequence_length - reuse_length - 2`.
+        b_begin: Int64 tensor `(batch,)`.
+        sequence_length: Int.
+        special_ids: Tuple of ints, the ids of `<sep>` and `<cls>`.
 
     Returns:
-        Tuple of int32 `(batch, sequence_length)`: token ids; segment ids: 0 for context, A and
-        its `<sep>`, 1 for B and its `<sep>`, 2 for `<cls>`.
+        Tuple of two int32 tensors `(batch, sequence_length)`: token ids, and segment ids (0 for
+        the reused tokens, A and its `<sep>`; 1 for B and its `<sep>`; 2 for `<cls>`).
     """
     column = tf.range(sequence_length, dtype=tf.int64)[tf.newaxis]
     a_end = reuse_length + a_length[:, tf.newaxis]
@@ -89,8 +89,8 @@ def segment_rows(tokens, begin, reuse_length, a_length, b_begin, sequence_length
 
 
 def _random_sentences(boundaries, length, draw):
-    """A random stretch of `length` tokens, grown to whole sentences: begin and end."""
-    begin = _pick(draw, boundaries[-1] - length + 1)
+    """Returns begin and end of a random span of `length` tokens, extended to whole sentences."""
+    begin = _random_int(draw, boundaries[-1] - length + 1)
     before = _search(boundaries, begin, "right") - 1
     after = _search(boundaries, begin + length, "left")
     return tf.gather(boundaries, before), tf.gather(boundaries, after)
@@ -100,5 +100,6 @@ def _search(boundaries, values, side):
     return tf.searchsorted(boundaries, values, side=side, out_type=tf.int64)
 
 
-def _pick(draw, count):
+def _random_int(draw, count):
+    """Maps a uniform random number to an int in [0, count)."""
     return tf.cast(draw * tf.cast(count, draw.dtype), tf.int64)

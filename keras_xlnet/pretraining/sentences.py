@@ -1,9 +1,9 @@
-"""Sentence boundaries in running text, by a simple rule."""
+"""Sentence boundaries in text, found by a simple rule."""
 
 import re
 
-# Closing quotes and brackets belong to the sentence that they end. In scripts without spaces the
-# full stop is wide and needs none behind it.
+# A sentence includes the closing quotes and brackets after its end mark. In scripts without spaces
+# the end marks are wide characters and need no white space after them.
 _CANDIDATE = re.compile(r"[.!?…।؟][\"'”’»)\]]*\s+|[。！？][」』”’）]*\s*")
 _INITIAL = re.compile(r"(?:^|[\s(.])[^\W\d_]\.$")
 
@@ -11,24 +11,23 @@ _INITIAL = re.compile(r"(?:^|[\s(.])[^\W\d_]\.$")
 def split_sentences(text):
     """Splits a paragraph into sentences.
 
-    A sentence ends at one of `. ! ? … । ؟`, with closing quotes or brackets behind it, where white
-    space follows and then no lower-case letter; and at `。 ！ ？`. A full stop after a single
-    letter ("J. Smith", "U.S. Army") ends none. Abbreviations of several letters before a name
-    ("Dr. Smith") are taken for an end: segments that start there are a little short of a sentence,
-    which the objective does not mind.
+    A sentence ends after one of `. ! ? … । ؟` and any closing quotes or brackets, if white space
+    and then no lower-case letter follows; and after one of `。 ！ ？`. A period after a single
+    letter ("J. Smith", "U.S. Army") does not end a sentence. A period after a longer abbreviation
+    ("Dr. Smith") does. The pretraining objective does not need exact sentence boundaries.
 
     Args:
-        text: str, one paragraph.
+        text: String, one paragraph.
 
     Returns:
-        list of str: the sentences, stripped, none empty. Joined they have every character of the
-        paragraph but the white space between them.
+        List of strings: the sentences, stripped, none of them empty. Together they contain every
+        character of the paragraph except for the white space between sentences.
 
     Example:
 
     >>> from keras_xlnet.pretraining.sentences import split_sentences
-    >>> split_sentences('J. Smith asked: "Why?" Nobody knew, e.g. at home. So what?')
-    ['J. Smith asked: "Why?"', 'Nobody knew, e.g. at home.', 'So what?']
+    >>> split_sentences('J. Smith asked: "Why?" We met, e.g. at home. So what?')
+    ['J. Smith asked: "Why?"', 'We met, e.g. at home.', 'So what?']
     """
     sentences, begin = [], 0
     for match in _CANDIDATE.finditer(text):

@@ -1,4 +1,4 @@
-"""Text files as a stream of documents, cut into shares that can be read on their own."""
+"""Documents in text files, divided into shards that are read independently of each other."""
 
 import bisect
 import gzip
@@ -11,12 +11,12 @@ import tensorflow as tf
 
 from keras_xlnet.pretraining.sentences import split_sentences
 
-_CHUNK_BYTES = 2**20
+_BYTES_PER_READ = 2**20
 _UTF8_BOM = b"\xef\xbb\xbf"
 
 
 class FilePart(NamedTuple):
-    """The documents of a file that begin at bytes `begin` to `end`."""
+    """The documents of a file that begin at or after byte `begin` and before byte `end`."""
 
     path: str
     begin: int
@@ -24,17 +24,17 @@ class FilePart(NamedTuple):
 
 
 def plan_shards(sizes, shard_bytes):
-    """Cuts a corpus into shares of nearly equal size, of which none needs another one.
+    """Divides the files of a corpus into shards of nearly equal size.
 
-    A plain file is cut where a share ends; a compressed one goes whole into the share in which it
-    begins.
+    A plain text file is split where a shard ends. A compressed file is not split: it belongs to
+    the shard in which it begins.
 
     Args:
-        sizes: dict, path -> bytes, in reading order.
-        shard_bytes: int, the largest share; only compressed files can make it larger.
+        sizes: Dict from path to number of bytes, in reading order.
+        shard_bytes: Int, the largest size of a shard. Only compressed files can exceed it.
 
     Returns:
-        list of lists of `FilePart`, none empty.
+        List of lists of `FilePart`, none of them empty.
     """
     total = sum(sizes.values())
     count = max(1, math.ceil(total / shard_bytes))
@@ -42,13 +42,13 @@ def plan_shards(sizes, shard_bytes):
     shards = [[] for _ in range(count)]
     offset = 0
     for path, size in sizes.items():
-        for begin, end in _cut(path, offset, size, bounds):
+        for begin, end in _split_file(path, offset, size, bounds):
             shards[bisect.bisect_right(bounds, offset + begin)].append(FilePart(path, begin, end))
         offset += size
     return [parts for parts in shards if parts]
 
 
-def _cut(path, offset, size, bounds):
+def _split_file(path, offset, size, bounds):
     if _is_compressed(path):
         return [(0, math.inf)]
     inner = [bound - offset for bound in bounds if offset < bound < offset + size]
@@ -56,27 +56,27 @@ def _cut(path, offset, size, bounds):
     return list(zip(begins, [*inner, math.inf], strict=True))
 
 
-def read_documents(parts, layout, document_start):
-    """Reads the documents that begin in some parts of files.
+def read_documents(parts, lines, document_start):
+    """Reads the documents that begin in parts of files.
 
     Args:
-        parts: iterable of `FilePart`.
-        layout: `"sentences"` or `"paragraphs"`, what a line is.
-        document_start: str or None, a regular expression; see `write_token_records`.
+        parts: Iterable of `FilePart`.
+        lines: String, `"sentences"` or `"paragraphs"`; see `write_token_records`.
+        document_start: String or `None`, a regular expression; see `write_token_records`.
 
     Yields:
-        list of str: the sentences of a document that has any.
+        List of strings: the sentences of a document. Documents without sentences are skipped.
 
     Raises:
-        ValueError: a file is not UTF-8, or is no complete gzip file.
+        ValueError: If a file is not UTF-8 text or not a complete gzip file.
     """
     starts_document = re.compile(document_start).search if document_start else _is_blank
     for part in parts:
-        for lines in _documents(part, starts_document):
-            if layout == "paragraphs":
-                yield [sentence for line in lines for sentence in split_sentences(line)]
+        for document in _documents(part, starts_document):
+            if lines == "paragraphs":
+                yield [sentence for line in document for sentence in split_sentences(line)]
             else:
-                yield lines
+                yield document
 
 
 def _is_blank(line):
@@ -84,8 +84,8 @@ def _is_blank(line):
 
 
 def _documents(part, starts_document):
-    # Whoever reads the part before goes on to the first start of a document at or after `end`,
-    # which is where the next part begins: a document at a cut is read once.
+    # A part ends with the document that contains byte `end`, and the next part begins with the
+    # first document that starts at or after that byte. So each document is read exactly once.
     lines, inside = [], part.begin == 0
     for offset, line in _lines(part):
         if starts_document(line):
@@ -101,8 +101,8 @@ def _documents(part, starts_document):
 
 
 def _lines(part):
-    """Yields (byte offset, text) of the lines that begin in a part, and of all after them."""
-    # One byte early: where that byte ends a line, the line after it is whole.
+    """Yields (byte offset, text) of all lines that begin at or after the beginning of a part."""
+    # Reading starts one byte early: if that byte is a newline, a line begins with the part.
     offset = max(part.begin - 1, 0)
     with tf.io.gfile.GFile(part.path, "rb") as file:
         file.seek(offset)
@@ -113,24 +113,24 @@ def _lines(part):
 
 
 def _raw_lines(file, path):
-    # GFile.readline leaves carriage returns out, so that offsets would be wrong.
+    # Not GFile.readline: it drops carriage returns, which makes the offsets wrong.
     rest = b""
-    for chunk in _chunks(file, path):
-        *lines, rest = (rest + chunk).split(b"\n")
+    for block in _blocks(file, path):
+        *lines, rest = (rest + block).split(b"\n")
         yield from (line + b"\n" for line in lines)
     if rest:
         yield rest
 
 
-def _chunks(file, path):
+def _blocks(file, path):
     if not _is_compressed(path):
-        yield from iter(lambda: file.read(_CHUNK_BYTES), b"")
+        yield from iter(lambda: file.read(_BYTES_PER_READ), b"")
         return
-    unzipped = gzip.GzipFile(fileobj=file)
+    decompressed = gzip.GzipFile(fileobj=file)
     try:
-        yield from iter(lambda: unzipped.read(_CHUNK_BYTES), b"")
+        yield from iter(lambda: decompressed.read(_BYTES_PER_READ), b"")
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"files: {path!r} is no complete gzip file: {error}") from error
+        raise ValueError(f"{path!r} is not a complete gzip file: {error}") from error
 
 
 def _decoded(line, offset, path):
@@ -140,7 +140,7 @@ def _decoded(line, offset, path):
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"files: {path!r} is not UTF-8 text: {error.reason} at byte {offset + error.start}."
+            f"{path!r} is not UTF-8 text: {error.reason} at byte {offset + error.start}."
         ) from error
 
 

@@ -1,10 +1,10 @@
-"""Token records on disk, opened and checked."""
+"""Opens and checks token records."""
 
 import os
 
 import tensorflow as tf
 
-from keras_xlnet.pretraining.record_info import (
+from keras_xlnet.pretraining.record_metadata import (
     FORMAT_VERSION,
     INFO_FILE,
     load_tokenizer,
@@ -17,19 +17,18 @@ _SHARD_KEYS = {"file", "bytes", "documents", "sentences", "tokens"}
 
 
 class TokenRecords:
-    """The token records that `write_token_records` made.
+    """The token records that `write_token_records` wrote to a directory.
 
-    Opening them checks what is cheap to check: that every file is there and has its size, and that
-    the vocabulary is the one that the records were made with. The checksums are checked when a
-    shard is read.
+    The constructor checks that every file exists and has the right size, and that the vocabulary
+    is the one with which the records were made. Checksums are verified when a shard is read.
 
     Args:
-        directory: where `write_token_records` wrote.
+        directory: Path, the directory of the records.
 
     Raises:
-        FileNotFoundError: there are no records, or a file of them is missing.
-        ValueError: the records are not finished, a file is damaged or of another vocabulary, or
-            the records were made by a newer release.
+        FileNotFoundError: If there are no finished records, or a file is missing.
+        ValueError: If a file is damaged, the vocabulary is a different one, or the records were
+            written by a newer release.
 
     Example:
 
@@ -53,73 +52,74 @@ class TokenRecords:
         path = os.path.join(self.directory, INFO_FILE)
         if not tf.io.gfile.exists(path):
             raise FileNotFoundError(
-                f"directory: there are no finished token records at {self.directory!r}: no "
-                f"{INFO_FILE}. write_token_records makes them, or goes on where it was stopped."
+                "`directory` must contain finished token records. Received: "
+                f"directory={self.directory!r}, which has no {INFO_FILE}. Call "
+                "write_token_records to write them or to continue an interrupted call."
             )
-        self._info = _checked_info(path)
+        self._info = _read_info(path)
         self._check_files()
         self._tokenizer = load_tokenizer(self.directory, self._info["tokenizer"])
         if self._tokenizer.vocabulary_size() != self.vocabulary_size:
             raise ValueError(
-                f"{path!r} tells of a vocabulary of {self.vocabulary_size} pieces; spiece.model "
-                f"beside it has {self._tokenizer.vocabulary_size()}."
+                f"{path!r} is damaged: it describes a vocabulary of {self.vocabulary_size} "
+                f"pieces, but spiece.model has {self._tokenizer.vocabulary_size()}."
             )
 
     @property
     def vocabulary_size(self):
-        """int: the number of pieces of the tokenizer."""
+        """Int, the number of pieces of the tokenizer."""
         return self._info["vocabulary_size"]
 
     @property
     def num_documents(self):
-        """int: the number of documents in all shards."""
+        """Int, the number of documents in all shards."""
         return sum(shard["documents"] for shard in self.shards)
 
     @property
     def num_sentences(self):
-        """int: the number of sentences in all shards."""
+        """Int, the number of sentences in all shards."""
         return sum(shard["sentences"] for shard in self.shards)
 
     @property
     def num_tokens(self):
-        """int: the number of tokens in all shards."""
+        """Int, the number of tokens in all shards."""
         return sum(shard["tokens"] for shard in self.shards)
 
     @property
     def shards(self):
-        """list of dicts with the `file`, `bytes`, `documents`, `sentences` and `tokens` of each."""
+        """List of dicts with keys `file`, `bytes`, `documents`, `sentences` and `tokens`."""
         return self._info["shards"]
 
     def tokenizer(self):
-        """The `XLNetTokenizer` that the records were made with."""
+        """Returns the `XLNetTokenizer` with which the records were made."""
         return self._tokenizer
 
     def documents(self):
-        """Reads all documents in the order of the files that they came from.
+        """Reads all documents in the order of the text files.
 
         Yields:
             Tuples of int32 token ids `(num_tokens,)` and int64 sentence lengths
             `(num_sentences,)`, which add up to `num_tokens`.
 
         Raises:
-            ValueError: a shard is damaged.
+            ValueError: If a shard is damaged.
         """
         for index in range(len(self.shards)):
             yield from map(parse_document, read_records(self._path(index)))
 
     def read(self, index):
-        """Reads one shard whole.
+        """Reads one shard into memory.
 
         Args:
-            index: int, the position in `shards`.
+            index: Int, the index in `shards`.
 
         Returns:
-            A named tuple: `tokens` `(num_tokens,)` int32, the documents end to end; `boundaries`
-            `(num_sentences + 1,)` int64, where sentences begin, and at last `num_tokens`;
-            `num_documents`.
+            A named tuple: `tokens`, int32 `(num_tokens,)`, the concatenated documents;
+            `boundaries`, int64 `(num_sentences + 1,)`, where sentences begin, followed by
+            `num_tokens`; `num_documents`, int.
 
         Raises:
-            ValueError: the shard is damaged, or is not the one that `records.json` describes.
+            ValueError: If the shard is damaged, or is not the one that `records.json` describes.
         """
         shard, expected = read_shard(self._path(index)), self.shards[index]
         found = {
@@ -129,12 +129,14 @@ class TokenRecords:
         }
         if any(found[name] != expected[name] for name in found):
             raise ValueError(
-                f"The record file {self._path(index)!r} has {found}; {INFO_FILE} expects {expected}"
+                f"The record file {self._path(index)!r} must have {expected}, as {INFO_FILE} "
+                f"says. Received: {found}"
             )
         if not 0 <= shard.tokens.min() <= shard.tokens.max() < self.vocabulary_size:
             raise ValueError(
-                f"The record file {self._path(index)!r} has ids from {shard.tokens.min()} to "
-                f"{shard.tokens.max()}; the vocabulary has {self.vocabulary_size} pieces."
+                f"The record file {self._path(index)!r} must have ids of a vocabulary of "
+                f"{self.vocabulary_size} pieces. Received: ids from {shard.tokens.min()} to "
+                f"{shard.tokens.max()}"
             )
         return shard
 
@@ -145,22 +147,22 @@ class TokenRecords:
         for index, shard in enumerate(self.shards):
             path = self._path(index)
             if not tf.io.gfile.exists(path):
-                raise FileNotFoundError(f"directory: the shard {path!r} is missing.")
+                raise FileNotFoundError(f"The shard {path!r} does not exist.")
             size = tf.io.gfile.stat(path).length
             if size != shard["bytes"]:
                 raise ValueError(
-                    f"The record file {path!r} is truncated or damaged: it has {size} bytes, "
-                    f"expected {shard['bytes']}."
+                    f"The record file {path!r} is truncated or damaged: it must have "
+                    f"{shard['bytes']} bytes. Received: {size}"
                 )
 
 
-def _checked_info(path):
+def _read_info(path):
     info = read_json(path)
     version = info.get("format_version")
     if not isinstance(version, int) or version > FORMAT_VERSION:
         raise ValueError(
-            f"{path!r} has the format version {version!r}; this release of keras_xlnet reads "
-            f"versions up to {FORMAT_VERSION}."
+            f"{path!r} has an unsupported format version: this release of keras_xlnet reads "
+            f"versions up to {FORMAT_VERSION}. Received: {version!r}"
         )
     shards = info.get("shards")
     if (
@@ -171,7 +173,7 @@ def _checked_info(path):
         or not shards
     ):
         raise ValueError(
-            f"{path!r} is damaged: it must have vocabulary_size, tokenizer, and shards with "
+            f"{path!r} is damaged: it must contain vocabulary_size, tokenizer, and shards with "
             f"{sorted(_SHARD_KEYS)}."
         )
     return info

@@ -1,7 +1,6 @@
-"""The original's rule for pieces that end in a digit and a comma (prepro_utils.encode_pieces).
+"""The original's rule for pieces that end in a digit and a comma (`prepro_utils.encode_pieces`).
 
-What a piece is re-split into depends on the piece alone, so in the graph the rule is a table from
-ids to ids.
+The rule splits a piece without looking at its neighbors, so it is a table from ids to ids.
 """
 
 import tensorflow as tf
@@ -10,33 +9,33 @@ _WORD_START = "\u2581"
 
 
 def split_digit_comma(piece, encode_as_pieces):
-    """Re-splits a piece such as `9,`, so that numbers do not come with the comma after them.
+    """Splits a piece such as `9,` again, so that a comma is never part of a number.
 
     Args:
-        piece: str, a SentencePiece piece.
-        encode_as_pieces: function from a text to its pieces.
+        piece: String, a SentencePiece piece.
+        encode_as_pieces: Function from a text to its pieces.
 
     Returns:
-        A list of pieces, `[piece]` where the rule does not apply.
+        List of pieces, `[piece]` where the rule does not apply.
     """
-    # str.isdigit holds in any script, and for superscripts: that is the original's test.
+    # As in the original: str.isdigit is also true for other scripts and for superscripts.
     if not (len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit()):
         return [piece]
     pieces = encode_as_pieces(piece[:-1].replace(_WORD_START, ""))
-    # Encoding put a word start where the piece had none.
+    # Encoding adds a word start, which is removed if the piece had none.
     if piece[0] != _WORD_START and pieces[0].startswith(_WORD_START):
         pieces = [pieces[0][1:], *pieces[1:]] if len(pieces[0]) > 1 else pieces[1:]
     return [*pieces, ","]
 
 
 def digit_comma_table(processor):
-    """The rule for every piece of a vocabulary.
+    """Returns the ids that replace each id of a vocabulary.
 
     Args:
-        processor: a `sentencepiece.SentencePieceProcessor`.
+        processor: A `sentencepiece.SentencePieceProcessor`.
 
     Returns:
-        An int32 `tf.RaggedTensor` `(vocabulary_size, None)`: the ids that stand for each id.
+        Int32 `tf.RaggedTensor` `(vocabulary_size, None)`.
     """
     rows = []
     for index in range(processor.vocab_size()):

@@ -1,9 +1,9 @@
-"""The original's `preprocess_text` (prepro_utils.py), in the TensorFlow graph.
+"""The original's `preprocess_text` (`prepro_utils.py`), in the TensorFlow graph.
 
-The original is Python, so `str.split`, `str.lower` and `unicodedata` define what is right, and
-TensorFlow's own string ops are not quite that: they know another version of Unicode, another set
-of white space and no final sigma. So Python is asked once about every code point, and the graph
-looks its answers up. Every rule is exact, for every string of valid Unicode.
+The original uses `str.split`, `str.lower` and `unicodedata` of Python. The string ops of TensorFlow
+differ from them: they have another version of Unicode, another set of white space and no rule for
+the final sigma. So tables are built once by applying the Python functions to every code point, and
+the graph looks characters up in these tables. The result equals the original for every string.
 """
 
 import functools
@@ -19,21 +19,21 @@ _UNCHANGED = -1
 
 
 def preprocess_text(texts, lowercase, remove_space, remove_accents):
-    """Cleans texts before they are cut into pieces.
+    """Cleans texts before they are split into pieces.
 
-    In this order: every run of white space becomes one space and none is left at the ends; the
-    LaTeX quotes ` `` ` and `''` become `"`; compatibility decomposition (NFKD), without the
-    combining characters; lower case.
+    In this order: replaces every run of white space by one space and strips the ends; replaces the
+    LaTeX quotes ` `` ` and `''` by `"`; decomposes characters (NFKD) and drops combining
+    characters; converts to lower case.
 
     Args:
-        texts: string tensor `(batch,)`, UTF-8. A byte that is not UTF-8 is read as U+FFFD, as
-            Python's `bytes.decode("utf-8", "replace")` does.
-        lowercase: bool.
-        remove_space: bool.
-        remove_accents: bool.
+        texts: String tensor `(batch,)`, UTF-8. Invalid bytes are replaced by U+FFFD, as
+            `bytes.decode("utf-8", "replace")` does in Python.
+        lowercase: Bool.
+        remove_space: Bool.
+        remove_accents: Bool.
 
     Returns:
-        A string tensor `(batch,)` of valid UTF-8.
+        String tensor `(batch,)`, valid UTF-8.
     """
     texts = tf.strings.unicode_transcode(
         texts, "UTF-8", "UTF-8", errors="replace", replacement_char=0xFFFD
@@ -43,12 +43,13 @@ def preprocess_text(texts, lowercase, remove_space, remove_accents):
     texts = tf.strings.regex_replace(texts, "``|''", '"')
     if not (lowercase or remove_accents):
         return texts
-    # Most texts are ASCII, which has no accents and is lowered byte by byte: several times faster.
-    others = tf.where(tf.strings.length(texts) != tf.strings.length(texts, "UTF8_CHAR"))
-    replaced = _replace_characters(tf.gather_nd(texts, others), lowercase, remove_accents)
+    # Only texts with other than ASCII characters need the tables. Most texts are ASCII, which has
+    # no accents and which `tf.strings.lower` converts several times faster.
+    not_ascii = tf.where(tf.strings.length(texts) != tf.strings.length(texts, "UTF8_CHAR"))
+    replaced = _replace_characters(tf.gather_nd(texts, not_ascii), lowercase, remove_accents)
     if lowercase:
         texts = tf.strings.lower(texts)
-    return tf.tensor_scatter_nd_update(texts, others, replaced)
+    return tf.tensor_scatter_nd_update(texts, not_ascii, replaced)
 
 
 def _replace_characters(texts, lowercase, remove_accents):
@@ -56,12 +57,12 @@ def _replace_characters(texts, lowercase, remove_accents):
     if remove_accents:
         characters = _replace(characters, _accent_rules())
     if lowercase:
-        characters = _replace(_with_final_sigmas(characters), _lowercase_rules())
+        characters = _replace(_replace_final_sigmas(characters), _lowercase_rules())
     return tf.strings.unicode_encode(characters, "UTF-8")
 
 
 def _replace(characters, rules):
-    """Replaces each character by none, one or more, as the rules say."""
+    """Replaces each character by zero, one or more characters according to `rules`."""
     codes, replacements, row_splits = rules
     source = characters.flat_values
     position = tf.searchsorted(codes, source)
@@ -72,21 +73,23 @@ def _replace(characters, rules):
     return characters.with_values(target).merge_dims(1, 2)
 
 
-def _with_final_sigmas(characters):
-    # Most batches hold no Greek, and the search for final sigmas costs as much as all the rest.
+def _replace_final_sigmas(characters):
+    # Conditional: most batches contain no Greek text, and finding final sigmas takes as long as all
+    # other rules together.
     codes = characters.flat_values
     return characters.with_values(
         tf.cond(
-            tf.reduce_any(codes == _SIGMA), lambda: _mark_final_sigmas(characters), lambda: codes
+            tf.reduce_any(codes == _SIGMA), lambda: _final_sigma_codes(characters), lambda: codes
         )
     )
 
 
-def _mark_final_sigmas(characters):
-    """Turns each capital sigma that ends a word into the final form, as `str.lower` does.
+def _final_sigma_codes(characters):
+    """Returns the codes with each capital sigma at the end of a word replaced by the final form.
 
-    Unicode's Final_Sigma: a cased letter stands before it, none after it, case-ignorable
-    characters not counted. It is the only rule of `str.lower` that looks at the neighbours.
+    This is the condition Final_Sigma of Unicode: skipping case-ignorable characters, there is a
+    cased letter before the sigma and none after it. It is the only rule of `str.lower` that
+    depends on neighboring characters.
     """
     codes = characters.flat_values
     ignorable, cased = _case_properties()
@@ -94,7 +97,7 @@ def _mark_final_sigmas(characters):
     row = tf.gather(characters.value_rowids(), index)
     is_cased = _contains(cased, tf.gather(codes, index))
     same_row = row[1:] == row[:-1]
-    # Both comparisons come out empty for an empty batch, and the edge has to go with them.
+    # Empty for an empty batch, as the other parts of the concatenation.
     edge = tf.zeros_like(is_cased[:1])
     cased_before = tf.concat([edge, is_cased[:-1] & same_row], 0)
     cased_after = tf.concat([is_cased[1:] & same_row, edge], 0)
@@ -114,15 +117,15 @@ def _characters():
 
 @functools.cache
 def _whitespace_pattern():
-    """Runs of white space but for single spaces: those stay, and writing them again is slow."""
+    """Returns a pattern for runs of white space. Single spaces do not match: they do not change."""
     others = "".join(rf"\x{{{ord(c):x}}}" for c in _characters() if c.isspace() and c != " ")
     return f" *[{others}][ {others}]*|  +"
 
 
 @functools.cache
 def _accent_rules():
-    # NFKD also sorts runs of combining characters, but none of them is left to be sorted, so
-    # what remains is a rule for each character alone.
+    # NFKD also reorders combining characters. These are dropped, so each character has a rule that
+    # does not depend on its neighbors.
     return _rules(
         lambda c: "".join(
             d for d in unicodedata.normalize("NFKD", c) if not unicodedata.combining(d)
@@ -136,12 +139,15 @@ def _lowercase_rules():
 
 
 def _rules(function):
-    """The characters a function changes, as sorted codes and a ragged table of their images."""
-    changed = {c: image for c in _characters() if (image := function(c)) != c}
-    # A last code, above all characters, keeps every search inside the table. Its row is the one
-    # for characters without a rule.
+    """Returns the sorted codes of all characters that a function changes, and what replaces them.
+
+    The replacements are a ragged table: their concatenated codes and row splits. The last code is
+    greater than all characters, so that every search ends inside the table; its row is used for
+    characters that do not change.
+    """
+    changed = {c: result for c in _characters() if (result := function(c)) != c}
     codes = [*map(ord, changed), sys.maxunicode + 1]
-    rows = [*([*map(ord, image)] for image in changed.values()), [_UNCHANGED]]
+    rows = [*([*map(ord, result)] for result in changed.values()), [_UNCHANGED]]
     return (
         np.array(codes, np.int32),
         np.concatenate(rows).astype(np.int32),
@@ -151,10 +157,11 @@ def _rules(function):
 
 @functools.cache
 def _case_properties():
-    """Sorted codes of Unicode's Case_Ignorable characters and of the other Cased ones.
+    """Returns the sorted codes of case-ignorable characters and of cased characters.
 
-    Python does not tell these properties, but `str.lower` uses them on a capital sigma: after a
-    cased character it is final; after "A" and an ignorable character, it still is.
+    Python has no function for these properties of Unicode. They are found by lowering a capital
+    sigma: it becomes final after a cased character, and also after "A" followed by a case-ignorable
+    character.
     """
     after_cased = _is_final_sigma_after("")
     after_ignorable = _is_final_sigma_after("A") & ~after_cased
@@ -167,7 +174,7 @@ def _case_properties():
 
 def _is_final_sigma_after(prefix):
     probes = " ".join(f"{prefix}{c}\u03a3" for c in _characters() if c != " ")
-    # A space is neither cased nor ignorable; left out as a character, it can part the probes.
+    # A space is neither cased nor case-ignorable, so it is not probed and separates the probes.
     flags = [probe.endswith("\u03c2") for probe in probes.lower().split(" ")]
     flags.insert(ord(" "), False)
     return np.array(flags)

@@ -1,52 +1,53 @@
-"""Packs a text, or a pair of texts, into the inputs of an XLNet task model."""
+"""Packs a text or a pair of texts into the inputs of an XLNet task model."""
 
 import keras
 import tensorflow as tf
 
-from keras_xlnet.text.string_inputs import as_strings, require_string_dtype
+from keras_xlnet.text.string_inputs import as_strings, check_string_dtype
 from keras_xlnet.text.tokenizer import XLNetTokenizer
 
 _SEGMENT_A = 0
 _SEGMENT_B = 1
 _SEGMENT_CLS = 2
 _SEGMENT_PAD = 4
-# One token of each text, <sep> after each, and <cls>.
+# One token of each text, <sep> after each text, and <cls>.
 _MIN_LENGTH_SINGLE = 3
 _MIN_LENGTH_PAIR = 5
 
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
 class XLNetPreprocessor(keras.layers.Layer):
-    """Turns a text, or a pair of texts, into `token_ids`, `segment_ids` and `padding_mask`.
+    """Converts a text or a pair of texts to `token_ids`, `segment_ids` and `padding_mask`.
 
-    One text becomes `[A, <sep>, <cls>]`, a pair `[A, <sep>, B, <sep>, <cls>]`, as in the
-    original's `convert_single_example`. What is too long loses tokens from its end: of a pair
-    always the longer text, B where both are equally long. A pair whose B has no tokens is packed
-    as the one text A. Segments are 0 for A, 1 for B (each with its `<sep>`), 2 for `<cls>` and 4
-    for padding.
+    One text is packed as `[A, <sep>, <cls>]`, a pair as `[A, <sep>, B, <sep>, <cls>]`, as in the
+    original's `convert_single_example`. Texts that are too long are truncated at the end. Of a
+    pair, the longer text is truncated first, and B if both are equally long. A pair whose B has no
+    tokens is packed as a single text. Segment ids are 0 for A and 1 for B (each with its `<sep>`),
+    2 for `<cls>` and 4 for padding.
 
     Args:
-        tokenizer: an `XLNetTokenizer`.
-        sequence_length: int, the length of every output, at least 3, and at least 5 for pairs.
-        padding_side: "left", where the original pads so that `<cls>` comes last, or "right".
-        padding_token_id: int, the id at padding. The default is the original's 0 (`<unk>`), not
-            `<pad>`; no token attends to it, so that it does not change a model's result.
-        **kwargs: passed to `keras.layers.Layer`.
+        tokenizer: An `XLNetTokenizer`.
+        sequence_length: Int, length of the outputs, at least 3, and at least 5 for pairs.
+        padding_side: String, `"left"` as in the original, so that `<cls>` is last, or `"right"`.
+        padding_token_id: Int, the token id of padding. The default is 0 (`<unk>`) as in the
+            original, not `<pad>`. Padding is masked, so its id does not change the outputs of a
+            model.
+        **kwargs: Other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        inputs: a text, a pair as a tuple `(text, pair)`, or a dict with the key "text" and,
-            optionally, "pair". Each is a str, a list of str, a numpy array or a string tensor, of
-            shape `()`, `(batch,)` or `(batch, 1)`, or a symbolic Keras input of such a shape. A
-            list of str is a batch: `["a", "b"]` is two texts, `("a", "b")` is one pair. (A list of
-        two tensors with a batch dimension is a pair.)
+        inputs: A text, a pair as a tuple `(text, pair)`, or a dict with the key `"text"` and
+            optionally `"pair"`. Each is a string, a list of strings, a NumPy array, a string
+            tensor or a symbolic Keras tensor of shape `()`, `(batch,)` or `(batch, 1)`. A list of
+            strings is a batch: `["a", "b"]` are two texts, `("a", "b")` is one pair. A list of two
+            tensors with a batch dimension is a pair.
 
     Returns:
-        A dict: `token_ids` and `segment_ids`, int32, and `padding_mask`, bool, True at what is no
-        padding. All have the shape `(batch, sequence_length)`, or `(sequence_length,)` for inputs
-        of shape `()`.
+        A dict of `token_ids` and `segment_ids`, int32, and `padding_mask`, bool, `True` for tokens
+        that are not padding. Their shape is `(batch, sequence_length)`, or `(sequence_length,)`
+        for inputs of shape `()`.
 
     Raises:
-        ValueError: an argument is not as described.
+        ValueError: If an argument is invalid.
 
     Example:
 
@@ -59,8 +60,7 @@ class XLNetPreprocessor(keras.layers.Layer):
     >>> features["segment_ids"][-3:].numpy().tolist()
     [1, 1, 2]
 
-    Source: `classifier_utils.py` of the original; Yang et al. 2019, "XLNet", section 2.5, for the
-    layout.
+    Source: `classifier_utils.py` of the original; Yang et al. 2019 (XLNet), section 2.5.
     """
 
     def __init__(
@@ -73,21 +73,28 @@ class XLNetPreprocessor(keras.layers.Layer):
     ):
         super().__init__(**kwargs)
         if not isinstance(tokenizer, XLNetTokenizer):
-            raise ValueError(f"tokenizer must be an XLNetTokenizer. Received: {tokenizer!r}")
+            raise ValueError(
+                f"`tokenizer` must be an XLNetTokenizer. Received: tokenizer={tokenizer!r}"
+            )
         if not isinstance(sequence_length, int) or sequence_length < _MIN_LENGTH_SINGLE:
             raise ValueError(
-                f"sequence_length must be an int of at least {_MIN_LENGTH_SINGLE}: one token, "
-                f"<sep> and <cls>. Received: {sequence_length!r}"
+                f"`sequence_length` must be an integer of at least {_MIN_LENGTH_SINGLE}, for one "
+                f"token, <sep> and <cls>. Received: sequence_length={sequence_length!r}"
             )
         if padding_side not in ("left", "right"):
-            raise ValueError(f'padding_side must be "left" or "right". Received: {padding_side!r}')
+            raise ValueError(
+                f"`padding_side` must be 'left' or 'right'. Received: padding_side={padding_side!r}"
+            )
         if not isinstance(padding_token_id, int) or padding_token_id < 0:
-            raise ValueError(f"padding_token_id must be an id. Received: {padding_token_id!r}")
+            raise ValueError(
+                "`padding_token_id` must be an integer of at least 0. Received: "
+                f"padding_token_id={padding_token_id!r}"
+            )
         self.tokenizer = tokenizer
         self.sequence_length = sequence_length
         self.padding_side = padding_side
         self.padding_token_id = padding_token_id
-        # As in the tokenizer: strings are no tensors to most backends, and unknown to XLA.
+        # As in the tokenizer: other backends have no string tensors, and neither has XLA.
         self._convert_input_args = False
         self._allow_non_tensor_positional_args = True
         self.supports_jit = False
@@ -101,7 +108,7 @@ class XLNetPreprocessor(keras.layers.Layer):
             ids_b = None
             if pair is not None:
                 pair = _as_batch(pair, "pair")
-                _require_same_batch(text, pair)
+                _check_same_batch(text, pair)
                 ids_b = self.tokenizer(_flat(pair))
             outputs = self._pack(ids_a, ids_b)
             if text.shape.rank == 0:
@@ -121,8 +128,8 @@ class XLNetPreprocessor(keras.layers.Layer):
         text, pair = self._text_and_pair(inputs)
         for name, value in (("text", text), ("pair", pair)):
             if value is not None:
-                require_string_dtype(value, name)
-                _require_shape(value, name)
+                check_string_dtype(value, name)
+                _check_shape(value, name)
         shape = (*text.shape[:1], self.sequence_length)
         return {
             "token_ids": keras.KerasTensor(shape, dtype="int32"),
@@ -145,23 +152,24 @@ class XLNetPreprocessor(keras.layers.Layer):
         return cls(**{**config, "tokenizer": tokenizer})
 
     def save_assets(self, dir_path):
-        """Writes the tokenizer's model to a directory. Keras calls this.
+        """Writes the SentencePiece model of the tokenizer to a directory. Called by Keras.
 
-        Keras saves the tokenizer too, but only once: of several preprocessors with one tokenizer,
-        all but the first would be without a model when they are loaded.
+        Keras also saves the assets of the tokenizer, but only once if several preprocessors share
+        it. Each loaded preprocessor has its own tokenizer, which needs the model.
         """
         self.tokenizer.save_assets(dir_path)
 
     def load_assets(self, dir_path):
-        """Reads the tokenizer's model from a directory. Keras calls this."""
+        """Reads the SentencePiece model of the tokenizer from a directory. Called by Keras."""
         self.tokenizer.load_assets(dir_path)
 
     def _text_and_pair(self, inputs):
         text, pair = _split_inputs(inputs)
         if pair is not None and self.sequence_length < _MIN_LENGTH_PAIR:
             raise ValueError(
-                f"sequence_length must be at least {_MIN_LENGTH_PAIR} for a pair: a token of "
-                f"each, two <sep> and <cls>. Received: {self.sequence_length}"
+                f"`sequence_length` must be at least {_MIN_LENGTH_PAIR} for pairs: one token of "
+                "each text, two <sep> and <cls>. Received: "
+                f"sequence_length={self.sequence_length}"
             )
         return text, pair
 
@@ -191,15 +199,15 @@ class XLNetPreprocessor(keras.layers.Layer):
         }
 
     def _truncated_lengths(self, length_a, length_b):
-        """What cutting the longer one, token by token, would leave of each."""
-        # The <sep> after B is there only where B is.
-        room = self.sequence_length - 2 - tf.cast(length_b > 0, tf.int64)
-        # The longer one gives way until both are equal, then B and A in turn: each is sure of
-        # half the room (A of the odd token), and of what the other leaves.
-        half_b = room // 2
-        half_a = room - half_b
-        kept_a = tf.minimum(length_a, tf.maximum(half_a, room - length_b))
-        kept_b = tf.minimum(length_b, tf.maximum(half_b, room - length_a))
+        """Returns the lengths after truncating the longer text token by token."""
+        # Without B there is only one <sep>.
+        available = self.sequence_length - 2 - tf.cast(length_b > 0, tf.int64)
+        # Each text keeps at least half of the available tokens, and what the other does not use.
+        # A keeps one more of an odd number, because B is truncated first if both are equally long.
+        half_b = available // 2
+        half_a = available - half_b
+        kept_a = tf.minimum(length_a, tf.maximum(half_a, available - length_b))
+        kept_b = tf.minimum(length_b, tf.maximum(half_b, available - length_a))
         return kept_a, kept_b
 
     def _pad(self, rows, value):
@@ -210,7 +218,7 @@ class XLNetPreprocessor(keras.layers.Layer):
 
 
 def _first(ids, lengths):
-    """The first tokens of each row."""
+    """Returns the first `lengths` tokens of each row."""
     position = tf.ragged.range(ids.row_lengths()).values
     return tf.ragged.boolean_mask(
         ids, ids.with_values(position < tf.repeat(lengths, ids.row_lengths()))
@@ -225,18 +233,18 @@ def _split_inputs(inputs):
     if isinstance(inputs, dict):
         if not {"text"} <= inputs.keys() <= {"text", "pair"}:
             raise ValueError(
-                'inputs must be a dict with the key "text" and, optionally, "pair". '
+                '`inputs` must be a dict with the key "text" and optionally "pair". '
                 f"Received the keys: {sorted(inputs)}"
             )
         return inputs["text"], inputs.get("pair")
     if isinstance(inputs, tuple):
         if len(inputs) != 2:
             raise ValueError(
-                f"inputs must be a tuple of two for a pair. Received: a tuple of {len(inputs)}"
+                f"`inputs` must be a tuple of two for a pair. Received: a tuple of {len(inputs)}"
             )
         return inputs
-    # Keras turns a tuple of symbolic inputs into a list when it saves a model. Two batches cannot
-    # be two texts, so this list is still a pair.
+    # Keras converts a tuple of symbolic inputs to a list when it saves a model. A list of two
+    # tensors with a batch dimension can only be a pair.
     if isinstance(inputs, list) and len(inputs) == 2 and all(map(_is_batch, inputs)):
         return tuple(inputs)
     return inputs, None
@@ -247,9 +255,9 @@ def _is_batch(value):
 
 
 def _as_batch(texts, name):
-    """Texts of shape `()` or `(batch,)`."""
+    """Returns the texts as a tensor of shape `()` or `(batch,)`."""
     texts = as_strings(texts, name)
-    _require_shape(texts, name)
+    _check_shape(texts, name)
     if texts.shape.rank < 2:
         return texts
     return tf.reshape(tf.ensure_shape(texts, (None, 1)), [-1])
@@ -259,17 +267,15 @@ def _flat(texts):
     return tf.reshape(texts, [-1])
 
 
-def _require_shape(texts, name):
+def _check_shape(texts, name):
     shape = tuple(texts.shape)
     if len(shape) > 2 or (len(shape) == 2 and shape[1] not in (1, None)):
-        raise ValueError(
-            f"{name} must have the shape (), (batch,) or (batch, 1). Received: {shape}"
-        )
+        raise ValueError(f"`{name}` must have shape (), (batch,) or (batch, 1). Received: {shape}")
 
 
-def _require_same_batch(text, pair):
+def _check_same_batch(text, pair):
     if not text.shape.is_compatible_with(pair.shape):
         raise ValueError(
-            "text and pair must have the same number of texts. Received: "
+            "`text` and `pair` must have the same number of texts. Received: shapes "
             f"{text.shape} and {pair.shape}"
         )

@@ -1,4 +1,4 @@
-"""Trains a SentencePiece model with the flags of the released XLNet models."""
+"""Trains a SentencePiece model with the settings of the released XLNet models."""
 
 import gzip
 import io
@@ -9,9 +9,9 @@ import re
 import sentencepiece
 import tensorflow as tf
 
-from keras_xlnet.text.find_files import find_files
 from keras_xlnet.text.normalization import preprocess_text
 from keras_xlnet.text.string_inputs import as_strings
+from keras_xlnet.text.text_paths import find_text_files
 
 _BATCH_SIZE = 1024
 
@@ -29,14 +29,18 @@ def train_proto(
     """Trains a unigram model; see `XLNetTokenizer.train` for the arguments.
 
     Returns:
-        bytes: the serialised SentencePiece model.
+        Bytes, the serialized SentencePiece model.
     """
     if not isinstance(vocabulary_size, int) or vocabulary_size < 1:
-        raise ValueError(f"vocabulary_size must be a positive int. Received: {vocabulary_size!r}")
-    # The trainer's own limit; its message would not say so.
+        raise ValueError(
+            "`vocabulary_size` must be a positive integer. Received: "
+            f"vocabulary_size={vocabulary_size!r}"
+        )
+    # A limit of the trainer, whose own error does not name the argument.
     if not isinstance(input_sentence_size, int) or input_sentence_size <= 100:
         raise ValueError(
-            f"input_sentence_size must be an int above 100. Received: {input_sentence_size!r}"
+            "`input_sentence_size` must be an integer above 100. Received: "
+            f"input_sentence_size={input_sentence_size!r}"
         )
     model = io.BytesIO()
     try:
@@ -50,25 +54,25 @@ def train_proto(
             user_defined_symbols=["<eop>", *user_defined_symbols],
             shuffle_input_sentence=True,
             input_sentence_size=input_sentence_size,
-            # The sums of the threads are added up in floats: a fixed number of threads makes a
-            # fixed result.
+            # One thread, so that the same corpus gives the same model: the sums of several threads
+            # are added up in floating point.
             num_threads=1,
             minloglevel=2,
         )
     except RuntimeError as error:
-        raise _explained(error, vocabulary_size) from error
+        raise _training_error(error, vocabulary_size) from error
     return model.getvalue()
 
 
 def _lines(files):
     if not isinstance(files, (str, os.PathLike, list, tuple)):
         return iter(files)
-    # Looked at before training starts: an error inside the trainer's loop would name no argument.
+    # Checked before training: an error in the iterator inside the trainer is hard to understand.
     try:
-        return _lines_of_files(find_files(files))
+        return _lines_of_files(find_text_files(files))
     except FileNotFoundError as error:
-        hint = "Texts in memory are passed as an iterator, such as iter(texts)."
-        raise FileNotFoundError(f"{error} {hint}") from error
+        hint = "To train on texts in memory, pass an iterator such as iter(texts)."
+        raise FileNotFoundError(f"{error}. {hint}") from error
 
 
 def _lines_of_files(paths):
@@ -84,22 +88,22 @@ def _sentences(lines, lowercase, remove_space, remove_accents):
         yield from filter(None, texts.numpy())
 
 
-def _explained(error, vocabulary_size):
-    if "!sentences_.empty()" in str(error):
+def _training_error(error, vocabulary_size):
+    """Returns a `ValueError` that names the argument, for an error of the trainer."""
+    message = str(error)
+    if "!sentences_.empty()" in message:
         return ValueError(
-            "files must hold at least one line of text of at most 4192 bytes. Received a corpus "
-            "without such a line."
+            "`files` must contain at least one line of text of at most 4192 bytes. Received: a "
+            "corpus without such a line"
         )
-    largest = re.search(r"value <= (\d+)", str(error))
-    if largest:
+    received = f"Received: vocabulary_size={vocabulary_size}"
+    if largest := re.search(r"value <= (\d+)", message):
         return ValueError(
-            f"vocabulary_size={vocabulary_size} is more than this corpus can fill: it must be at "
-            f"most {largest[1]}."
+            f"`vocabulary_size` must be at most {largest[1]} for this corpus. {received}"
         )
-    smallest = re.search(r"(\d+) vs (\d+)", str(error))
-    if smallest:
+    if smallest := re.search(r"(\d+) vs (\d+)", message):
         return ValueError(
-            f"vocabulary_size={vocabulary_size} is too small for the characters of this corpus "
-            f"and the special pieces: it must be at least {smallest[2]}."
+            f"`vocabulary_size` must be at least {smallest[2]} for the characters of this corpus "
+            f"and the special pieces. {received}"
         )
-    return ValueError(f"SentencePiece could not train on this corpus: {error}")
+    return ValueError(f"SentencePiece failed to train on this corpus: {message}")

@@ -1,72 +1,69 @@
-"""XLNet's tokenizer: SentencePiece pieces with the original's rules around them."""
+"""XLNet's tokenizer: a SentencePiece model with the cleaning and the rules of the original."""
 
-import json
 import os
-import pathlib
 
 import keras
-import sentencepiece
 import tensorflow as tf
 import tensorflow_text
-from sentencepiece import sentencepiece_model_pb2
 
-from keras_xlnet.presets import file_in, local_directory
-from keras_xlnet.presets.trusted_config import read_config, trusted
 from keras_xlnet.text.digit_comma import digit_comma_table
 from keras_xlnet.text.normalization import preprocess_text
+from keras_xlnet.text.sentencepiece_model import (
+    SPECIAL_TOKENS,
+    load_processor,
+    read_proto,
+    write_proto,
+)
 from keras_xlnet.text.sentencepiece_training import train_proto
-from keras_xlnet.text.string_inputs import as_strings, require_string_dtype
+from keras_xlnet.text.string_inputs import as_strings, check_string_dtype, map_flat
+from keras_xlnet.text.token_ids import as_ids, remove_special_ids
+from keras_xlnet.text.tokenizer_preset import load_tokenizer, save_tokenizer
 
-_SPECIAL_TOKENS = ("<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>")
 _ASSET = "spiece.model"
-_PRESET_CONFIG, _PRESET_ASSET = "tokenizer.json", f"assets/{_ASSET}"
 
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
 class XLNetTokenizer(keras.layers.Layer):
-    """Turns strings into XLNet's token ids, in the TensorFlow graph.
+    """Converts strings to XLNet's token ids, in the TensorFlow graph.
 
-    Gives the ids that the original's `encode_ids(sp, preprocess_text(text, ...))` gives. No Python
-    runs in the graph, so the layer works in `tf.data`, inside a functional model and in a
-    SavedModel, whose reader needs `tensorflow` and `tensorflow_text` only. Under the JAX and torch
-    backends it works eagerly and in `tf.data`, and still takes and gives TensorFlow tensors.
+    The ids equal those of the original, `encode_ids(sp, preprocess_text(text, ...))`. The layer
+    consists of TensorFlow ops only, so it works in `tf.data`, in functional models and in
+    SavedModels, which can be loaded with only `tensorflow` and `tensorflow_text`. On the JAX and
+    PyTorch backends it works eagerly and in `tf.data`; its inputs and outputs are still
+    TensorFlow tensors.
 
-    The original's fine-tuning scripts remove accents, from cased models too: for ids equal to
-    theirs pass `remove_accents=True`, and `lowercase=True` for an uncased model.
+    The fine-tuning scripts of the original remove accents, also for cased models. To get the same
+    ids, pass `remove_accents=True`, and `lowercase=True` for an uncased model.
 
-    `str.lower`, `str.split` and `unicodedata` of the Python that builds the layer define lower
-    case, white space and accents. Bytes that are not UTF-8 are read as U+FFFD, as
-    `bytes.decode("utf-8", "replace")` reads them; a NUL is a character like any other. An empty
-    text has no ids.
+    Lower case, white space and accents are defined by `str.lower`, `str.split` and `unicodedata`
+    of the Python process that creates the layer. Bytes that are not UTF-8 are replaced by U+FFFD,
+    as `bytes.decode("utf-8", "replace")` does. NUL is an ordinary character. An empty text has no
+    ids.
 
-    Where two splits of a text have the same pieces in another order ("!!!!!!!!!" as
-    "!!!! !!!! !" or "! !!!! !!!!"), their scores have the same sum, and the rounding of float32
-    decides. There tensorflow_text and sentencepiece can decide differently: with the released
-    model they did for 1 of 5,574 lower-cased SMS, and for none of 47,536 cased texts.
-
-    The ids at a digit and a comma assume that the vocabulary has the piece ",", as a vocabulary
-    trained on any text with commas has.
+    If a text has two splits of equal score, such as "!!!! !!!! !" and "! !!!! !!!!", rounding in
+    float32 decides, and `tensorflow_text` can choose another one than `sentencepiece`. The
+    vocabulary must contain the piece ",", as every vocabulary trained on text with commas does.
 
     Args:
-        proto: a SentencePiece unigram model with XLNet's special pieces at ids 0 to 8: a path or
-            the bytes. None makes a tokenizer that cannot be used before `load_assets`.
-        lowercase: bool, whether to lower the case of the text.
-        remove_accents: bool, whether to decompose the text (NFKD) and drop combining characters.
-        remove_space: bool, whether to make every run of white space one space.
-        **kwargs: passed to `keras.layers.Layer`.
+        proto: SentencePiece unigram model with XLNet's special pieces at ids 0 to 8: a path or
+            the bytes of the model. `None` for a tokenizer that is used after `load_assets`.
+        lowercase: Bool, whether to convert the text to lower case.
+        remove_accents: Bool, whether to decompose the text (NFKD) and drop combining characters.
+        remove_space: Bool, whether to replace every run of white space by one space.
+        **kwargs: Other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        inputs: a str, a (nested) list of str, a numpy array or a TensorFlow tensor of strings, of
+        inputs: String, (nested) list of strings, NumPy array or TensorFlow tensor of strings of
             shape `(...)`, dense or ragged.
 
     Returns:
-        An int32 `tf.RaggedTensor` of ids `(..., None)` with int64 row splits; for one string a
+        An int32 `tf.RaggedTensor` of ids `(..., None)` with int64 row splits. For one string, a
         `tf.Tensor` `(num_tokens,)`.
 
     Raises:
-        FileNotFoundError: there is no file at `proto`.
-        ValueError: `proto` is no SentencePiece unigram model, or one without XLNet's special
-            pieces; `inputs` are no strings; the tokenizer has no model yet.
+        FileNotFoundError: If `proto` is a path that does not exist.
+        ValueError: If `proto` is not a SentencePiece unigram model with XLNet's special pieces,
+            `inputs` are not strings, or the tokenizer has no model yet.
 
     Example:
 
@@ -88,15 +85,15 @@ class XLNetTokenizer(keras.layers.Layer):
         self.lowercase = lowercase
         self.remove_accents = remove_accents
         self.remove_space = remove_space
-        # As in Keras' own string layers: strings cannot become tensors of every backend, and XLA
-        # has no strings.
+        # As in the string layers of Keras: other backends have no string tensors, and neither has
+        # XLA.
         self._convert_input_args = False
         self._allow_non_tensor_positional_args = True
         self.supports_jit = False
         self.built = True
         self._proto = None
         if proto is not None:
-            self._set_proto(_read(proto))
+            self._set_proto(read_proto(proto))
 
     @classmethod
     def train(
@@ -112,32 +109,31 @@ class XLNetTokenizer(keras.layers.Layer):
         input_sentence_size=10_000_000,
         **kwargs,
     ):
-        """Trains a tokenizer with the flags of the released models.
+        """Trains a tokenizer with the settings of the released models.
 
-        The corpus goes through the same cleaning as the texts later. One corpus always gives the
-        same model. A line of more than 4192 bytes is left out, as SentencePiece does by default.
+        The corpus is cleaned in the same way as the inputs of the tokenizer. The same corpus gives
+        the same model. Lines of more than 4192 bytes are skipped, the default of SentencePiece.
 
         Args:
-            files: a path or glob pattern of text files with one sentence a line, or a list of
-                them, also `.gz`; or any other iterable of str (a generator, `iter(texts)`): the
-                sentences themselves.
-            vocabulary_size: int, number of pieces, the special ones counted.
-            proto_path: where to write the SentencePiece model, if anywhere.
-            lowercase: see `XLNetTokenizer`.
-            remove_accents: see `XLNetTokenizer`.
-            remove_space: see `XLNetTokenizer`.
-            user_defined_symbols: strings that are always one piece, at the ids from 9.
-            character_coverage: float, the share of the corpus' characters that get a piece.
-            input_sentence_size: int above 100, how many sentences to sample from a larger corpus.
-            **kwargs: passed to `XLNetTokenizer`.
+            files: Path or glob pattern of text files (also `.gz`) with one sentence per line, or a
+                list of them; or any other iterable of strings, such as a generator or
+                `iter(texts)`, with one sentence each.
+            vocabulary_size: Int, number of pieces, including the special pieces.
+            proto_path: Path where the SentencePiece model is written. `None` to not write it.
+            lowercase, remove_accents, remove_space: See `XLNetTokenizer`.
+            user_defined_symbols: Strings that are always one piece. Their ids begin at 9.
+            character_coverage: Float, fraction of the characters of the corpus that the
+                vocabulary covers.
+            input_sentence_size: Int above 100, number of sentences to sample from a larger corpus.
+            **kwargs: Other arguments of `XLNetTokenizer`.
 
         Returns:
             An `XLNetTokenizer`.
 
         Raises:
-            FileNotFoundError: a file does not exist.
-            ValueError: the corpus is empty, or cannot make a vocabulary of this size; the message
-                then tells the largest or smallest size that it can make.
+            FileNotFoundError: If a file does not exist.
+            ValueError: If the corpus is empty, or `vocabulary_size` is not possible for it. The
+                message contains the largest or smallest possible size.
 
         Example:
 
@@ -159,7 +155,7 @@ class XLNetTokenizer(keras.layers.Layer):
             input_sentence_size,
         )
         if proto_path is not None:
-            _write(proto_path, proto)
+            write_proto(proto_path, proto)
         return cls(
             proto,
             lowercase=lowercase,
@@ -169,25 +165,25 @@ class XLNetTokenizer(keras.layers.Layer):
         )
 
     def __call__(self, inputs, **kwargs):
-        # As one tensor: Keras would ask of each string in a list what it is.
+        # Converted here to one tensor: Keras would inspect each string of a list.
         if isinstance(inputs, list):
             inputs = as_strings(inputs)
         return super().__call__(inputs, **kwargs)
 
     def call(self, inputs):
-        # Strings have kernels on the CPU only, and a vocabulary on an accelerator would be copied
-        # back at every call.
+        # String ops have CPU kernels only, and a table on an accelerator would be copied to the
+        # CPU in every call.
         with tf.device("CPU:0"):
-            return _map_flat(self._tokenize, as_strings(inputs))
+            return map_flat(self._tokenize, as_strings(inputs))
 
     def preprocess(self, inputs):
-        """Cleans texts as the call does, without cutting them into pieces.
+        """Cleans texts as the call does, without splitting them into pieces.
 
         Args:
-            inputs: strings as in the call, shape `(...)`.
+            inputs: Strings of shape `(...)`, as in the call.
 
         Returns:
-            A string tensor of the same shape: the original's `preprocess_text`.
+            A string tensor of the same shape, the result of the original's `preprocess_text`.
 
         Example:
 
@@ -197,106 +193,100 @@ class XLNetTokenizer(keras.layers.Layer):
         b'cafe noir'
         """
         with tf.device("CPU:0"):
-            return _map_flat(self._preprocess, as_strings(inputs))
+            return map_flat(self._preprocess, as_strings(inputs))
 
     def detokenize(self, inputs):
-        """Turns ids back into text, in the graph.
+        """Converts ids back to text, in the graph.
 
-        The nine special ids (0 to 8) are left out, and so padding is, whichever id it has and on
-        whichever side it stands. Cleaning is not undone.
+        The nine special ids (0 to 8), and thus padding, are removed. Cleaning is not reverted.
 
         Args:
-            inputs: integer ids `(num_tokens,)` or `(batch, num_tokens)`, dense or ragged.
+            inputs: Integer ids `(num_tokens,)` or `(batch, num_tokens)`, dense or ragged.
 
         Returns:
-            A string tensor, scalar or `(batch,)`.
+            A string tensor `()` or `(batch,)`.
 
         Raises:
-            ValueError: `inputs` are no integers of rank 1 or 2.
-            tf.errors.InvalidArgumentError: an id is negative or not in the vocabulary.
+            ValueError: If `inputs` are not integers of rank 1 or 2.
+            tf.errors.InvalidArgumentError: If an id is negative or not in the vocabulary.
         """
         self._require_proto()
-        ids = inputs if isinstance(inputs, tf.RaggedTensor) else tf.convert_to_tensor(inputs)
-        if not ids.dtype.is_integer or ids.shape.rank not in (1, 2):
-            raise ValueError(
-                "inputs must be integer ids of rank 1 or 2. "
-                f"Received: dtype {ids.dtype.name}, shape {ids.shape}"
-            )
         with tf.device("CPU:0"):
+            ids = as_ids(inputs)
             if ids.shape.rank == 1:
                 return self._detokenize(tf.RaggedTensor.from_tensor(ids[tf.newaxis]))[0]
-            if not isinstance(ids, tf.RaggedTensor):
-                ids = tf.RaggedTensor.from_tensor(ids)
             return self._detokenize(ids)
 
     @property
     def has_vocabulary(self):
-        """Whether there is a SentencePiece model yet: a config alone does not bring one."""
+        """Bool, whether the tokenizer has a SentencePiece model. A config does not contain one."""
         return self._proto is not None
 
     def vocabulary_size(self):
-        """The number of pieces, special ones counted."""
+        """Returns the number of pieces, including the special pieces."""
         return self._require_proto().vocab_size()
 
     def id_to_token(self, index):
-        """The piece of an id.
+        """Returns the piece of an id.
 
         Raises:
-            ValueError: the id is not in the vocabulary.
+            ValueError: If the id is not in the vocabulary.
         """
         if not 0 <= index < self.vocabulary_size():
-            raise ValueError(f"index must be in [0, {self.vocabulary_size()}). Received: {index}")
+            raise ValueError(
+                f"`index` must be in [0, {self.vocabulary_size()}). Received: index={index}"
+            )
         return self._processor.id_to_piece(int(index))
 
     def token_to_id(self, token):
-        """The id of a piece; `unk_token_id` if it is none."""
+        """Returns the id of a piece, or `unk_token_id` if it is not in the vocabulary."""
         return self._require_proto().piece_to_id(token)
 
     @property
     def unk_token_id(self):
-        """The id of unknown pieces, 0."""
-        return _SPECIAL_TOKENS.index("<unk>")
+        """Int, the id of `<unk>`, for unknown pieces: 0."""
+        return SPECIAL_TOKENS.index("<unk>")
 
     @property
     def cls_token_id(self):
-        """The id of `<cls>`, 3."""
-        return _SPECIAL_TOKENS.index("<cls>")
+        """Int, the id of `<cls>`: 3."""
+        return SPECIAL_TOKENS.index("<cls>")
 
     @property
     def sep_token_id(self):
-        """The id of `<sep>`, 4."""
-        return _SPECIAL_TOKENS.index("<sep>")
+        """Int, the id of `<sep>`: 4."""
+        return SPECIAL_TOKENS.index("<sep>")
 
     @property
     def pad_token_id(self):
-        """The id of `<pad>`, 5."""
-        return _SPECIAL_TOKENS.index("<pad>")
+        """Int, the id of `<pad>`: 5."""
+        return SPECIAL_TOKENS.index("<pad>")
 
     @property
     def mask_token_id(self):
-        """The id of `<mask>`, 6."""
-        return _SPECIAL_TOKENS.index("<mask>")
+        """Int, the id of `<mask>`: 6."""
+        return SPECIAL_TOKENS.index("<mask>")
 
     @property
     def eod_token_id(self):
-        """The id of `<eod>`, the end of a document, 7."""
-        return _SPECIAL_TOKENS.index("<eod>")
+        """Int, the id of `<eod>`, the end of a document: 7."""
+        return SPECIAL_TOKENS.index("<eod>")
 
     @property
     def eop_token_id(self):
-        """The id of `<eop>`, the end of a paragraph, 8."""
-        return _SPECIAL_TOKENS.index("<eop>")
+        """Int, the id of `<eop>`, the end of a paragraph: 8."""
+        return SPECIAL_TOKENS.index("<eop>")
 
     def compute_output_shape(self, input_shape):
         return (*input_shape, None)
 
     def compute_output_spec(self, inputs):
-        require_string_dtype(inputs)
+        check_string_dtype(inputs)
         shape = self.compute_output_shape(inputs.shape)
         return keras.KerasTensor(shape, dtype="int32", ragged=True)
 
     def get_config(self):
-        # The model is an asset beside the config, so that the config stays small and readable.
+        # The SentencePiece model is saved as an asset, not in the config.
         return {
             **super().get_config(),
             "proto": None,
@@ -307,29 +297,29 @@ class XLNetTokenizer(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config):
-        # A config may come from anywhere, and would read any file.
+        # A config from an untrusted source must not make this process read a file.
         if config.get("proto") is not None:
             raise ValueError(
-                "A config holds no SentencePiece model: proto must be None. Received: "
-                f"proto={config['proto']!r}"
+                "`proto` must be None in a config, which does not contain a SentencePiece model. "
+                f"Received: proto={config['proto']!r}"
             )
         return super().from_config(config)
 
     @classmethod
     def from_preset(cls, location):
-        """Loads the tokenizer of a preset, with the cleaning of texts that it was saved with.
+        """Loads the tokenizer of a preset.
 
         Args:
-            location: Where the preset is: a directory, `"hf://owner/name"` or a URL, as for
+            location: Directory, `"hf://owner/name"` or URL of the preset, as for
                 `XLNetBackbone.from_preset`.
 
         Returns:
-            An `XLNetTokenizer`.
+            An `XLNetTokenizer` with the arguments with which it was saved.
 
         Raises:
-            FileNotFoundError: `location` has no `tokenizer.json` or no `assets/spiece.model`.
-            ConnectionError: `location` does not answer.
-            ValueError: a file is damaged.
+            FileNotFoundError: If `location` has no `tokenizer.json` or no `assets/spiece.model`.
+            ConnectionError: If `location` cannot be reached.
+            ValueError: If a file is damaged.
 
         Example:
 
@@ -342,53 +332,39 @@ class XLNetTokenizer(keras.layers.Layer):
         >>> XLNetTokenizer.from_preset(directory).lowercase
         True
         """
-        directory = local_directory(location, (_PRESET_CONFIG, _PRESET_ASSET))
-        config = read_config(file_in(directory, _PRESET_CONFIG), cls)
-        asset = file_in(directory, _PRESET_ASSET)
-        try:
-            tokenizer = keras.saving.deserialize_keras_object(config)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{directory / _PRESET_CONFIG}: {error}") from error
-        try:
-            tokenizer.load_assets(str(asset.parent))
-        except ValueError as error:
-            raise ValueError(f"{asset}: {error}") from error
-        return tokenizer
+        return load_tokenizer(location, cls)
 
     def save_to_preset(self, directory):
         """Writes `tokenizer.json` and `assets/spiece.model` to a directory.
 
-        A model writes its tokenizer itself: `model.save_to_preset(directory, tokenizer)`.
+        To save a model together with its tokenizer, use
+        `model.save_to_preset(directory, tokenizer)`.
 
         Args:
-            directory: Path of the preset, made if it does not exist.
+            directory: Path of the preset. It is created if it does not exist.
         """
-        directory = pathlib.Path(directory)
-        (directory / _PRESET_ASSET).parent.mkdir(parents=True, exist_ok=True)
-        self.save_assets(str(directory / "assets"))
-        config = trusted(keras.saving.serialize_keras_object(self), _PRESET_CONFIG)
-        text = json.dumps(config, indent=2) + "\n"
-        (directory / _PRESET_CONFIG).write_text(text, encoding="utf-8")
+        save_tokenizer(self, directory)
 
     def save_assets(self, dir_path):
-        """Writes the SentencePiece model to `spiece.model` in a directory. Keras calls this."""
+        """Writes the SentencePiece model to `spiece.model` in a directory. Called by Keras."""
         self._require_proto()
-        _write(os.path.join(dir_path, _ASSET), self._proto)
+        write_proto(os.path.join(dir_path, _ASSET), self._proto)
 
     def load_assets(self, dir_path):
-        """Reads the SentencePiece model from `spiece.model` in a directory. Keras calls this."""
-        # Keras saves a tokenizer that several layers share with the first of them, and has None
-        # for the others; those layers hold the model themselves.
+        """Reads the SentencePiece model from `spiece.model` in a directory. Called by Keras."""
+        # If several layers share a tokenizer, Keras saves its assets only once and passes None for
+        # the others. These layers (`XLNetPreprocessor`) save the assets themselves.
         if dir_path is not None:
-            self._set_proto(_read(os.path.join(dir_path, _ASSET)))
+            self._set_proto(read_proto(os.path.join(dir_path, _ASSET)))
 
     def _set_proto(self, proto):
-        self._processor = _checked_processor(proto)
+        self._processor = load_processor(proto)
         self._proto = proto
-        # The layer may be made while a graph is traced, but has to outlive it.
+        # In `init_scope`, because the layer can be created while a graph is traced and must remain
+        # usable after that.
         with tf.init_scope(), tf.device("CPU:0"):
-            # Not SentencepieceTokenizer: that one loses its model at keras.utils.set_random_seed,
-            # and breaks ties between equally good splits in another way than sentencepiece.
+            # Not SentencepieceTokenizer: it loses its model when keras.utils.set_random_seed is
+            # called, and chooses differently than sentencepiece between splits of equal score.
             self._pieces = tensorflow_text.FastSentencepieceTokenizer(proto)
             self._digit_comma_table = digit_comma_table(self._processor)
             self._compiled_tokenize = tf.function(
@@ -400,8 +376,8 @@ class XLNetTokenizer(keras.layers.Layer):
     def _require_proto(self):
         if self._proto is None:
             raise ValueError(
-                "This XLNetTokenizer has no SentencePiece model: a config does not hold it. Pass "
-                "proto to the constructor, or call load_assets(directory)."
+                "This XLNetTokenizer has no SentencePiece model, because a config does not contain "
+                "it. Pass `proto` to the constructor or call `load_assets(directory)`."
             )
         return self._processor
 
@@ -410,7 +386,7 @@ class XLNetTokenizer(keras.layers.Layer):
 
     def _tokenize(self, texts):
         self._require_proto()
-        # Eagerly, a hundred operations take longer to start than one text takes to be cut.
+        # Compiled, because starting a hundred eager ops takes longer than splitting a text.
         if tf.executing_eagerly():
             return self._compiled_tokenize(texts)
         return self._tokenize_in_graph(texts)
@@ -421,73 +397,8 @@ class XLNetTokenizer(keras.layers.Layer):
         return ids.with_values(split).merge_dims(1, 2)
 
     def _detokenize(self, ids):
-        values = ids.flat_values
-        last = tf.cast(self.vocabulary_size() - 1, values.dtype)
-        checks = [
-            tf.debugging.assert_non_negative(values, "inputs must be ids, none negative"),
-            tf.debugging.assert_less_equal(values, last, "inputs must be ids of the vocabulary"),
-        ]
-        with tf.control_dependencies([check for check in checks if check is not None]):
-            ids = tf.cast(ids, tf.int32)
-        ids = tf.ragged.boolean_mask(ids, ids >= len(_SPECIAL_TOKENS))
+        ids = remove_special_ids(ids, self.vocabulary_size())
         texts = self._pieces.detokenize(ids.with_row_splits_dtype(tf.int32))
-        # Where ids were left out of the front, more than one word start can come first;
-        # sentencepiece drops them all.
+        # After ids were removed from the front, the text can begin with several word starts.
+        # sentencepiece removes all of them.
         return tf.strings.regex_replace(texts, "^ +", "")
-
-
-def _map_flat(function, texts):
-    """Applies a function of a `(batch,)` tensor to strings of any rank."""
-    if isinstance(texts, tf.RaggedTensor):
-        return texts.with_flat_values(_map_flat(function, texts.flat_values))
-    flat = function(tf.reshape(texts, [-1]))
-    if texts.shape.rank == 0:
-        return flat[0]
-    if texts.shape.rank == 1:
-        return flat
-    if isinstance(flat, tf.Tensor):
-        return tf.reshape(flat, tf.shape(texts))
-    return tf.RaggedTensor.from_tensor(texts, ragged_rank=texts.shape.rank - 1).with_flat_values(
-        flat
-    )
-
-
-def _checked_processor(proto):
-    try:
-        processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
-        spec = sentencepiece_model_pb2.ModelProto.FromString(proto).trainer_spec
-    except Exception as error:  # sentencepiece and protobuf share no class of errors.
-        raise ValueError(
-            f"proto must be a SentencePiece model. Received: {len(proto)} bytes that are none"
-        ) from error
-    # tensorflow_text would take any type and quietly split as if it were unigram.
-    if spec.model_type != spec.UNIGRAM:
-        name = spec.ModelType.Name(spec.model_type)
-        raise ValueError(f"proto must be a unigram model. Received: a model of type {name}")
-    size = min(len(_SPECIAL_TOKENS), processor.vocab_size())
-    pieces = tuple(processor.id_to_piece(index) for index in range(size))
-    if pieces != _SPECIAL_TOKENS:
-        raise ValueError(
-            f"proto must have XLNet's special pieces {_SPECIAL_TOKENS} at ids 0 to 8. "
-            f"Received: {pieces}"
-        )
-    return processor
-
-
-def _read(proto):
-    if isinstance(proto, bytes):
-        return proto
-    if not isinstance(proto, (str, os.PathLike)):
-        raise ValueError(
-            f"proto must be a path, the bytes of a SentencePiece model or None. Received: {proto!r}"
-        )
-    path = os.fspath(proto)
-    if not tf.io.gfile.exists(path):
-        raise FileNotFoundError(f"proto: there is no file at {path!r}.")
-    with tf.io.gfile.GFile(path, "rb") as file:
-        return file.read()
-
-
-def _write(path, proto):
-    with tf.io.gfile.GFile(os.fspath(path), "wb") as file:
-        file.write(proto)

@@ -1,29 +1,35 @@
-"""A slow twin of the original's _split_a_and_b, and one draw of it from given random numbers."""
+"""Reference implementation of the original's `_split_a_and_b`, in plain Python."""
 
 
 class Draws:
-    """The part of Python's `random` that the twin uses, from three given uniform numbers."""
+    """Replaces Python's `random.Random` by three given uniform numbers."""
 
-    def __init__(self, coin, cut, place):
-        self.coin, self.cut, self.place = coin, cut, place
+    def __init__(self, coin, choice_of_cut, begin):
+        self.coin, self.choice_of_cut, self.begin = coin, choice_of_cut, begin
 
     def random(self):
         return self.coin
 
     def choice(self, options):
-        return options[int(self.cut * len(options))]
+        return options[int(self.choice_of_cut * len(options))]
 
     def randint(self, low, high):
-        return low + int(self.place * (high - low + 1))
+        return low + int(self.begin * (high - low + 1))
 
 
 def split_segments(sentence_ids, begin, total_length, rng, reserved):
-    """Token for token as the original does it.
+    """Splits token by token, as the original does.
 
-    `sentence_ids` are equal inside a sentence and differ at its borders. `reserved` tokens at the
-    end are never part of a random B: 1 in the original.
+    Args:
+        sentence_ids: Array that is constant within a sentence and changes between sentences.
+        begin: Int, the first token of A.
+        total_length: Int, the number of tokens of A and B together.
+        rng: `random.Random` or `Draws`.
+        reserved: Int, number of tokens at the end that are never part of a random B: 1 in the
+            original.
 
-    Returns `(a_begin, a_end, b_begin, b_end, follows)`.
+    Returns:
+        Tuple `(a_begin, a_end, b_begin, b_end, follows)`.
     """
     num_tokens = len(sentence_ids)
     starts = [i for i in range(begin + 1, num_tokens) if sentence_ids[i] != sentence_ids[i - 1]]

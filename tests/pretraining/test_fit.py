@@ -1,4 +1,4 @@
-"""Records train the permutation language model in `fit`: on one device and on two replicas."""
+"""The permutation language model trains on records with `fit`, on one device and two replicas."""
 
 import keras
 import numpy as np
@@ -47,12 +47,12 @@ def model_of(batch_size):
 
 
 def test_two_replicas_train_as_one(batches, two_replicas):
-    """Each replica has its own forward and backward rows, and remembers them."""
+    """Each replica has its own forward and backward rows and its own memory."""
     steps = 3
     with two_replicas.scope():
         model = model_of(BATCH // 2)
     model.fit(batches.dataset(), steps_per_epoch=steps, shuffle=False, verbose=0)
-    # One device wants the forward rows of both replicas first.
+    # On one device, the forward rows of both replicas come first.
     rows = np.arange(BATCH).reshape(2, 2, BATCH // 4).swapaxes(0, 1).reshape(-1)
     gathered = batches.dataset().map(
         lambda *batch: tf.nest.map_structure(lambda x: tf.gather(x, rows), batch)
@@ -70,7 +70,7 @@ def test_two_replicas_train_as_one(batches, two_replicas):
         np.testing.assert_allclose(np.concatenate(of_replicas), state[np.argsort(rows)], atol=1e-5)
 
 
-def test_records_of_the_original_train_it(golden_dir):
+def test_trains_on_records_of_the_original(golden_dir):
     dataset = read_original_records(golden_dir / "pretrain_data" / "bi" / "tfrecords")
     model = model_of(4)
     model.compile(keras.optimizers.Adam(3e-3), run_eagerly=True)

@@ -1,4 +1,4 @@
-"""Batches for pretraining, on tokens that tell where they stand."""
+"""Batches for pretraining, made from tokens whose ids are their positions."""
 
 import contextlib
 import functools
@@ -18,7 +18,7 @@ from keras_xlnet.text import XLNetTokenizer
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 SEP, CLS, FIRST = 4, 3, 10
-# Single tokens, where spans do not matter: they are traced in a quarter of the time.
+# Single tokens where spans do not matter: tracing takes a quarter of the time.
 SETTINGS = dict(batch_size=4, sequence_length=32, num_predictions=6, unit="token")
 
 
@@ -78,14 +78,14 @@ def assert_equal(one, other):
 
 
 def segments_of(row, segment_ids):
-    """Context and A, and B, of a row of a pair."""
+    """Returns the reused tokens with A, and B, of a row with two segments."""
     (first, second) = np.flatnonzero(row == SEP)
     assert second == len(row) - 2 and row[-1] == CLS and segment_ids[-1] == 2
     assert (segment_ids[: first + 1] == 0).all() and (segment_ids[first + 1 : -1] == 1).all()
     return row[:first], row[first + 1 : second]
 
 
-def test_layout_of_a_pass(records):
+def test_rows_of_a_pass(records):
     batches, found = batches_of(records)
     follows, bounds = [], records.begins + FIRST
     for inputs, _, _ in found:
@@ -103,7 +103,7 @@ def test_layout_of_a_pass(records):
 
 @pytest.mark.parametrize("bidirectional_data", [False, True])
 @pytest.mark.parametrize("segment_pairs", [False, True])
-def test_rows_go_on_from_batch_to_batch(records, bidirectional_data, segment_pairs):
+def test_rows_continue_from_batch_to_batch(records, bidirectional_data, segment_pairs):
     batches, found = batches_of(
         records, bidirectional_data=bidirectional_data, segment_pairs=segment_pairs
     )
@@ -114,10 +114,10 @@ def test_rows_go_on_from_batch_to_batch(records, bidirectional_data, segment_pai
             assert now["reset_memory"].all()
             resets += 1
             continue
-        context = now["token_ids"][:, : batches.reuse_length]
+        reused = now["token_ids"][:, : batches.reuse_length]
         last = before["token_ids"][:, batches.reuse_length - 1]
-        np.testing.assert_array_equal(context[:, 0], last + signs)
-        assert (np.diff(context, axis=1) == signs[:, None]).all()
+        np.testing.assert_array_equal(reused[:, 0], last + signs)
+        assert (np.diff(reused, axis=1) == signs[:, None]).all()
     assert found[0][0]["reset_memory"].all() and resets == 2
 
 
@@ -130,21 +130,21 @@ def test_one_segment(records):
 
 
 @pytest.mark.parametrize("num_replicas", [1, 3])
-def test_backward_rows_are_the_forward_streams_of_their_replica(records, num_replicas):
-    """The original puts all backward rows of a host behind all forward ones."""
+def test_backward_rows_read_the_parts_of_forward_rows_of_their_replica(records, num_replicas):
+    """The original puts all backward rows of a host after all forward rows."""
     _, found = batches_of(
         records, batch_size=12, bidirectional_data=True, num_replicas=num_replicas
     )
     starts = [index for index, (inputs, _, _) in enumerate(found) if inputs["reset_memory"][0]]
     for begin, end in zip(starts, [*starts[1:], len(found)], strict=True):
-        contexts = np.stack([inputs["token_ids"][:, :16] for inputs, _, _ in found[begin:end]])
+        reused = np.stack([inputs["token_ids"][:, :16] for inputs, _, _ in found[begin:end]])
         # (replicas, directions, rows, steps, tokens)
-        contexts = contexts.transpose(1, 0, 2).reshape(num_replicas, 2, -1, end - begin, 16)
-        assert (np.diff(contexts[:, 0], axis=-1) == 1).all()
-        assert (np.diff(contexts[:, 1], axis=-1) == -1).all()
+        reused = reused.transpose(1, 0, 2).reshape(num_replicas, 2, -1, end - begin, 16)
+        assert (np.diff(reused[:, 0], axis=-1) == 1).all()
+        assert (np.diff(reused[:, 1], axis=-1) == -1).all()
         # Backward rows begin where the forward rows of the same replica end: 29 tokens of text.
-        last_forward = contexts[:, 0, :, -1, 0] + 28
-        np.testing.assert_array_equal(contexts[:, 1, :, 0, 0], last_forward)
+        last_forward = reused[:, 0, :, -1, 0] + 28
+        np.testing.assert_array_equal(reused[:, 1, :, 0, 0], last_forward)
 
 
 def test_hosts_make_the_rows_of_their_replicas(records):
@@ -167,12 +167,12 @@ def test_targets(records, unit, num_predictions):
     for inputs, labels, sample_weight in found:
         positions = inputs["target_positions"]
         assert (np.diff(positions, axis=1) > 0).all()
-        in_context = (positions < 16).sum(axis=1)
-        np.testing.assert_array_equal(in_context, num_predictions - num_predictions // 2)
+        num_reused = (positions < 16).sum(axis=1)
+        np.testing.assert_array_equal(num_reused, num_predictions - num_predictions // 2)
         tokens = np.take_along_axis(inputs["token_ids"], positions, axis=1)
         np.testing.assert_array_equal(labels, tokens)
         assert not np.isin(labels, [SEP, CLS]).any()
-        # No weight where a target comes first of everything and sees nothing.
+        # The weight is 0 for a target that is first in the order and cannot attend to any token.
         assert sample_weight.mean() > 0.9
         mask = inputs["permutation_mask"]
         assert PermutationMaskGenerator.verify(mask, positions, sample_weight) == 0
@@ -188,7 +188,7 @@ def test_spans_begin_at_words_in_reading_order(records):
             for run in np.split(labels[row], np.flatnonzero(np.diff(positions) != 1) + 1):
                 if len(run) > 1:
                     starts[reverse].append(run[-1 if reverse else 0] % 3 == 0)
-    # By chance it would be a third. Not all: single tokens fill up what spans leave.
+    # A third would be by chance. Not all, because single tokens are added to the spans.
     assert len(starts[False]) > 10 and np.mean(starts[False]) > 0.6
     assert len(starts[True]) > 10 and np.mean(starts[True]) > 0.6
 
@@ -208,13 +208,13 @@ def test_static_shapes(records):
         }
 
 
-def test_other_parts_than_halves(records):
+def test_parts_of_different_length(records):
     _, found = batches_of(records, 3, reuse_length=8, permutation_length=4)
     mask = found[0][0]["permutation_mask"]
     assert not mask[:, :8, 8:].any() and mask[:, 8:, :8].all()
 
 
-def test_the_seed_decides_everything(records):
+def test_batches_depend_only_on_the_seed(records):
     _, one = batches_of(records, 3)
     assert_equal(one, batches_of(Records([700, 1000, 400]), 3)[1])
     other = batches_of(records, 3, seed=1)[1]
@@ -232,7 +232,7 @@ def test_passes_differ(records):
         assert (first[0][name] != second[0][name]).any()
 
 
-def test_goes_on_from_any_step(records):
+def test_continues_from_any_step(records):
     batches, expected = batches_of(records, 130, bidirectional_data=True)
     assert 2 * batches.steps_per_pass < 126
     dataset = batches.dataset()
@@ -242,15 +242,15 @@ def test_goes_on_from_any_step(records):
     assert_equal(take(batches.dataset(first_step=13), 4), expected[13:17])
 
 
-def test_going_on_reads_no_shard_before(records):
+def test_continuing_does_not_read_earlier_shards(records):
     records = Records([700, 1000, 400])
     batches = PermutationBatches(records, **SETTINGS)
     take(batches.dataset(first_step=10**6), 1)
-    # The one, and those that the pipeline reads ahead.
+    # One shard, and those that the pipeline prefetches.
     assert records.num_reads <= 4
 
 
-def test_evaluation_is_one_pass_that_does_not_change(records):
+def test_evaluation_is_always_the_same_pass(records):
     batches = PermutationBatches(records, **SETTINGS)
     dataset = batches.evaluation_dataset()
     once = list(dataset.as_numpy_iterator())
@@ -268,23 +268,26 @@ def test_other_backends_get_the_same_batches(records, monkeypatch):
 @pytest.mark.parametrize(
     "changes, message",
     [
-        (dict(batch_size=0), "batch_size must be an int of at least 1. Received: 0"),
-        (dict(sequence_length=4), "sequence_length must be an int of at least 8"),
-        (dict(num_predictions=1), "num_predictions must be an int of at least 2"),
-        (dict(seed=-1), "seed must be an int of at least 0. Received: -1"),
-        (dict(seed=None), "seed must be an int of at least 0. Received: None"),
-        (dict(reuse_length=28), "reuse_length must leave room .* Received: 28"),
+        (dict(batch_size=0), "`batch_size` must be an integer of at least 1. .*=0"),
+        (dict(sequence_length=4), "`sequence_length` must be an integer of at least 8"),
+        (dict(num_predictions=1), "`num_predictions` must be an integer of at least 2"),
+        (dict(seed=-1), "`seed` must be an integer of at least 0. .*=-1"),
+        (dict(seed=None), "`seed` must be an integer of at least 0. .*=None"),
+        (dict(reuse_length=28), "`reuse_length` must leave room .*=28"),
         (dict(reuse_length=12), "permutation_length"),
-        (dict(num_predictions=28), "14 targets .* 13 tokens: too many"),
-        (dict(num_predictions=12, reuse_length=4, permutation_length=4), "too many"),
+        (
+            dict(num_predictions=28),
+            "`num_predictions` is too large: 14 targets .* 13 tokens of seg",
+        ),
+        (dict(num_predictions=12, reuse_length=4, permutation_length=4), "from 4 reused"),
         (dict(unit="words"), "`unit` must be one of"),
-        (dict(num_replicas=3), "batch_size must be divisible by num_replicas=3. Received: 4"),
-        (dict(num_replicas=4, bidirectional_data=True), "num_replicas=4 times two"),
-        (dict(num_replicas=2, num_hosts=4), "num_replicas must be divisible by num_hosts"),
-        (dict(num_replicas=2, num_hosts=2, host_index=2), "host_index less than num_hosts"),
+        (dict(num_replicas=3), "`batch_size` must be divisible by num_replicas=3. .*=4"),
+        (dict(num_replicas=4, bidirectional_data=True), "num_replicas=4 times 2"),
+        (dict(num_replicas=2, num_hosts=4), "`num_replicas` must be divisible by `num_hosts`"),
+        (dict(num_replicas=2, num_hosts=2, host_index=2), "`host_index` must be less"),
         (
             dict(batch_size=40),
-            "at least 1160 tokens for 40 streams of 29 tokens .* 3 shards in '/made/up', .* 1000",
+            "at least 1160 tokens: .* 40 parts of 29 tokens .* 3 shards in '/made/up', .* 1000",
         ),
     ],
 )
@@ -294,12 +297,12 @@ def test_arguments_are_checked(records, changes, message):
 
 
 def test_first_step_is_checked(records):
-    with pytest.raises(ValueError, match="first_step must be an int of at least 0"):
+    with pytest.raises(ValueError, match="`first_step` must be an integer of at least 0"):
         PermutationBatches(records, **SETTINGS).dataset(first_step=-1)
 
 
-def test_short_shards_are_told_of():
-    with pytest.warns(UserWarning, match="1 of the 2 shards .* not read: 90 of 790 tokens"):
+def test_warns_of_short_shards():
+    with pytest.warns(UserWarning, match="1 of the 2 shards .* are not read: 90 of 790 tokens"):
         batches = PermutationBatches(Records([700, 90]), **SETTINGS)
     assert batches.steps_per_pass == PermutationBatches(Records([700]), **SETTINGS).steps_per_pass
 
@@ -319,7 +322,7 @@ def test_damaged_shards_are_named(tmp_path):
 
 
 def fit(dataset, callbacks):
-    """Guesses a target by its position: enough to tell which batches it was trained on."""
+    """Trains a model from target positions to labels, so that weights depend on the batches."""
     keras.utils.set_random_seed(3)
     layers = [keras.Input((6,)), keras.layers.Embedding(32, 16), keras.layers.Dense(64)]
     model = keras.Sequential(layers)
@@ -337,7 +340,7 @@ class Kill(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
-def test_fit_goes_on_where_it_was_killed(records, tmp_path):
+def test_fit_continues_where_it_was_killed(records, tmp_path):
     batches = PermutationBatches(records, **SETTINGS)
     dataset = batches.dataset()
     whole = fit(dataset, [])
@@ -354,7 +357,7 @@ def test_fit_goes_on_where_it_was_killed(records, tmp_path):
 
 
 @pytest.mark.parametrize("scaled", [False, True])
-def test_batches_are_counted_behind_accumulation_and_scaling(scaled):
+def test_batches_are_counted_with_accumulation_and_loss_scaling(scaled):
     optimizer = keras.optimizers.SGD(0.1, gradient_accumulation_steps=2)
     if scaled:
         optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1))

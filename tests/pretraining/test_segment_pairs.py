@@ -1,4 +1,4 @@
-"""Segments A and B: the original's choices for given random numbers, and its statistics."""
+"""Segments A and B equal the original's for given random numbers, and in their statistics."""
 
 import random
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_xlnet.pretraining.segment_pairs import segment_rows, split_segments
-from tests.pretraining import original_segments as twin
+from keras_xlnet.pretraining.segment_pairs import pack_rows, sample_segment_pairs
+from tests.pretraining import original_segments as reference
 
 
 def boundaries_of(sentence_ids):
@@ -15,16 +15,16 @@ def boundaries_of(sentence_ids):
     return np.concatenate([[0], changes, [len(sentence_ids)]]).astype("int64")
 
 
-def test_twin_equals_the_original(golden):
+def test_reference_equals_the_original(golden):
     data = golden("data.npz")
     tokens, sentence_ids = data["split_data"], data["split_sent_ids"]
     for case in golden("data.json")["split_a_and_b"]["cases"]:
-        a_begin, a_end, b_begin, b_end, follows = twin.split_segments(
+        a_begin, a_end, b_begin, b_end, follows = reference.split_segments(
             sentence_ids, case["begin_idx"], case["tot_len"], random.Random(case["seed"]), 1
         )
         expected = case["result"]
         if expected is None:
-            # It wanted the token after each segment, or the window itself was too long.
+            # The original needs the token after each segment, and enough tokens after `begin`.
             assert max(case["begin_idx"] + case["tot_len"], a_end, b_end) >= len(tokens)
             continue
         assert tokens[a_begin:a_end].tolist() == expected["a"]
@@ -33,7 +33,7 @@ def test_twin_equals_the_original(golden):
 
 
 def random_cases(rng, num_texts=150):
-    """Texts with sentences of many lengths, and a batch of places in each."""
+    """Yields texts with sentences of many lengths, and a batch of positions in each."""
     for _ in range(num_texts):
         lengths = rng.integers(1, rng.integers(2, 30), rng.integers(1, 30))
         boundaries = np.concatenate([[0], np.cumsum(lengths)]).astype("int64")
@@ -44,16 +44,16 @@ def random_cases(rng, num_texts=150):
             yield boundaries, total_length, begin, rng.random((16, 3))
 
 
-def test_equals_the_twin_for_given_draws(rng):
+def test_equals_the_reference_for_given_draws(rng):
     seen = set()
     for boundaries, total_length, begin, draws in random_cases(rng):
         sentence_ids = np.repeat(np.arange(len(boundaries) - 1), np.diff(boundaries))
-        a_length, b_begin, follows = split_segments(
+        a_length, b_begin, follows = sample_segment_pairs(
             tf.constant(boundaries), tf.constant(begin), total_length, tf.constant(draws)
         )
         for row in range(len(begin)):
-            a_begin, a_end, expected_begin, b_end, expected_follows = twin.split_segments(
-                sentence_ids, int(begin[row]), total_length, twin.Draws(*draws[row]), 0
+            a_begin, a_end, expected_begin, b_end, expected_follows = reference.split_segments(
+                sentence_ids, int(begin[row]), total_length, reference.Draws(*draws[row]), 0
             )
             assert int(a_length[row]) == a_end - a_begin
             assert int(b_begin[row]) == expected_begin
@@ -67,7 +67,7 @@ def test_statistics_agree_with_the_original(golden):
     stats = golden("data.json")["split_a_and_b"]["stats"]
     boundaries = boundaries_of(golden("data.npz")["split_sent_ids"])
     num_draws = 20000
-    a_length, b_begin, follows = split_segments(
+    a_length, b_begin, follows = sample_segment_pairs(
         tf.constant(boundaries),
         tf.fill([num_draws], tf.constant(stats["begin_idx"], tf.int64)),
         stats["tot_len"],
@@ -76,7 +76,7 @@ def test_statistics_agree_with_the_original(golden):
     b_length = stats["tot_len"] - a_length
     for values, key in ((a_length, "len_a"), (b_length, "len_b"), (b_begin, "b_begin")):
         mean, deviation = stats[key]
-        # The golden means have a sampling error of their own, of 2,000 draws.
+        # Both means have a sampling error; the golden ones are of 2,000 draws.
         error = deviation * np.sqrt(1 / stats["draws"] + 1 / num_draws)
         assert abs(np.mean(values) - mean) < 4 * error, key
         assert np.std(values) == pytest.approx(deviation, rel=0.05), key
@@ -84,9 +84,9 @@ def test_statistics_agree_with_the_original(golden):
     assert abs(share - stats["label_mean"]) < 4 * 0.5 * np.sqrt(1 / stats["draws"] + 1 / num_draws)
 
 
-def test_layout_of_rows():
+def test_pack_rows():
     tokens = tf.range(100, 200, dtype=tf.int32)
-    token_ids, segment_ids = segment_rows(
+    token_ids, segment_ids = pack_rows(
         tokens,
         begin=tf.constant([10, 0], tf.int64),
         reuse_length=3,

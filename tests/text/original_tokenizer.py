@@ -1,4 +1,4 @@
-"""The original's text rules in plain Python on the sentencepiece package: the slow twin."""
+"""Reference implementation of the original's text rules, in plain Python with sentencepiece."""
 
 import unicodedata
 
@@ -43,7 +43,7 @@ def truncate_pair(a, b, room):
 
 
 def pack(a, b, sequence_length, padding_side="left", padding_token_id=0):
-    """(token_ids, segment_ids, padding_mask) of one example."""
+    """Returns (token_ids, segment_ids, padding_mask) of one example."""
     if b:
         a, b = truncate_pair(a, b, sequence_length - 3)
     else:

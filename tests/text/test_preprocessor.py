@@ -1,4 +1,4 @@
-"""Packing equal to the original's, for every kind of input, in and out of models."""
+"""Packing equals the original for every kind of input, inside and outside of models."""
 
 import importlib.util
 import json
@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
-from tests.text import original_tokenizer as twin
+from tests.text import original_tokenizer as reference
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 PROTO = GOLDEN / "spiece.model"
@@ -42,19 +42,19 @@ def processor():
 
 
 def lists(outputs):
-    """Outputs as Python lists; they are a dict of the three names, of the right types."""
+    """Checks names and dtypes of the outputs and returns them as Python lists."""
     assert list(outputs) == list(NAMES)
     assert [outputs[name].dtype for name in NAMES] == [tf.int32, tf.int32, tf.bool]
     return [np.asarray(outputs[name]).tolist() for name in NAMES]
 
 
 def expected(processor, a, b, length, **kwargs):
-    """The twin's outputs for lists of texts."""
+    """Returns the outputs of the reference implementation for lists of texts."""
 
     def ids(text):
-        return twin.encode_ids(processor, twin.preprocess_text(text))
+        return reference.encode_ids(processor, reference.preprocess_text(text))
 
-    rows = [twin.pack(ids(x), ids(y), length, **kwargs) for x, y in zip(a, b, strict=True)]
+    rows = [reference.pack(ids(x), ids(y), length, **kwargs) for x, y in zip(a, b, strict=True)]
     return [list(column) for column in zip(*rows, strict=True)]
 
 
@@ -64,7 +64,7 @@ def expected(processor, a, b, length, **kwargs):
 @pytest.mark.parametrize("padding_side", ["left", "right"])
 @pytest.mark.parametrize("uncased", [False, True])
 def test_equals_the_original(tokenizers, uncased, padding_side):
-    # One of the examples stands for "no example": no text, all padding.
+    # One of the examples is only padding.
     examples = [e for e in CLASSIFIER["examples"] if e["uncased"] is uncased]
     assert len(examples) in (12, 13)
     for e in examples:
@@ -73,16 +73,16 @@ def test_equals_the_original(tokenizers, uncased, padding_side):
         )
         text, pair = e["text_a"], e["text_b"]
         token_ids, segment_ids, mask = lists(preprocessor(text if pair is None else (text, pair)))
-        # The original pads on the left only: on the right the same ids come first.
+        # The original pads on the left. With padding on the right the same ids come first.
         padding = sum(e["input_mask"])
         start = padding if padding_side == "right" else 0
 
-        def turned(row, start=start):
+        def shifted(row, start=start):
             return row[start:] + row[:start]
 
-        assert token_ids == turned(e["input_ids"])
-        assert segment_ids == turned(e["segment_ids"])
-        assert mask == turned([not m for m in e["input_mask"]])
+        assert token_ids == shifted(e["input_ids"])
+        assert segment_ids == shifted(e["segment_ids"])
+        assert mask == shifted([not m for m in e["input_mask"]])
 
 
 def test_truncation_equals_the_original(tokenizer):
@@ -95,7 +95,7 @@ def test_truncation_equals_the_original(tokenizer):
         )
         assert [int(k[0]) for k in kept] == [len(case["a"]), len(case["b"])]
         a, b = range(case["len_a"]), range(100, 100 + case["len_b"])
-        assert twin.truncate_pair(a, b, case["max_length"]) == (case["a"], case["b"])
+        assert reference.truncate_pair(a, b, case["max_length"]) == (case["a"], case["b"])
 
 
 @settings(max_examples=30, deadline=None)
@@ -109,7 +109,7 @@ def test_truncation_equals_the_original(tokenizer):
     side=st.sampled_from(["left", "right"]),
     padding=st.sampled_from([0, 5]),
 )
-def test_any_pairs_equal_the_twin(tokenizer, processor, pairs, length, side, padding):
+def test_any_pairs_equal_the_reference(tokenizer, processor, pairs, length, side, padding):
     a, b = map(list, zip(*pairs, strict=True))
     kwargs = {"padding_side": side, "padding_token_id": padding}
     preprocessor = XLNetPreprocessor(tokenizer, length, **kwargs)
@@ -118,7 +118,7 @@ def test_any_pairs_equal_the_twin(tokenizer, processor, pairs, length, side, pad
     assert lists(preprocessor(a)) == singles
 
 
-# What it takes.
+# Kinds of inputs.
 
 
 @pytest.fixture(scope="module")
@@ -295,11 +295,11 @@ for outputs in (batch, preprocessor((a, b))):
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
-        ({"tokenizer": "spiece.model"}, "tokenizer must be an XLNetTokenizer"),
-        ({"sequence_length": 2}, "sequence_length must be an int of at least 3.*Received: 2"),
-        ({"sequence_length": 8.0}, "sequence_length must be an int"),
-        ({"padding_side": "top"}, "padding_side must be.*'top'"),
-        ({"padding_token_id": -1}, "padding_token_id must be"),
+        ({"tokenizer": "spiece.model"}, "`tokenizer` must be an XLNetTokenizer"),
+        ({"sequence_length": 2}, "`sequence_length` must be an integer of at least 3.*=2"),
+        ({"sequence_length": 8.0}, "`sequence_length` must be an integer"),
+        ({"padding_side": "top"}, "`padding_side` must be.*'top'"),
+        ({"padding_token_id": -1}, "`padding_token_id` must be"),
     ],
 )
 def test_refuses_wrong_arguments(tokenizer, kwargs, message):
@@ -310,13 +310,13 @@ def test_refuses_wrong_arguments(tokenizer, kwargs, message):
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        (3, "text must be strings"),
-        ((["a"], [1]), "pair must be strings"),
+        (3, "`text` must be strings"),
+        ((["a"], [1]), "`pair` must be strings"),
         (("a", "b", "c"), "tuple of two for a pair. Received: a tuple of 3"),
         ({"texts": ["a"]}, "the key \"text\".*Received the keys: .'texts'"),
-        ([["a", "b"]], r"text must have the shape .* Received: \(1, 2\)"),
-        ((["a"], ["b", "c"]), r"same number of texts. Received: \(1,\) and \(2,\)"),
-        ((["a"], "b"), r"same number of texts. Received: \(1,\) and \(\)"),
+        ([["a", "b"]], r"`text` must have shape .* Received: \(1, 2\)"),
+        ((["a"], ["b", "c"]), r"same number of texts. Received: shapes \(1,\) and \(2,\)"),
+        ((["a"], "b"), r"same number of texts. Received: shapes \(1,\) and \(\)"),
     ],
     ids=str,
 )
@@ -326,14 +326,14 @@ def test_refuses_wrong_inputs(preprocessor, inputs, message):
 
 
 def test_refuses_wrong_symbolic_inputs(preprocessor):
-    with pytest.raises(ValueError, match="text must be strings. Received: dtype float32"):
+    with pytest.raises(ValueError, match="`text` must be strings. Received: dtype float32"):
         preprocessor(keras.Input((), dtype="float32"))
-    with pytest.raises(ValueError, match=r"text must have the shape .*\(None, 2\)"):
+    with pytest.raises(ValueError, match=r"`text` must have shape .*\(None, 2\)"):
         preprocessor(keras.Input((2,), dtype="string"))
 
 
 def test_refuses_pairs_without_room(tokenizer):
     short = XLNetPreprocessor(tokenizer, 4)
     assert short("the cat")["token_ids"].shape == (4,)
-    with pytest.raises(ValueError, match="at least 5 for a pair.*Received: 4"):
+    with pytest.raises(ValueError, match="at least 5 for pairs.*=4"):
         short(("a", "b"))

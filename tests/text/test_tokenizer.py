@@ -1,9 +1,10 @@
-"""Ids equal to the original's, in the graph, for any text; and what users do with a tokenizer."""
+"""Ids equal those of the original, in the graph and for any text; saving, loading and training."""
 
 import gzip
 import json
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 from keras_xlnet.text import XLNetTokenizer
 from keras_xlnet.text.digit_comma import split_digit_comma
-from tests.text import original_tokenizer as twin
+from tests.text import original_tokenizer as reference
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 PROTO = GOLDEN / "spiece.model"
@@ -30,7 +31,7 @@ FLAG_SETS = [
 ]
 TEXTS = ["The quiet river, 9,000,", "", "  In 2000, Ann's  café", "x9, 🙂 ``so''"]
 
-# Characters that the rules treat alone or in company, among all the others.
+# Characters with rules of their own, which random texts would rarely contain.
 TRICKY = (
     "9,19, 'x`  \t\n\x1c\x85\u3000\u2581\x00ΣσİßéÅ½…\u0301\u05bf\ufb01ｗ٣²한\ufffd\u200b.'AaΑ\u00ad"
 )
@@ -79,20 +80,20 @@ def test_ids_and_pieces_equal_the_original(tokenizers, lowercase, key):
     ids = tokenizer([s["input"] for s in STRINGS]).to_list()
     assert ids == [s[key]["ids"] for s in STRINGS]
     for row, string in zip(ids, STRINGS, strict=True):
-        # The original keeps the text of an unknown piece; an id cannot.
+        # The original keeps the text of an unknown piece, which ids do not contain.
         for index, piece in zip(row, string[key]["pieces"], strict=True):
             assert index == tokenizer.unk_token_id or tokenizer.id_to_token(index) == piece
 
 
 def test_ids_of_raw_text_equal_the_original(tokenizers):
-    # Without options only the quotes are touched.
+    # Without options, only quotes are replaced.
     raw = [s for s in STRINGS if "``" not in s["input"] and "''" not in s["input"]]
     assert len(raw) > 55
     ids = tokenizers[(0, 0, 0)]([s["input"] for s in raw]).to_list()
     assert ids == [s["encode_raw"]["ids"] for s in raw]
 
 
-def test_digit_comma_rule_takes_every_branch_of_the_original():
+def test_digit_comma_rule_equals_the_original_in_every_branch():
     cases = json.loads((GOLDEN / "text.json").read_text(encoding="utf-8"))["fake_model_cases"]
     for case in cases:
 
@@ -101,18 +102,18 @@ def test_digit_comma_rule_takes_every_branch_of_the_original():
 
         pieces = [part for p in encode(case["text"]) for part in split_digit_comma(p, encode)]
         assert pieces == case["pieces"]
-        assert twin.encode_pieces(encode, case["text"]) == case["pieces"]
+        assert reference.encode_pieces(encode, case["text"]) == case["pieces"]
 
 
-def test_twin_equals_the_original(processor):
+def test_reference_equals_the_original(processor):
     for string in STRINGS:
         for flags in FLAG_SETS:
             key = "lower={lowercase},remove_space={remove_space},keep_accents={keep}".format(
                 **flags, keep=1 - flags["remove_accents"]
             )
-            cleaned = twin.preprocess_text(string["input"], **flags)
+            cleaned = reference.preprocess_text(string["input"], **flags)
             assert cleaned == string["preprocess_text"][key]
-        assert twin.encode_ids(processor, string["input"]) == string["encode_raw"]["ids"]
+        assert reference.encode_ids(processor, string["input"]) == string["encode_raw"]["ids"]
 
 
 @pytest.mark.parametrize("flags", FLAG_SETS, ids=str)
@@ -120,23 +121,23 @@ def test_twin_equals_the_original(processor):
 @given(batch=st.lists(texts, min_size=1, max_size=6))
 @example(batch=["ΑΣ", "Σ", "ΑΣ.", "ΑΣ.Α", "Α.Σ", "Σ Σ", "ΑΣ", "Α"])
 @example(batch=["İΣ", "\u0301Σ", "Α\u0301Σ\u0301", "Α\u00adΣ\u00adα"])
-@example(batch=["ABC d", "\u00c9A", "", "a``B''c", "\u03a3", "Q"])  # ASCII takes a way of its own.
+@example(batch=["ABC d", "\u00c9A", "", "a``B''c", "\u03a3", "Q"])  # ASCII has a faster path.
 @example(batch=["a \t b  c", " \u3000\n x\x1f\x1f y ", "   ", "\t", "a b", "\u00e9 \n \u00c9"])
-def test_any_text_equals_the_twin(tokenizers, processor, flags, batch):
+def test_any_text_equals_the_reference(tokenizers, processor, flags, batch):
     tokenizer = tokenizers[tuple(flags.values())]
-    cleaned = [twin.preprocess_text(text, **flags) for text in batch]
+    cleaned = [reference.preprocess_text(text, **flags) for text in batch]
     assert [text.decode() for text in tokenizer.preprocess(batch).numpy()] == cleaned
-    assert tokenizer(batch).to_list() == [twin.encode_ids(processor, text) for text in cleaned]
+    assert tokenizer(batch).to_list() == [reference.encode_ids(processor, text) for text in cleaned]
 
 
-# The three rules, each at least once alone.
+# Each of the three rules at least once alone.
 @pytest.mark.parametrize("flags", [FLAG_SETS[i] for i in (1, 2, 4, 7)], ids=str)
-def test_every_code_point_equals_the_twin(tokenizers, flags):
-    # Between two letters, so that nothing is at an end where white space would go.
+def test_every_code_point_equals_the_reference(tokenizers, flags):
+    # Between two letters, so that no white space is at an end, where it is stripped.
     characters = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
     rows = ["A" + "AΣ b".join(characters[i : i + 512]) for i in range(0, len(characters), 512)]
     got = tokenizers[tuple(flags.values())].preprocess(rows).numpy()
-    wanted = [twin.preprocess_text(row, **flags) for row in rows]
+    wanted = [reference.preprocess_text(row, **flags) for row in rows]
     assert [row for row, text in zip(wanted, got, strict=True) if text.decode() != row] == []
 
 
@@ -146,19 +147,20 @@ def test_every_code_point_equals_the_twin(tokenizers, flags):
     reason="needs ../shared/data: the released spiece.model and the SMS Spam Collection",
 )
 @pytest.mark.parametrize("lowercase", [False, True])
-def test_real_messages_equal_the_twin_with_the_released_model(lowercase):
+def test_real_messages_equal_the_reference_with_the_released_model(lowercase):
     path = SHARED / "xlnet_released" / "spiece.model"
     lines = (SHARED / "sms_spam_collection" / "SMSSpamCollection").read_bytes().split(b"\n")
     messages = [line.decode().split("\t", 1)[1] for line in lines if line]
     assert len(messages) == 5574
     processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
     wanted = [
-        twin.encode_ids(processor, twin.preprocess_text(text, lowercase)) for text in messages
+        reference.encode_ids(processor, reference.preprocess_text(text, lowercase))
+        for text in messages
     ]
     ids = XLNetTokenizer(path, lowercase=lowercase, remove_accents=True)(messages).to_list()
     different = [pair for pair in zip(ids, wanted, strict=True) if pair[0] != pair[1]]
-    # "!!!!!!!!!" is "!!!! !!!! !" or "! !!!! !!!!": the scores of the same pieces have the same
-    # sum, and how float32 rounds it decides. One uncased message holds such a tie.
+    # One uncased message has two splits of equal score: "!!!!!!!!!" is "!!!! !!!! !" or
+    # "! !!!! !!!!", and rounding in float32 decides.
     assert len(different) <= (1 if lowercase else 0)
     assert all(sorted(a) == sorted(b) for a, b in different)
 
@@ -202,21 +204,21 @@ def test_types_and_shapes(tokenizer):
     assert tokenizer.compute_output_shape((3,)) == (3, None)
 
 
-def test_bytes_that_are_no_text(tokenizers, processor):
+def test_bytes_that_are_not_utf8(tokenizers, processor):
     tokenizer = tokenizers[(1, 1, 1)]
     rows = [b"a\xffb", b"a\xc3", b"\xed\xa0\x80", b"a\x00B\x00", b"\xef\xbb\xbfx", b"\xe2\x82 9,"]
-    cleaned = [twin.preprocess_text(row.decode("utf-8", "replace"), True) for row in rows]
+    cleaned = [reference.preprocess_text(row.decode("utf-8", "replace"), True) for row in rows]
     assert tokenizer.preprocess(rows).numpy().tolist() == [text.encode() for text in cleaned]
-    assert tokenizer(rows).to_list() == [twin.encode_ids(processor, text) for text in cleaned]
+    assert tokenizer(rows).to_list() == [reference.encode_ids(processor, text) for text in cleaned]
 
 
 @pytest.mark.parametrize("word", ["a", "9,", "語", "İΣ", "é\u0301"])
-def test_long_words_take_no_time(tokenizers, processor, word):
+def test_long_words_are_fast(tokenizers, processor, word):
     text = word * (100_000 // len(word.encode()))
     start = time.perf_counter()
     ids = tokenizers[(1, 1, 1)](text).numpy().tolist()
     assert time.perf_counter() - start < 10
-    assert ids == twin.encode_ids(processor, twin.preprocess_text(text, True))
+    assert ids == reference.encode_ids(processor, reference.preprocess_text(text, True))
 
 
 # Back to text.
@@ -230,7 +232,7 @@ def test_detokenize_equals_sentencepiece(tokenizer, processor, batch):
     assert [text.decode() for text in tokenizer.detokenize(ids).numpy()] == wanted
 
 
-def test_detokenize_leaves_out_special_ids_and_padding(tokenizer):
+def test_detokenize_removes_special_ids_and_padding(tokenizer):
     row = tokenizer("the cat").numpy().tolist()
     text = b"the cat"
     assert tokenizer.detokenize(row).numpy() == text
@@ -240,13 +242,13 @@ def test_detokenize_leaves_out_special_ids_and_padding(tokenizer):
     assert in_graph.numpy().tolist() == [text, text]
 
 
-def test_detokenize_refuses_what_are_no_ids(tokenizer):
+def test_detokenize_refuses_invalid_ids(tokenizer):
     with pytest.raises(ValueError, match="integer ids"):
         tokenizer.detokenize([1.0])
     with pytest.raises(ValueError, match="rank 1 or 2"):
         tokenizer.detokenize(9)
     for wrong in (-1, 200):
-        with pytest.raises(tf.errors.InvalidArgumentError, match="inputs must be ids"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="`inputs` must be ids"):
             tokenizer.detokenize([9, wrong])
 
 
@@ -259,7 +261,7 @@ def test_vocabulary(tokenizer, processor):
     assert (tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id) == (3, 4, 5)
     assert (tokenizer.mask_token_id, tokenizer.eod_token_id, tokenizer.eop_token_id) == (6, 7, 8)
     for wrong in (-1, 200):
-        with pytest.raises(ValueError, match="index"):
+        with pytest.raises(ValueError, match="`index` must be in"):
             tokenizer.id_to_token(wrong)
 
 
@@ -322,12 +324,12 @@ print(json.dumps([outputs["ids"].numpy().tolist(), outputs["splits"].numpy().tol
 # Refused.
 
 
-def test_refuses_what_is_no_model(tmp_path):
-    with pytest.raises(FileNotFoundError, match="proto"):
+def test_refuses_what_is_not_a_model(tmp_path):
+    with pytest.raises(FileNotFoundError, match="`proto` must be an existing file"):
         XLNetTokenizer(tmp_path / "none.model")
-    with pytest.raises(ValueError, match="proto must be a path"):
+    with pytest.raises(ValueError, match="`proto` must be a path"):
         XLNetTokenizer(3)
-    with pytest.raises(ValueError, match="proto must be a SentencePiece model"):
+    with pytest.raises(ValueError, match="`proto` must be a SentencePiece model"):
         XLNetTokenizer(b"no model")
 
 
@@ -350,13 +352,13 @@ def test_refuses_models_that_are_not_for_xlnet(tmp_path):
 
 
 @pytest.mark.parametrize("inputs", [3, [1, 2], None, ["a", None], ["a", 1], np.ones(2)], ids=str)
-def test_refuses_inputs_that_are_no_strings(tokenizer, inputs):
-    with pytest.raises(ValueError, match="inputs must be strings"):
+def test_refuses_inputs_that_are_not_strings(tokenizer, inputs):
+    with pytest.raises(ValueError, match="`inputs` must be strings"):
         tokenizer(inputs)
 
 
-def test_refuses_symbolic_inputs_that_are_no_strings(tokenizer):
-    with pytest.raises(ValueError, match="inputs must be strings. Received: dtype float32"):
+def test_refuses_symbolic_inputs_that_are_not_strings(tokenizer):
+    with pytest.raises(ValueError, match="`inputs` must be strings. Received: dtype float32"):
         tokenizer(keras.Input((), dtype="float32"))
 
 
@@ -370,16 +372,16 @@ def corpus():
     return ["  ".join(draw.choices(words, k=8)) for _ in range(400)]
 
 
-def test_train_makes_the_released_layout(corpus, tmp_path):
+def test_train_gives_the_special_pieces_of_the_released_models(corpus, tmp_path):
     path = tmp_path / "spiece.model"
     tokenizer = XLNetTokenizer.train(
         iter(corpus), 50, proto_path=path, lowercase=True, remove_accents=True
     )
     golden = XLNetTokenizer(PROTO)
-    layout = [golden.id_to_token(i) for i in range(17)]
-    assert [tokenizer.id_to_token(i) for i in range(17)] == layout
+    expected = [golden.id_to_token(i) for i in range(17)]
+    assert [tokenizer.id_to_token(i) for i in range(17)] == expected
     assert tokenizer.vocabulary_size() == 50
-    # It saw what a call will see: no piece has a capital letter or an accent.
+    # The corpus was cleaned: no piece has a capital letter or an accent.
     pieces = [tokenizer.id_to_token(i) for i in range(17, 50)]
     assert all(piece == piece.lower() and "é" not in piece for piece in pieces)
     assert tokenizer.detokenize(tokenizer("CAFÉ river")).numpy() == b"cafe river"
@@ -413,25 +415,25 @@ def test_train_takes_other_user_symbols(corpus):
     assert 9 in tokenizer("river<url>Ann").numpy()
 
 
-def test_train_explains_what_it_cannot_do(corpus, tmp_path):
+def test_train_explains_errors(corpus, tmp_path):
     for empty in ([], ["", " \n"]):
-        with pytest.raises(ValueError, match="files must hold at least one line"):
+        with pytest.raises(ValueError, match="`files` must contain at least one line"):
             XLNetTokenizer.train(iter(empty), 50)
-    with pytest.raises(FileNotFoundError, match="files"):
+    with pytest.raises(FileNotFoundError, match=r"`files` must exist.*none\.txt.*iter\(texts\)"):
         XLNetTokenizer.train([tmp_path / "none.txt"], 50)
-    with pytest.raises(ValueError, match="files must be strings"):
+    with pytest.raises(ValueError, match="`files` must be strings"):
         XLNetTokenizer.train(iter([1, 2]), 50)
-    with pytest.raises(ValueError, match="vocabulary_size must be"):
+    with pytest.raises(ValueError, match="`vocabulary_size` must be a positive"):
         XLNetTokenizer.train(iter(corpus), 50.0)
-    with pytest.raises(ValueError, match="input_sentence_size"):
+    with pytest.raises(ValueError, match="`input_sentence_size` must be"):
         XLNetTokenizer.train(iter(corpus), 50, input_sentence_size=100)
     with pytest.raises(ValueError, match="duplicated"):
         XLNetTokenizer.train(iter(corpus), 50, user_defined_symbols=["<pad>"])
 
 
 @pytest.mark.parametrize(("size", "words"), [(9000, "at most"), (20, "at least")])
-def test_train_tells_the_limit_of_the_vocabulary(corpus, size, words):
-    with pytest.raises(ValueError, match=f"vocabulary_size={size} .* {words} ") as error:
+def test_train_names_the_limit_of_the_vocabulary(corpus, size, words):
+    with pytest.raises(ValueError, match=f"must be {words} .*: vocabulary_size={size}") as error:
         XLNetTokenizer.train(iter(corpus), size)
-    limit = int(str(error.value).rstrip(".").split()[-1])
+    limit = int(re.search(rf"{words} (\d+)", str(error.value))[1])
     assert XLNetTokenizer.train(iter(corpus), limit).vocabulary_size() == limit

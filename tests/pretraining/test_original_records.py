@@ -1,4 +1,4 @@
-"""The original's TFRecords: parsed and made into features exactly as the original does."""
+"""TFRecords of the original are parsed, and made into batches, exactly as the original does."""
 
 import json
 import pathlib
@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_xlnet.layers import PermutationMaskGenerator
 from keras_xlnet.pretraining import read_original_records
-from keras_xlnet.pretraining.original_records import (
+from keras_xlnet.pretraining.original_record_files import (
     batches_of_records,
     open_original_records,
     parse_original_records,
@@ -135,13 +135,13 @@ def test_more_predictions_than_targets_are_padding():
 
 
 def test_number_of_predictions_is_checked(directory):
-    with pytest.raises(ValueError, match="num_predictions must be at least the 6 .* Received: 5"):
+    with pytest.raises(ValueError, match="`num_predictions` must be at least 6.*num_predictions=5"):
         read_original_records(directory, num_predictions=5)
     for path in list(directory.iterdir()):
         path.rename(str(path).replace(".fnp-6", ""))
     info = next(directory.glob("*.json"))
     info.write_text(info.read_text().replace(".fnp-6", ""))
-    with pytest.raises(ValueError, match="num_predictions must be given"):
+    with pytest.raises(ValueError, match="`num_predictions` must be given"):
         read_original_records(directory)
     assert next(iter(read_original_records(directory, num_predictions=7)))[1].shape == (4, 7)
 
@@ -156,7 +156,7 @@ def test_several_files(directory):
 
 
 def test_missing_files_are_named(directory):
-    with pytest.raises(FileNotFoundError, match=r"nothing matches '/nowhere/\*\.json'"):
+    with pytest.raises(FileNotFoundError, match=r"must match at least one.*'/nowhere/\*\.json'"):
         read_original_records("/nowhere/*.json")
     next(directory.glob("*.tfrecords")).unlink()
     with pytest.raises(FileNotFoundError, match=r"train-0-0\.bsz-4.*\.tfrecords"):
@@ -166,12 +166,12 @@ def test_missing_files_are_named(directory):
 def test_other_names_and_settings_are_refused(directory):
     info = next(directory.glob("*.json"))
     copy = info.rename(directory / "record_info-mine.json")
-    with pytest.raises(ValueError, match=r"must name files as the original does.*-mine\.json"):
+    with pytest.raises(ValueError, match=r"names that the original gives.*-mine\.json"):
         read_original_records(directory)
     copy.rename(info)
     other = directory / info.name.replace("bsz-4", "bsz-2")
     shutil.copy(info, other)
-    with pytest.raises(ValueError, match=r"records of one batch size.*bsz-2.*bsz-4"):
+    with pytest.raises(ValueError, match=r"equal batch size.*bsz-2.*bsz-4"):
         read_original_records(directory)
 
 
@@ -180,7 +180,7 @@ def test_sequence_length_of_the_name_is_checked(directory):
         path.rename(str(path).replace("seqlen-32", "seqlen-64"))
     info = next(directory.glob("*.json"))
     info.write_text(info.read_text().replace("seqlen-32", "seqlen-64"))
-    with pytest.raises(ValueError, match="has 32 ints of 'input' a record, expected the 64"):
+    with pytest.raises(ValueError, match="must have 64 integers of 'input'.*Received: 32"):
         read_original_records(directory)
 
 
@@ -192,7 +192,7 @@ def test_truncated_files_are_named(directory):
         read_original_records(directory)
     one = 12 + int.from_bytes(content[:8], "little") + 4
     path.write_bytes(content[one:])
-    with pytest.raises(ValueError, match="tells of 54 batches of 4; .* have 215 records"):
+    with pytest.raises(ValueError, match="lists 54 batches of 4 .* contain 215 records"):
         read_original_records(directory)
 
 

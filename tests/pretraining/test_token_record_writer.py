@@ -1,4 +1,4 @@
-"""Text to records: what goes in comes out; kills, several processes, bad files."""
+"""Text files to records: contents, interrupted calls, several processes, invalid files."""
 
 import gzip
 import json
@@ -44,7 +44,7 @@ def shard_bytes_of(directory):
 
 
 def texts_of(records):
-    """The texts of the sentences of every document."""
+    """Returns the texts of the sentences of every document."""
     detokenize = records.tokenizer().detokenize
     return [
         [detokenize(part).numpy().decode() for part in np.split(tokens, np.cumsum(lengths)[:-1])]
@@ -54,7 +54,7 @@ def texts_of(records):
 
 @pytest.mark.parametrize("variant", ["bi", "uni"])
 def test_tokens_equal_the_original(variant, golden, tmp_path):
-    """The contexts of the original's forward rows, put together, are the streams of our tokens."""
+    """The concatenated first halves of the original's forward rows are the tokens of our shards."""
     info = golden("data.json")[f"{variant}_corpus_info"]
     flags = dict(lowercase=info["uncased"], remove_accents=True)
     order = np.random.RandomState({"bi": 0, "uni": 3}[variant]).permutation(len(RAW))
@@ -66,14 +66,14 @@ def test_tokens_equal_the_original(variant, golden, tmp_path):
     )
     tokens = np.concatenate([tokens for tokens, _ in records.documents()])
     if info["use_eod"]:
-        # The original puts <eod> for a blank line, so none after the last document of a file.
+        # The original adds <eod> for blank lines, so not after the last document of a file.
         ends = np.cumsum([length for path in order for length in [documents_in(RAW[path])]])
         tokens = without_documents_end(records, ends)
     rows = golden("data.npz")[f"{variant}_rec_input"].reshape(-1, info["bsz_per_host"], 32)
-    num_streams = info["bsz_per_host"] // (2 if info["bi_data"] else 1)
-    streams = tokens[: len(tokens) // num_streams * num_streams].reshape(num_streams, -1)
-    contexts = rows[:, :num_streams, :16].transpose(1, 0, 2).reshape(num_streams, -1)
-    np.testing.assert_array_equal(contexts, streams[:, : contexts.shape[1]])
+    num_parts = info["bsz_per_host"] // (2 if info["bi_data"] else 1)
+    parts = tokens[: len(tokens) // num_parts * num_parts].reshape(num_parts, -1)
+    reused = rows[:, :num_parts, :16].transpose(1, 0, 2).reshape(num_parts, -1)
+    np.testing.assert_array_equal(reused, parts[:, : reused.shape[1]])
 
 
 def documents_in(path):
@@ -94,7 +94,7 @@ documents = st.lists(st.lists(sentences, min_size=1, max_size=4), min_size=1, ma
 
 @settings(max_examples=10, deadline=None)
 @given(files=st.lists(documents, min_size=1, max_size=3), shard_bytes=st.integers(60, 300))
-def test_documents_in_are_documents_out(files, shard_bytes, tokenizer, tmp_path_factory):
+def test_records_contain_the_documents(files, shard_bytes, tokenizer, tmp_path_factory):
     directory = tmp_path_factory.mktemp("records")
     paths = []
     for number, content in enumerate(files):
@@ -144,7 +144,7 @@ def test_shards_have_nearly_equal_sizes():
     assert len(sizes) == 7 and sum(sizes) == 2000 and max(sizes) <= 300
 
 
-def test_what_stands_in_the_records(tokenizer, tmp_path):
+def test_contents_of_the_records(tokenizer, tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes("\ufeffthe turtle\nthe doctor\n\n\nthe window".encode())
     records = write(path, tokenizer, tmp_path / "r")
@@ -177,7 +177,7 @@ def test_compressed_files_and_patterns(tokenizer, tmp_path):
 def test_paragraphs(tokenizer, tmp_path):
     path = tmp_path / "a.txt"
     path.write_text(" \n = Doctor = \n \n A turtle. A doctor ! \n A window. \n = Turtle = \n A \n")
-    records = write(path, tokenizer, tmp_path / "r", layout="paragraphs", document_start="^ = [^=]")
+    records = write(path, tokenizer, tmp_path / "r", lines="paragraphs", document_start="^ = [^=]")
     assert [len(lengths) for _, lengths in records.documents()] == [4, 2]
 
 
@@ -214,7 +214,7 @@ def corpus(directory, num_files=3):
 
 
 @pytest.mark.slow
-def test_two_processes_write_what_one_writes(tokenizer, tmp_path):
+def test_two_processes_write_the_same_as_one(tokenizer, tmp_path):
     files = corpus(tmp_path)
     one = write(files, tokenizer, tmp_path / "one", shard_bytes=200)
     write(files, tokenizer, tmp_path / "two", shard_bytes=200, num_processes=2)
@@ -241,7 +241,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("num_processes", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_goes_on_after_a_kill(num_processes, tokenizer, tmp_path):
+def test_continues_after_a_kill(num_processes, tokenizer, tmp_path):
     files = corpus(tmp_path, 15)
     directory = tmp_path / "killed"
     (tmp_path / "killed.py").write_text(KILLED)
@@ -252,12 +252,12 @@ def test_goes_on_after_a_kill(num_processes, tokenizer, tmp_path):
     first = directory / "tokens-00003.counts.json"
     wait_for(first, process)
     process.send_signal(signal.SIGKILL)
-    # It ends when the last worker has: they hold it open.
+    # Returns when the last worker has exited, because all of them inherit the pipe.
     process.stderr.read()
     assert not (directory / "records.json").exists()
     with pytest.raises(FileNotFoundError, match="no records.json"):
         TokenRecords(directory)
-    with pytest.raises(ValueError, match="another shard_bytes: 300. Received now: 150"):
+    with pytest.raises(ValueError, match="another value of shard_bytes: 300. Received: 150"):
         write(files, tokenizer, directory, shard_bytes=150)
     kept = first.with_name("tokens-00003.tfrecord")
     written_at = kept.stat().st_mtime_ns
@@ -280,10 +280,10 @@ def test_finished_records_are_kept(tokenizer, tmp_path):
     before = (tmp_path / "r" / "tokens-00000.tfrecord").stat().st_mtime_ns
     assert write(files, tokenizer, tmp_path / "r").num_documents == 18
     assert (tmp_path / "r" / "tokens-00000.tfrecord").stat().st_mtime_ns == before
-    with pytest.raises(ValueError, match="another end_of_document: True. Received now: False"):
+    with pytest.raises(ValueError, match="another value of end_of_document: True. Received: False"):
         write(files, tokenizer, tmp_path / "r", end_of_document=False)
     (tmp_path / "0.txt").write_text("another text")
-    with pytest.raises(ValueError, match="another files"):
+    with pytest.raises(ValueError, match="another value of files"):
         write(files, tokenizer, tmp_path / "r")
 
 
@@ -291,15 +291,15 @@ CUT_GZIP = gzip.compress(b"the turtle\n" * 50)[:-9]
 BAD_FILES = {
     "latin-1": ("a.txt", "café".encode("latin-1"), r"a\.txt' is not UTF-8 text: .* at byte 3"),
     "third-line": ("a.txt", b"ok\nfine\nca\xff", r"a\.txt' is not UTF-8 text: .* at byte 10"),
-    "no-gzip": ("a.txt.gz", b"no gzip", r"a\.txt\.gz' is no complete gzip file"),
-    "cut-gzip": ("a.txt.gz", CUT_GZIP, r"a\.txt\.gz' is no complete gzip file"),
-    "empty": ("a.txt", b"", r"Received 1 files without a token, the first of them '.*a\.txt'"),
-    "blank": ("a.txt", b" \n\n \n", r"Received 1 files without a token, .* '.*a\.txt'"),
+    "no-gzip": ("a.txt.gz", b"no gzip", r"a\.txt\.gz' is not a complete gzip file"),
+    "cut-gzip": ("a.txt.gz", CUT_GZIP, r"a\.txt\.gz' is not a complete gzip file"),
+    "empty": ("a.txt", b"", r"Received: 1 files without a token, the first of them '.*a\.txt'"),
+    "blank": ("a.txt", b" \n\n \n", r"Received: 1 files without a token, .* '.*a\.txt'"),
 }
 
 
-# Named, because the bytes of a gzip file tell the time: two test processes would not collect the
-# same tests.
+# With ids: a gzip file contains the time, so without them two test processes would not collect
+# tests of the same names.
 @pytest.mark.parametrize("name, content, message", BAD_FILES.values(), ids=BAD_FILES)
 def test_bad_files_are_named(name, content, message, tokenizer, tmp_path):
     (tmp_path / name).write_bytes(content)
@@ -308,31 +308,31 @@ def test_bad_files_are_named(name, content, message, tokenizer, tmp_path):
 
 
 @pytest.mark.slow
-def test_errors_of_other_processes_are_those_of_this_one(tokenizer, tmp_path):
+def test_errors_in_worker_processes_are_raised(tokenizer, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"the turtle\n\n" * 10 + b"\xff")
     with pytest.raises(ValueError, match=r"a\.txt' is not UTF-8 text: .* at byte 120"):
         write(tmp_path / "a.txt", tokenizer, tmp_path / "r", shard_bytes=61, num_processes=2)
 
 
 def test_bad_arguments_are_named(tokenizer, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no file at '/nowhere/a\.txt'"):
+    with pytest.raises(FileNotFoundError, match=r"must exist. Received: '/nowhere/a\.txt'"):
         write("/nowhere/a.txt", tokenizer, tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"nothing matches the pattern '/nowhere/\*\.txt'"):
+    with pytest.raises(FileNotFoundError, match=r"must match .* the pattern '/nowhere/\*\.txt'"):
         write("/nowhere/*.txt", tokenizer, tmp_path)
-    with pytest.raises(ValueError, match=r"the directory '.*'; write '.*\*\.txt'"):
+    with pytest.raises(ValueError, match=r"the directory '.*'. Use '.*\*\.txt'"):
         write(tmp_path, tokenizer, tmp_path / "r")
-    with pytest.raises(ValueError, match="files must name at least one"):
+    with pytest.raises(ValueError, match="`files` must name at least one"):
         write([], tokenizer, tmp_path)
     (tmp_path / "a.txt").write_text("the turtle")
     for name, value, message in [
-        ("layout", "lines", "layout must be one of"),
-        ("shard_bytes", 0, "shard_bytes must be a positive int. Received: 0"),
-        ("num_processes", True, "num_processes must be a positive int. Received: True"),
-        ("document_start", "(", "document_start must be a regular expression"),
+        ("lines", "words", "`lines` must be one of"),
+        ("shard_bytes", 0, "`shard_bytes` must be a positive integer. .*=0"),
+        ("num_processes", True, "`num_processes` must be a positive integer. .*=True"),
+        ("document_start", "(", "`document_start` must be a regular expression"),
     ]:
         with pytest.raises(ValueError, match=message):
             write(tmp_path / "a.txt", tokenizer, tmp_path / "r", **{name: value})
-    with pytest.raises(ValueError, match="tokenizer must be an XLNetTokenizer"):
+    with pytest.raises(ValueError, match="`tokenizer` must be an XLNetTokenizer"):
         write(tmp_path / "a.txt", "spiece.model", tmp_path / "r")
 
 

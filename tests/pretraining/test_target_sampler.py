@@ -1,4 +1,4 @@
-"""The original's rule of where words begin."""
+"""The original's rule for where words begin."""
 
 import pathlib
 
@@ -9,7 +9,7 @@ GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 
 
 class Pieces:
-    """A vocabulary of any pieces."""
+    """A vocabulary with given pieces."""
 
     def __init__(self, pieces):
         self.pieces = list(pieces)
@@ -33,7 +33,7 @@ def test_punctuation_that_the_original_lists():
     assert not word_start_table(Pieces("'=>a1–£")).any()
 
 
-def test_of_a_tokenizer():
+def test_table_of_a_tokenizer():
     tokenizer = XLNetTokenizer(GOLDEN / "spiece.model")
     table = word_start_table(tokenizer)
     assert table.shape == (200,) and table[: tokenizer.eop_token_id + 1].all()

@@ -1,4 +1,4 @@
-"""What lies beside the shards of token records: their description and their vocabulary."""
+"""The files beside the shards of token records: their description and their vocabulary."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ _FLAGS = ("lowercase", "remove_accents", "remove_space")
 
 
 def fingerprint(tokenizer):
-    """Returns what decides a tokenizer's ids: its flags and the SHA-256 of its model."""
+    """Returns what determines the ids of a tokenizer: its flags and the SHA-256 of its model."""
     with tempfile.TemporaryDirectory() as directory:
         tokenizer.save_assets(directory)
         digest = _sha256(os.path.join(directory, VOCABULARY_FILE))
@@ -24,29 +24,33 @@ def fingerprint(tokenizer):
 
 
 def load_tokenizer(directory, expected):
-    """Returns the tokenizer that the records in a directory were made with.
+    """Loads the tokenizer with which the records in a directory were made.
 
     Args:
-        directory: str, where `spiece.model` lies.
-        expected: the tokenizer's `fingerprint`.
+        directory: String, the directory with `spiece.model`.
+        expected: Dict, the `fingerprint` of the tokenizer.
+
+    Returns:
+        An `XLNetTokenizer`.
 
     Raises:
-        FileNotFoundError: there is no `spiece.model`.
-        ValueError: it is another one.
+        FileNotFoundError: If there is no `spiece.model`.
+        ValueError: If `expected` is incomplete, or `spiece.model` is a different vocabulary.
     """
     path = os.path.join(directory, VOCABULARY_FILE)
     missing = {"sha256", *_FLAGS} - expected.keys()
     if missing:
         raise ValueError(
-            f"directory: the description of the tokenizer in {directory!r} lacks {sorted(missing)}."
+            f"{os.path.join(directory, INFO_FILE)!r} is damaged: the description of the tokenizer "
+            f"lacks {sorted(missing)}."
         )
     if not tf.io.gfile.exists(path):
-        raise FileNotFoundError(f"directory: there is no vocabulary at {path!r}.")
+        raise FileNotFoundError(f"The vocabulary {path!r} does not exist.")
     digest = _sha256(path)
     if digest != expected["sha256"]:
         raise ValueError(
-            f"directory: {path!r} is not the vocabulary that the records were made with: its "
-            f"SHA-256 is {digest}, expected {expected['sha256']}."
+            f"{path!r} is not the vocabulary with which the records were made: its SHA-256 must "
+            f"be {expected['sha256']}. Received: {digest}"
         )
     return XLNetTokenizer(path, **{flag: expected[flag] for flag in _FLAGS})
 
@@ -55,7 +59,7 @@ def read_json(path):
     """Reads a JSON object.
 
     Raises:
-        ValueError: the file holds something else.
+        ValueError: If the file does not contain a JSON object.
     """
     with tf.io.gfile.GFile(path, "rb") as file:
         content = file.read()
@@ -64,12 +68,12 @@ def read_json(path):
     except ValueError as error:
         raise ValueError(f"{path!r} is damaged: {error}") from error
     if not isinstance(value, dict):
-        raise ValueError(f"{path!r} is damaged: it does not hold a JSON object.")
+        raise ValueError(f"{path!r} is damaged: it does not contain a JSON object.")
     return value
 
 
 def write_json(path, value):
-    """Writes a JSON object so that a file of that name is always whole."""
+    """Writes a JSON object to a temporary file and renames it, so that `path` is never partial."""
     temporary = f"{path}.{os.getpid()}.tmp"
     with tf.io.gfile.GFile(temporary, "w") as file:
         file.write(json.dumps(value, indent=1, ensure_ascii=False))

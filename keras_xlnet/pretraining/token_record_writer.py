@@ -1,0 +1,167 @@
+"""Writes text files as token records, from which batches for pretraining are made."""
+
+import os
+import re
+
+import tensorflow as tf
+
+from keras_xlnet.layers.arguments import check_choice, check_positive_int
+from keras_xlnet.pretraining.record_metadata import (
+    FORMAT_VERSION,
+    INFO_FILE,
+    fingerprint,
+    read_json,
+    write_json,
+)
+from keras_xlnet.pretraining.shard_writing import describe_shards, write_shards
+from keras_xlnet.pretraining.text_files import plan_shards
+from keras_xlnet.pretraining.token_records import TokenRecords
+from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.text.text_paths import find_text_files
+
+_UNFINISHED_FILE = "unfinished.json"
+_TEMPORARY_FILES = (_UNFINISHED_FILE, "tokens-*.counts.json", "*.tmp")
+
+
+def write_token_records(
+    files,
+    tokenizer,
+    directory,
+    *,
+    lines="sentences",
+    document_start=None,
+    end_of_document=True,
+    shard_bytes=2**25,
+    num_processes=1,
+    verbose=1,
+):
+    """Tokenizes text files and writes token records, from which `PermutationBatches` reads.
+
+    The records contain the token ids of every document and the lengths of its sentences. They do
+    not depend on batch size, sequence length, number of hosts or direction: these are chosen when
+    the records are read.
+
+    If a call is interrupted, the same call continues it: finished shards are kept. The same files
+    and settings give the same bytes for any number of processes.
+
+    Args:
+        files: Path or glob pattern of UTF-8 text files, or a list of them. Files whose name ends
+            in `.gz` are decompressed. They are read in the given order, and the matches of a
+            pattern in alphabetical order.
+        tokenizer: An `XLNetTokenizer`.
+        directory: Path, where to write the shards, their description `records.json`, and the
+            vocabulary `spiece.model`. It is created if it does not exist.
+        lines: String, what each line of the files contains. `"sentences"`: one sentence, as the
+            original expects. `"paragraphs"`: any number of whole sentences, which are split after
+            `. ! ?` if white space and no lower-case letter follows (see `split_sentences`).
+        document_start: `None` if blank lines separate documents. Otherwise a regular expression
+            that is searched for in each line; a line with a match begins a document, and blank
+            lines have no meaning. For the headings ` = Title = ` of WikiText use `"^ = [^=]"`.
+        end_of_document: Bool, whether to append `<eod>` to the last sentence of each document.
+        shard_bytes: Int, the largest number of bytes of text in a shard. Memory is reset at every
+            shard, so a shard should be many batches long.
+        num_processes: Int, number of processes. Each further process starts a new Python
+            interpreter ("spawn"), so a script needs `if __name__ == "__main__":`.
+        verbose: 0 or 1, whether to show a progress bar.
+
+    Returns:
+        The `TokenRecords` of the directory.
+
+    Raises:
+        FileNotFoundError: If a file does not exist or a pattern has no match.
+        ValueError: If an argument is invalid, a file is not UTF-8 text or not a complete gzip
+            file, the files contain no text, or the directory contains records of other files or
+            settings.
+
+    Example:
+
+    >>> import pathlib, tempfile
+    >>> from keras_xlnet.text import XLNetTokenizer
+    >>> from keras_xlnet.pretraining import write_token_records
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.txt").write_text("the cat sat\\non the mat\\n\\nthe dog ran\\n" * 20)
+    >>> tokenizer = XLNetTokenizer.train(str(folder / "a.txt"), vocabulary_size=32)
+    >>> records = write_token_records(
+    ...     str(folder / "*.txt"), tokenizer, folder / "records", verbose=0)
+    >>> records.num_documents
+    21
+
+    Source: `_create_data` in the original's `data_utils.py`. Its records also fix batch size,
+    sequence length and direction.
+    """
+    _check_arguments(tokenizer, lines, document_start, shard_bytes, num_processes)
+    directory = os.fspath(directory)
+    statistics = {path: tf.io.gfile.stat(path) for path in find_text_files(files)}
+    settings = {
+        "format_version": FORMAT_VERSION,
+        "tokenizer": fingerprint(tokenizer),
+        "vocabulary_size": tokenizer.vocabulary_size(),
+        "lines": lines,
+        "document_start": document_start,
+        "end_of_document": bool(end_of_document),
+        "shard_bytes": shard_bytes,
+        "files": [[path, stat.length, stat.mtime_nsec] for path, stat in statistics.items()],
+    }
+    if not _prepare(directory, settings, tokenizer):
+        plan = plan_shards({path: stat.length for path, stat in statistics.items()}, shard_bytes)
+        write_shards(plan, directory, settings, num_processes, verbose)
+        _finish(directory, settings, len(plan))
+    _remove_temporary_files(directory)
+    return TokenRecords(directory)
+
+
+def _check_arguments(tokenizer, lines, document_start, shard_bytes, num_processes):
+    if not isinstance(tokenizer, XLNetTokenizer):
+        raise ValueError(
+            f"`tokenizer` must be an XLNetTokenizer. Received: tokenizer={tokenizer!r}"
+        )
+    check_choice("lines", lines, ("sentences", "paragraphs"))
+    check_positive_int("shard_bytes", shard_bytes)
+    check_positive_int("num_processes", num_processes)
+    try:
+        re.compile(document_start or "")
+    except (re.error, TypeError) as error:
+        raise ValueError(
+            "`document_start` must be a regular expression or None. Received: "
+            f"document_start={document_start!r}"
+        ) from error
+
+
+def _prepare(directory, settings, tokenizer):
+    """Creates the directory with the vocabulary. Returns whether the records are finished."""
+    tf.io.gfile.makedirs(directory)
+    for name in (INFO_FILE, _UNFINISHED_FILE):
+        path = os.path.join(directory, name)
+        if tf.io.gfile.exists(path):
+            _check_same_settings(path, settings)
+            return name == INFO_FILE
+    tokenizer.save_assets(directory)
+    write_json(os.path.join(directory, _UNFINISHED_FILE), settings)
+    return False
+
+
+def _check_same_settings(path, settings):
+    found = read_json(path)
+    different = [name for name in settings if found.get(name) != settings[name]]
+    if different:
+        name = different[0]
+        raise ValueError(
+            f"{path!r} belongs to records with another value of {name}: {found.get(name)!r}. "
+            f"Received: {settings[name]!r}. Delete the directory or choose another one."
+        )
+
+
+def _finish(directory, settings, num_shards):
+    shards = describe_shards(directory, num_shards)
+    if not shards:
+        raise ValueError(
+            f"`files` must contain text. Received: {len(settings['files'])} files without a "
+            f"token, the first of them {settings['files'][0][0]!r}"
+        )
+    write_json(os.path.join(directory, INFO_FILE), {**settings, "shards": shards})
+
+
+def _remove_temporary_files(directory):
+    for pattern in _TEMPORARY_FILES:
+        for path in tf.io.gfile.glob(os.path.join(directory, pattern)):
+            tf.io.gfile.remove(path)

@@ -1,0 +1,38 @@
+"""Loads tokenizers from presets and saves them to presets."""
+
+import json
+import pathlib
+
+import keras
+
+from keras_xlnet.presets import file_in, local_directory
+from keras_xlnet.presets.trusted_config import read_config, trusted
+
+_CONFIG_FILE, _ASSET_FILE = "tokenizer.json", "assets/spiece.model"
+
+
+def load_tokenizer(location, cls):
+    """Loads a tokenizer; see `XLNetTokenizer.from_preset`."""
+    directory = local_directory(location, (_CONFIG_FILE, _ASSET_FILE))
+    config = read_config(file_in(directory, _CONFIG_FILE), cls)
+    asset = file_in(directory, _ASSET_FILE)
+    try:
+        tokenizer = keras.saving.deserialize_keras_object(config)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{directory / _CONFIG_FILE}: {error}") from error
+    try:
+        tokenizer.load_assets(str(asset.parent))
+    except ValueError as error:
+        raise ValueError(f"{asset}: {error}") from error
+    return tokenizer
+
+
+def save_tokenizer(tokenizer, directory):
+    """Saves a tokenizer; see `XLNetTokenizer.save_to_preset`."""
+    directory = pathlib.Path(directory)
+    assets = (directory / _ASSET_FILE).parent
+    assets.mkdir(parents=True, exist_ok=True)
+    tokenizer.save_assets(str(assets))
+    config = trusted(keras.saving.serialize_keras_object(tokenizer), _CONFIG_FILE)
+    text = json.dumps(config, indent=2) + "\n"
+    (directory / _CONFIG_FILE).write_text(text, encoding="utf-8")
