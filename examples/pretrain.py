@@ -11,7 +11,7 @@ is used; it is no better than one trained from scratch. A run that was killed co
 last epoch when it is started again. More ways to run it:
 
     python examples/pretrain.py --corpus "texts/*.txt" --held_out other.txt --num_layers 6
-    python examples/pretrain.py --corpus wiki.txt.gz --layout paragraphs --document_start "^ = [^=]"
+    python examples/pretrain.py --corpus wiki.txt.gz --lines paragraphs --document_start "^ = [^=]"
     python examples/pretrain.py --checkpoint xlnet_cased_L-12_H-768_A-12 --corpus mine.txt
 
 The ablations of the paper (table 6) leave out one part each:
@@ -53,7 +53,7 @@ from keras_xlnet.training import (
 FLAGS = flags.FLAGS
 flags.DEFINE_list("corpus", None, "Text files or patterns. [a made-up corpus]")
 flags.DEFINE_list("held_out", None, "Text files to validate on. [no validation]")
-flags.DEFINE_enum("layout", "sentences", ["sentences", "paragraphs"], "What a line holds.")
+flags.DEFINE_enum("lines", "sentences", ["sentences", "paragraphs"], "What each line holds.")
 flags.DEFINE_string("document_start", None, "Regular expression of the first line of a document.")
 flags.DEFINE_string("output_dir", "runs/pretrain", "Where everything is written.")
 flags.DEFINE_string("tokenizer", None, "SentencePiece model to use. [one is trained]")
@@ -117,7 +117,7 @@ def write_records(files, tokenizer, directory):
         files,
         tokenizer,
         directory,
-        layout=FLAGS.layout,
+        lines=FLAGS.lines,
         document_start=FLAGS.document_start,
         num_processes=FLAGS.num_processes,
     )
