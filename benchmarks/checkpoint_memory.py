@@ -1,10 +1,10 @@
-"""How much memory loading a large model takes, beside the bytes of its weights.
+"""Measures the memory that loading a large model takes, as a ratio to the bytes of its weights.
 
     python benchmarks/checkpoint_memory.py
 
-makes a random model of a released size, writes it in every format, and loads each in a process of
-its own. The peak is that of the process (ru_maxrss) above what it was with TensorFlow started and a
-tiny model loaded from the same format. Takes some 2 minutes and 8 GB for XLNet-Large.
+Makes a random model of a released size, writes it in every format, and loads each in a process of
+its own. The peak is that of the process (ru_maxrss) above its value after TensorFlow was started
+and a tiny model was loaded from the same format. Takes about 2 minutes and 8 GB for XLNet-Large.
 """
 
 import json
@@ -20,7 +20,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from absl import app, flags
 
-from keras_xlnet.checkpoints import formats
+from keras_xlnet.checkpoints import FORMATS, load_checkpoint, save_checkpoint
 from keras_xlnet.models import XLNetBackbone
 
 FLAGS = flags.FLAGS
@@ -40,10 +40,10 @@ def main(_):
 
 
 def report(folder):
-    """Writes and loads, each in a process of its own: a peak is also that of the parent."""
+    """Prints a table. Every model is loaded in a new process, whose peak is only its own."""
     in_process(folder)
     print(f"{'format':12}{'weights':>12}{'peak above':>12}{'ratio':>8}{'seconds':>9}")
-    for format in formats.FORMATS:
+    for format in FORMATS:
         row = json.loads(in_process(folder, "--format", format).splitlines()[-1])
         print(
             f"{format:12}{row['weights']:8.0f} MiB{row['peak']:8.0f} MiB"
@@ -52,7 +52,7 @@ def report(folder):
 
 
 def in_process(folder, *arguments):
-    """Runs this file with more arguments; returns what it prints."""
+    """Runs this file with more arguments. Returns its output."""
     command = [sys.executable, __file__, "--size", FLAGS.size, "--folder", folder, *arguments]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
@@ -61,16 +61,16 @@ def write(folder):
     """Writes the model, and a tiny one, in every format."""
     for name in (FLAGS.size, "xlnet_tiny"):
         model = XLNetBackbone.from_config_name(name)
-        for format in formats.FORMATS:
-            formats.save(model, folder / f"{name}-{format}", format)
+        for format in FORMATS:
+            save_checkpoint(model, folder / f"{name}-{format}", format)
 
 
 def measure(folder, format):
     """Prints a line of JSON: MiB of the weights and of the peak, and seconds."""
-    formats.load(folder / f"xlnet_tiny-{format}", format, task=None)
+    load_checkpoint(folder / f"xlnet_tiny-{format}", format)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
-    model = formats.load(folder / f"{FLAGS.size}-{format}", format, task=None)
+    model = load_checkpoint(folder / f"{FLAGS.size}-{format}", format)
     seconds = time.perf_counter() - start
     peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**10
     print(

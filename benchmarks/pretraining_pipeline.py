@@ -1,10 +1,10 @@
-"""How fast the pretraining pipeline is: text to token records, and records to batches.
+"""Measures the speed of the pretraining pipeline: text to token records, and records to batches.
 
     python benchmarks/pretraining_pipeline.py
     python benchmarks/pretraining_pipeline.py --files 'corpus/*.txt' --tokenizer spiece.model
 
-Prints tokens a second of the first part, and sequences a second of the second one for several
-shapes of batches. Without `--files` the text is made up. About two minutes on two CPU cores.
+Prints tokens per second for writing records, and sequences per second for batches of several
+shapes. Without `--files`, it generates text with random words. Takes a few minutes on two cores.
 """
 
 import os
@@ -23,12 +23,12 @@ from keras_xlnet.pretraining import PermutationBatches, write_token_records
 from keras_xlnet.text import XLNetTokenizer
 
 FLAGS = flags.FLAGS
-flags.DEFINE_list("files", None, "Text files or patterns; none: made-up text of 4 MB.")
-flags.DEFINE_string("tokenizer", None, "SentencePiece model; none: one trained on the text.")
-flags.DEFINE_integer("num_processes", 1, "Processes that write the records.")
-flags.DEFINE_float("seconds", 5.0, "How long each shape of batches is timed.")
+flags.DEFINE_list("files", None, "Text files or patterns. Default: 4 MB of generated text.")
+flags.DEFINE_string("tokenizer", None, "SentencePiece model. Default: one trained on the text.")
+flags.DEFINE_integer("num_processes", 1, "Number of processes that write records.")
+flags.DEFINE_float("seconds", 5.0, "How many seconds to measure each shape.")
 
-# (batch size, sequence length, number of predictions, further settings)
+# (batch size, sequence length, number of predictions, other arguments of PermutationBatches)
 SHAPES = [
     (32, 128, 20, {}),
     (32, 128, 20, {"bidirectional_data": True}),
@@ -39,11 +39,11 @@ SHAPES = [
     (32, 512, 85, {}),
     (32, 512, 85, {"bidirectional_data": True}),
 ]
-WARM_UP_BATCHES = 20
+WARMUP_BATCHES = 20
 
 
-def made_up_text(path, num_bytes=4_000_000):
-    """Writes sentences of random words, with short words more often than long ones."""
+def generate_text(path, num_bytes=4_000_000):
+    """Writes documents with sentences of random words. Short words are more frequent."""
     rng = random.Random(0)
     letters = "etaoinshrdlucmfwypvbgkqjxz"
     words = [
@@ -59,9 +59,9 @@ def made_up_text(path, num_bytes=4_000_000):
     return [str(path)]
 
 
-def sequences_a_second(batches, seconds):
+def sequences_per_second(batches, seconds):
     iterator = iter(batches.dataset())
-    for _ in range(WARM_UP_BATCHES):
+    for _ in range(WARMUP_BATCHES):
         next(iterator)
     count, begin = 0, time.perf_counter()
     while (elapsed := time.perf_counter() - begin) < seconds:
@@ -70,7 +70,7 @@ def sequences_a_second(batches, seconds):
     return count * batches.batch_size / elapsed
 
 
-def write(files, tokenizer, directory):
+def write_records(files, tokenizer, directory):
     begin = time.perf_counter()
     records = write_token_records(
         files, tokenizer, directory, num_processes=FLAGS.num_processes, shard_bytes=2**21, verbose=0
@@ -93,18 +93,18 @@ def main(_):
     )
     with tempfile.TemporaryDirectory() as directory:
         folder = pathlib.Path(directory)
-        files = FLAGS.files or made_up_text(folder / "text.txt")
+        files = FLAGS.files or generate_text(folder / "text.txt")
         if FLAGS.tokenizer:
             tokenizer = XLNetTokenizer(FLAGS.tokenizer)
         else:
             tokenizer = XLNetTokenizer.train(files, 2000, input_sentence_size=20_000)
-        records = write(files, tokenizer, folder / "records")
+        records = write_records(files, tokenizer, folder / "records")
         print("records to batches:")
         for batch_size, sequence_length, num_predictions, settings in SHAPES:
             batches = PermutationBatches(
                 records, batch_size, sequence_length, num_predictions, **settings
             )
-            rate = sequences_a_second(batches, FLAGS.seconds)
+            rate = sequences_per_second(batches, FLAGS.seconds)
             print(
                 f"  batch {batch_size:3} x {sequence_length:3}, {num_predictions} predictions, "
                 f"{settings or 'word spans'}: {rate:8,.0f} sequences/s, "

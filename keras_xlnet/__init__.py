@@ -2,9 +2,11 @@
 
 from keras_xlnet import (
     checkpoints,
+    compat,
     evaluation,
     layers,
     models,
+    ops,
     presets,
     pretraining,
     serving,
@@ -15,10 +17,12 @@ from keras_xlnet import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "compat",
     "checkpoints",
     "evaluation",
     "layers",
     "models",
+    "ops",
     "presets",
     "pretraining",
     "serving",

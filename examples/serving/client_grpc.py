@@ -1,10 +1,10 @@
-"""Asks TF Serving for the classes of texts, over gRPC.
+"""Classifies texts with TF Serving over gRPC.
 
     pip install "xlnet-keras[serving]"
     python examples/serving/client_grpc.py "you won a prize" "lunch at noon?"
 
-prints one JSON object a text: the text and the outputs of the model. Takes some seconds, most of
-them to import TensorFlow, which the protos of tensorflow-serving-api need.
+prints one JSON object per text, with the text and the outputs of the model. Takes some seconds,
+mainly to import TensorFlow, which the protos of tensorflow-serving-api need.
 """
 
 import json
@@ -22,7 +22,7 @@ flags.DEFINE_float("timeout", 10.0, "Seconds to wait for an answer.", lower_boun
 
 
 def classify(texts, server, model, timeout):
-    """One dict of outputs a text."""
+    """Returns a dict of outputs for each text."""
     import grpc
     import tensorflow as tf
     from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
@@ -46,7 +46,7 @@ def classify(texts, server, model, timeout):
 def main(argv):
     texts = argv[1:]
     if not texts:
-        return "give at least one text"
+        return "pass at least one text"
     try:
         rows = classify(texts, FLAGS.server, FLAGS.model, FLAGS.timeout)
     except ImportError as error:
@@ -66,7 +66,7 @@ def _message(error, server):
 
 
 def _plain(value):
-    """A row of a tensor as JSON has it."""
+    """Converts a row of a tensor to a value for JSON."""
     return value.decode() if isinstance(value, bytes) else value.tolist()
 
 

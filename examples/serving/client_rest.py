@@ -1,8 +1,8 @@
-"""Asks TF Serving for the classes of texts, over REST. Needs nothing but Python.
+"""Classifies texts with TF Serving over REST. Needs only Python.
 
     python examples/serving/client_rest.py "you won a prize" "lunch at noon?"
 
-prints one JSON object a text: the text and the outputs of the model. Takes a second.
+prints one JSON object per text, with the text and the outputs of the model. Takes a second.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import urllib.request
 
 
 def classify(texts, server, model, timeout):
-    """One dict of outputs a text. A model with one output gives just the values."""
+    """Returns a dict of outputs for each text. TF Serving omits the name of a single output."""
     request = urllib.request.Request(
         f"{server}/v1/models/{model}:predict",
         data=json.dumps({"signature_name": "serving_default", "instances": texts}).encode(),
@@ -31,10 +31,10 @@ def main():
         rows = classify(arguments.texts, server, arguments.model, arguments.timeout)
     except urllib.error.HTTPError as error:
         return f"{server} refused the request: {_message(error)}"
-    except OSError as error:  # Refused, no such host, timed out, cut off.
+    except OSError as error:  # Connection refused, unknown host, timeout or connection lost.
         return f"cannot reach {server}: {getattr(error, 'reason', error)}"
     except (KeyError, ValueError) as error:
-        return f"{server} is no TF Serving, or --server is no URL: {error}"
+        return f"{server} is not TF Serving, or --server is not a URL: {error}"
     for text, outputs in zip(arguments.texts, rows, strict=True):
         print(json.dumps({"text": text, **outputs}, ensure_ascii=False))
     return None
@@ -44,13 +44,13 @@ def _arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("texts", nargs="+", metavar="TEXT", help="a text to classify")
     parser.add_argument("--server", default="http://localhost:8501", help="default: %(default)s")
-    parser.add_argument("--model", default="spam", help="its name; default: %(default)s")
+    parser.add_argument("--model", default="spam", help="name of the model; default: %(default)s")
     parser.add_argument("--timeout", type=float, default=10, help="seconds; default: %(default)s")
     return parser.parse_args()
 
 
 def _message(error):
-    """What TF Serving says in the body of an error, in one line."""
+    """Returns the message in the body of an error response, in one line."""
     body = error.read()
     try:
         message = str(json.loads(body)["error"])

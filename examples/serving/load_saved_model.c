@@ -1,15 +1,15 @@
-/* Runs an exported text classifier from C: no Python, no TF Serving.
+/* Runs an exported text classifier in C, without Python and TF Serving.
  *
  *   load_saved_model DIRECTORY INPUT PROBABILITIES LABEL LIBRARY... -- TEXT...
  *
- * DIRECTORY is the SavedModel. INPUT, PROBABILITIES and LABEL are tensors of its signature
- * serving_default as `saved_model_cli show` names them (serving_default_text:0,
+ * DIRECTORY is the SavedModel. INPUT, PROBABILITIES and LABEL are the names of tensors of the
+ * signature serving_default that `saved_model_cli show` prints (serving_default_text:0,
  * StatefulPartitionedCall:1, StatefulPartitionedCall:0). Each LIBRARY is a .so file of
- * tensorflow_text with kernels that the graph uses: _fast_sentencepiece_tokenizer.so.
+ * tensorflow_text with kernels that the graph needs: _fast_sentencepiece_tokenizer.so.
  *
- * Prints, for each text, its label and the probabilities of the classes, with tabs between. Only
- * for labels that are strings, as of models with activation="softmax". Takes 2 seconds.
- * docs/serving.md has the command that builds it.
+ * Prints the label and the probabilities of the classes for each text, separated by tabs. Labels
+ * must be strings, as for models with activation="softmax". Takes a few seconds.
+ * See docs/serving.md for the command that compiles it.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -28,18 +28,18 @@ static void check(const TF_Status *status, const char *what) {
   if (TF_GetCode(status) != TF_OK) fail(what, TF_Message(status));
 }
 
-/* The tensor of a name such as "StatefulPartitionedCall:1". */
+/* Returns the tensor with a name such as "StatefulPartitionedCall:1". */
 static TF_Output tensor_named(TF_Graph *graph, const char *name) {
   char operation[256];
   const char *colon = strrchr(name, ':');
   if (colon == NULL || (size_t)(colon - name) >= sizeof operation)
-    fail(name, "is no name of a tensor, such as serving_default_text:0");
+    fail(name, "is not the name of a tensor, such as serving_default_text:0");
   memcpy(operation, name, (size_t)(colon - name));
   operation[colon - name] = '\0';
   TF_Output output = {TF_GraphOperationByName(graph, operation), atoi(colon + 1)};
-  if (output.oper == NULL) fail(name, "the graph has no such tensor; see saved_model_cli show");
+  if (output.oper == NULL) fail(name, "is not a tensor of the graph; see saved_model_cli show");
   if (output.index < 0 || output.index >= TF_OperationNumOutputs(output.oper))
-    fail(name, "the operation has fewer outputs");
+    fail(name, "is not an output of the operation");
   return output;
 }
 
@@ -54,8 +54,8 @@ static TF_Tensor *string_tensor(char **texts, int count) {
   return tensor;
 }
 
-/* Long strings lie outside of the tensor, and TF_DeleteTensor does not know of those that were put
- * into memory of TF_AllocateTensor. It does of the strings in a tensor that TensorFlow made. */
+/* Long strings are stored outside of the tensor. TF_DeleteTensor frees them for tensors that
+ * TensorFlow created, but not for tensors of TF_AllocateTensor. */
 static void delete_string_tensor(TF_Tensor *tensor) {
   TF_TString *strings = TF_TensorData(tensor);
   for (int64_t i = 0; i < TF_TensorElementCount(tensor); i++) TF_StringDealloc(&strings[i]);
@@ -68,7 +68,7 @@ static void print_rows(const TF_Tensor *probabilities, const TF_Tensor *label) {
   int64_t num_classes = TF_Dim(probabilities, 1);
   for (int64_t row = 0; row < TF_Dim(probabilities, 0); row++) {
     printf("%.*s", (int)TF_StringGetSize(&names[row]), TF_StringGetDataPointer(&names[row]));
-    /* Nine digits tell a float32 from every other. */
+    /* Nine digits identify a float32 exactly. */
     for (int64_t i = 0; i < num_classes; i++) printf("\t%.9g", values[row * num_classes + i]);
     printf("\n");
   }
@@ -97,9 +97,9 @@ int main(int argc, char **argv) {
 
   TF_Output input = tensor_named(graph, argv[2]);
   TF_Output outputs[2] = {tensor_named(graph, argv[3]), tensor_named(graph, argv[4])};
-  if (TF_OperationOutputType(input) != TF_STRING) fail(argv[2], "is no tensor of strings");
-  if (TF_OperationOutputType(outputs[0]) != TF_FLOAT) fail(argv[3], "is no tensor of floats");
-  if (TF_OperationOutputType(outputs[1]) != TF_STRING) fail(argv[4], "is no tensor of strings");
+  if (TF_OperationOutputType(input) != TF_STRING) fail(argv[2], "is not a tensor of strings");
+  if (TF_OperationOutputType(outputs[0]) != TF_FLOAT) fail(argv[3], "is not a tensor of floats");
+  if (TF_OperationOutputType(outputs[1]) != TF_STRING) fail(argv[4], "is not a tensor of strings");
 
   TF_Tensor *texts = string_tensor(argv + dashes + 1, argc - dashes - 1);
   TF_Tensor *results[2] = {NULL, NULL};

@@ -10,7 +10,7 @@ import numpy as np
 from keras_xlnet.checkpoints.tasks import BACKBONE, backbone_of, get_task
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.models.vocabulary import check_vocabulary
-from keras_xlnet.presets.weights import assign_matches, check_matches, model_weights
+from keras_xlnet.presets.weights import assign_matches, check_matches
 
 _SMALL = 10**6  # Parameters.
 
@@ -74,8 +74,8 @@ class OpenCheckpoint:
         return sorted(set(self.files.shapes) - {match.name for match in self.matches})
 
     def _missing(self, of_encoder):
-        encoder = model_weights(backbone_of(self.model))
-        names = [m.name for m in self.matches if (m.path in encoder) == of_encoder]
+        encoder = {id(weight) for weight in backbone_of(self.model).weights}
+        names = [m.name for m in self.matches if (id(m.weight) in encoder) == of_encoder]
         return list(dict.fromkeys(name for name in names if name not in self.files.shapes))
 
     def _of_other_layers(self):

@@ -44,7 +44,7 @@ ENCODER = [
     _attention_kernel("position", "r"),
     _attention_kernel("output", "o", **_OUTPUT_AXES),
     *norm(
-        f"{_BLOCK}/attention_norm",
+        f"{_BLOCK}/attention_add_and_norm/norm",
         f"{_ORIGINAL_LAYER}/rel_attn/LayerNorm",
         f"{_HUGGINGFACE_LAYER}.rel_attn.layer_norm",
     ),
@@ -59,7 +59,7 @@ ENCODER = [
         f"{_HUGGINGFACE_LAYER}.ff.layer_2",
     ),
     *norm(
-        f"{_BLOCK}/feed_forward_norm",
+        f"{_BLOCK}/feed_forward_add_and_norm/norm",
         f"{_ORIGINAL_LAYER}/ff/LayerNorm",
         f"{_HUGGINGFACE_LAYER}.ff.layer_norm",
     ),

@@ -1,4 +1,4 @@
-"""How good a language model is."""
+"""Metrics of language models."""
 
 from keras_xlnet.evaluation.perplexity import Perplexity
 

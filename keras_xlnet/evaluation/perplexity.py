@@ -4,20 +4,20 @@ from keras import ops
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
 class Perplexity(keras.metrics.Mean):
-    """How many tokens a language model hesitates between: the exponential of the mean loss.
+    """Computes the perplexity of a language model, the exponential of the mean cross-entropy.
 
-    Use it as a weighted metric, `compile(weighted_metrics={"logits": [Perplexity()]})`: tokens of
-    weight 0 do not count.
+    Use it as a weighted metric, `compile(weighted_metrics={"logits": [Perplexity()]})`, so that
+    tokens of weight 0 are ignored.
 
     Args:
-        from_logits: `True` if predictions are logits, `False` for probabilities.
-        name: String, name of the metric.
-        dtype: Keras dtype of the result.
+        from_logits: Bool, whether predictions are logits. `False` for probabilities.
+        name: String, the name of the metric.
+        dtype: The dtype of the result.
 
     Call arguments:
-        y_true: Int tensor `(...)`, the tokens.
-        y_pred: Tensor `(..., vocabulary_size)`.
-        sample_weight: Optional tensor `(...)`.
+        y_true: Int tensor `(...)`, the token ids.
+        y_pred: Float tensor `(..., vocabulary_size)`, logits or probabilities.
+        sample_weight: Optional float tensor `(...)`.
 
     Example:
 

@@ -1,21 +1,19 @@
 import keras
 from keras import ops
 
+from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_positive_int
-from keras_xlnet.layers.initialization import (
-    clone_initializer,
-    get_kernel_initializer,
-)
+from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
 
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
+@register
 class AttentionBiases(keras.layers.Layer):
     """The three query biases of relative attention: content, position and segment.
 
-    `RelativeMultiHeadAttention` makes its own. Make this layer once and pass its output as
-    `attention_biases` to several of them to tie them, as Transformer-XL and the original XLNet's
-    `untie_r=False` do. The biases travel as a tensor, so a functional model stays tied after it
-    is saved and loaded.
+    `RelativeMultiHeadAttention` has biases of its own. To share biases between several attention
+    layers, as Transformer-XL and the original XLNet with `untie_r=False` do, create this layer
+    once and pass its output as `attention_biases`. The biases are passed as a tensor, so they are
+    still shared after a functional model is saved and loaded.
 
     Args:
         num_heads: Int, number of attention heads.
@@ -23,10 +21,10 @@ class AttentionBiases(keras.layers.Layer):
         kernel_initializer: Initializer of the biases. `None` for normal(0, 0.02).
 
     Call arguments:
-        reference: Any tensor of the graph. It only gives the layer its place there.
+        reference: Any tensor of the functional graph. Its values are not used.
 
     Returns:
-        Tensor `(3, num_heads, head_dim)`: content, position, segment.
+        Tensor `(3, num_heads, head_dim)`: content, position and segment bias.
 
     Example:
 

@@ -1,27 +1,27 @@
 import keras
 from keras import ops
 
+from keras_xlnet.compat.fused import fused
+from keras_xlnet.compat.gelu_fusion import fusible_scope
+from keras_xlnet.compat.quantization import RestoresQuantization
+from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.layers.activations import get_activation, serialize_activation
 from keras_xlnet.layers.arguments import check_positive_int, check_rate
-from keras_xlnet.layers.fused import fused
-from keras_xlnet.layers.gelu_tanh import get_activation, serialize_activation
-from keras_xlnet.layers.hash_dropout import HashDropout, drop
-from keras_xlnet.layers.initialization import (
-    clone_initializer,
-    get_kernel_initializer,
-    spawn_seeds,
-)
-from keras_xlnet.layers.quantization import RestoresQuantization
+from keras_xlnet.layers.hash_dropout import HashDropout
+from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
+from keras_xlnet.ops.random import hash_dropout
 
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
+@register
 class FeedForward(RestoresQuantization, keras.layers.Layer):
-    """The position-wise feed-forward network: dense, activation, dropout, dense, dropout.
+    """The position-wise feed-forward network: dense, activation, dropout, dense.
 
-    There is no residual connection and no normalization here: `TwoStreamBlock` adds them.
+    The dropout of its output, the residual connection and the normalization are those of
+    `AddAndNorm`.
 
     Args:
         intermediate_dim: Int, width of the inner layer.
-        dropout: Float, dropout rate after each of the two dense layers.
+        dropout: Float, dropout rate of the inner layer.
         activation: `"gelu_tanh"` or any Keras activation.
         kernel_initializer: Initializer of the two kernels. `None` for normal(0, 0.02).
         seed: Optional int that fixes the dropout masks.
@@ -56,47 +56,36 @@ class FeedForward(RestoresQuantization, keras.layers.Layer):
         self.activation = get_activation(activation)
         self.kernel_initializer = get_kernel_initializer(kernel_initializer)
         self.seed = seed
-        self.intermediate_dense = keras.layers.Dense(
-            intermediate_dim,
+        self.intermediate_dense = self._dense(intermediate_dim, "intermediate")
+        self.intermediate_dropout = HashDropout(
+            dropout, seed=seed, dtype=self.dtype_policy, name="intermediate_dropout"
+        )
+
+    def _dense(self, units, name):
+        return keras.layers.Dense(
+            units,
             kernel_initializer=clone_initializer(self.kernel_initializer),
             dtype=self.dtype_policy,
-            name="intermediate",
-        )
-        self.intermediate_dropout, self.output_dropout = (
-            HashDropout(dropout, seed=s, dtype=self.dtype_policy, name=name)
-            for s, name in zip(
-                spawn_seeds(seed, 2), ("intermediate_dropout", "output_dropout"), strict=True
-            )
+            name=name,
         )
 
     def build(self, input_shape):
-        self.output_dense = keras.layers.Dense(
-            input_shape[-1],
-            kernel_initializer=clone_initializer(self.kernel_initializer),
-            dtype=self.dtype_policy,
-            name="output",
-        )
+        self.output_dense = self._dense(input_shape[-1], "output")
         self.intermediate_dense.build(input_shape)
         self.output_dense.build((*input_shape[:-1], self.intermediate_dim))
         self.restore_quantization()
 
     def call(self, inputs, training=None):
-        x = self.before_dropout(inputs, training=training)
-        return self.output_dropout(x, training=training)
-
-    def before_dropout(self, inputs, training=None):
-        """As the call, without the last dropout, for whoever goes on from there."""
         shape = ops.shape(inputs)
-        # As a matrix: then TensorFlow makes one operation of a product, its bias and GELU.
+        # As a matrix, so that TensorFlow fuses product, bias and activation.
         x = self.intermediate_dense(ops.reshape(inputs, (-1, inputs.shape[-1])))
         seed = self.intermediate_dropout.next_seed(training)
-        # It does so only if the names of GELU come after those of the product in the alphabet.
-        with keras.name_scope(f"{self.intermediate_dense.name}_output"):
-            x = activate_and_drop(
+        with fusible_scope(self.intermediate_dense):
+            x = _activate_and_drop(
                 x,
                 seed,
                 activation=self.activation,
-                dropout=self.dropout,
+                rate=self.dropout,
                 fuse=bool(training) and not isinstance(self.activation, keras.layers.Layer),
             )
         return ops.reshape(self.output_dense(x), shape)
@@ -116,7 +105,6 @@ class FeedForward(RestoresQuantization, keras.layers.Layer):
 
 
 @fused
-def activate_and_drop(x, seed, *, activation, dropout):
-    """`drop(activation(x))`, with no dropout if `seed` is `None`."""
+def _activate_and_drop(x, seed, *, activation, rate):
     x = activation(x)
-    return x if seed is None else drop(x, seed, dropout)
+    return x if seed is None else hash_dropout(x, rate, seed)

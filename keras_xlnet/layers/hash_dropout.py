@@ -1,27 +1,28 @@
 import keras
-import numpy as np
-from keras import ops
 
+from keras_xlnet.compat.fused import fused
+from keras_xlnet.compat.replica_seed_generator import ReplicaSeedGenerator
+from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_rate
-from keras_xlnet.layers.fused import fused
-from keras_xlnet.layers.replica_seed_generator import ReplicaSeedGenerator
+from keras_xlnet.ops.random import hash_dropout
 
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
+@register
 class HashDropout(keras.layers.Layer):
-    """Dropout whose random bits are a hash of each number's place, and so cost next to nothing.
+    """Dropout whose random bits are a hash of the index of each number.
 
-    On processors a third of the time of `keras.layers.Dropout` or less, and no memory: the
-    backward pass makes the mask again. Replicas of a `tf.distribute` strategy draw their own masks.
+    On a CPU it takes a third of the time of `keras.layers.Dropout` or less, and stores no mask:
+    the backward pass computes it again. Every replica of a `tf.distribute` strategy draws its own
+    masks.
 
     Args:
-        rate: Float, the share that is set to zero, from 0 to below 1. The rest is scaled up so
-            that the mean stays.
+        rate: Float, the share of numbers that is set to zero, 0 <= rate < 1. The other numbers are
+            scaled up so that the mean stays.
         seed: Optional int that fixes the masks.
 
     Call arguments:
         inputs: Float tensor of any shape.
-        training: Whether anything is dropped.
+        training: Whether dropout is applied.
 
     Returns:
         Tensor of the shape of `inputs`.
@@ -32,8 +33,7 @@ class HashDropout(keras.layers.Layer):
     >>> sorted(set(keras.ops.convert_to_numpy(dropped).ravel().tolist()))
     [0.0, 2.0]
 
-    Source: Srivastava et al. 2014; Salmon et al. 2011 for random numbers from counters. The hash
-    is "lowbias32" of C. Wellons (2018).
+    Source: Srivastava et al. 2014; `keras_xlnet.ops.random` for the bits.
     """
 
     def __init__(self, rate, seed=None, **kwargs):
@@ -45,7 +45,7 @@ class HashDropout(keras.layers.Layer):
         self.built = True
 
     def next_seed(self, training):
-        """The seed of the next mask for `drop`, or `None` if nothing is to be dropped."""
+        """Returns the seed of the next mask, or `None` if dropout is not applied."""
         if not training or self.rate == 0:
             return None
         if keras.backend.backend() == "torch":
@@ -54,7 +54,9 @@ class HashDropout(keras.layers.Layer):
 
     def call(self, inputs, training=False):
         seed = self.next_seed(training)
-        return inputs if seed is None else _drop(inputs, seed, rate=self.rate, fuse=True)
+        if seed is None:
+            return inputs
+        return _drop(inputs, seed, rate=self.rate, fuse=True)
 
     def compute_output_shape(self, input_shape):
         return input_shape
@@ -63,57 +65,6 @@ class HashDropout(keras.layers.Layer):
         return {**super().get_config(), "rate": self.rate, "seed": self.seed}
 
 
-def drop(x, seed, rate):
-    """Zeros for a random share of `x`, the rest scaled up.
-
-    PyTorch has no arithmetic of unsigned integers: there the bits are those of its generator.
-
-    Args:
-        x: Float tensor of any shape.
-        seed: As `HashDropout.next_seed` returns it, or two random integers.
-        rate: Float, the share.
-
-    Returns:
-        A tensor of the shape of `x`.
-    """
-    if keras.backend.backend() == "torch":
-        seed = int(seed[0]) if ops.is_tensor(seed) else seed
-        return keras.random.dropout(x, rate, seed=seed)
-    threshold = np.uint32(min(round(rate * 2**32), 2**32 - 1))
-    kept = ops.greater_equal(random_bits(ops.shape(x), seed), threshold)
-    return ops.where(kept, x * ops.cast(1.0 / (1.0 - rate), x.dtype), ops.zeros((), x.dtype))
-
-
-_drop = fused(drop)
-
-
-def random_bits(shape, seed):
-    """Numbers that are uniform and independent as far as statistics can tell.
-
-    Args:
-        shape: Shape of fewer than 2**31 numbers.
-        seed: `(2,)` integers.
-
-    Returns:
-        A uint32 tensor.
-    """
-    first, second = (ops.cast(seed[i], "uint32") for i in range(2))
-    # Seeds are counted up: only mixed they differ in all bits.
-    first = _mix(first + _mix(second))
-    second = _mix(ops.bitwise_xor(second, _mix(first)))
-    # The place of each number, counted from the seed: from 0 it would be a constant, which
-    # compilers evaluate and keep.
-    place, stride = first, 1
-    for axis, length in reversed(list(enumerate(shape))):
-        along = ops.cast(ops.arange(length, dtype="int32") * stride, "uint32")
-        place = place + ops.reshape(along, [-1] + [1] * (len(shape) - 1 - axis))
-        stride = stride * length
-    return _mix(ops.bitwise_xor(_mix(place), second))
-
-
-def _mix(x):
-    """A permutation of the 32 bit numbers: each bit of the result depends on all bits of `x`."""
-    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
-        x = ops.bitwise_xor(x, ops.right_shift(x, np.uint32(shift)))
-        x = ops.multiply(x, np.uint32(factor))
-    return ops.bitwise_xor(x, ops.right_shift(x, np.uint32(16)))
+@fused
+def _drop(x, seed, *, rate):
+    return hash_dropout(x, rate, seed)

@@ -1,9 +1,11 @@
 import keras
 
+from keras_xlnet.compat.unknown_arguments import register
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
+
+@register
 class LogitBias(keras.layers.Layer):
-    """Adds a trainable number to each logit of a tied softmax.
+    """Adds a trainable bias to the logits of a softmax that is tied to an embedding.
 
     Call arguments:
         logits: Tensor `(..., vocabulary_size)`.
@@ -19,6 +21,9 @@ class LogitBias(keras.layers.Layer):
     Source: zihangdai/xlnet, `lm_loss`.
     """
 
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+
     def build(self, logits_shape):
         self.bias = self.add_weight(shape=(logits_shape[-1],), initializer="zeros", name="bias")
 
@@ -27,3 +32,6 @@ class LogitBias(keras.layers.Layer):
 
     def compute_output_shape(self, logits_shape):
         return logits_shape
+
+    def get_config(self):
+        return super().get_config()

@@ -1,23 +1,25 @@
 import keras
 from keras import ops
 
+from keras_xlnet.compat.unknown_arguments import register
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
+
+@register
 class MaskEmbedding(keras.layers.Layer):
-    """What stands in the place of a token that is to be predicted: one trainable vector.
+    """One trainable vector that replaces the embedding of each token to predict.
 
     Args:
         hidden_dim: Int, width of the embeddings.
         initializer: Initializer of the vector; Glorot uniform, as in the original.
 
     Call arguments:
-        target_mask: Tensor `(batch, length)`, `True` / 1 for tokens to predict. Only its shape is
-            looked at if there are no `embeddings`.
-        embeddings: Optional tensor `(batch, length, hidden_dim)`, what the other rows hold.
+        target_mask: Tensor `(batch, length)`, `True` / 1 for tokens to predict. Without
+            `embeddings` only its shape is used.
+        embeddings: Optional tensor `(batch, length, hidden_dim)`, the values of the other rows.
 
     Returns:
-        Tensor `(batch, length, hidden_dim)`: the vector in each row, or with `embeddings` in the
-        rows of targets.
+        Tensor `(batch, length, hidden_dim)`: the vector in every row, or, with `embeddings`, in
+        the rows of targets.
 
     Example:
 
@@ -35,7 +37,7 @@ class MaskEmbedding(keras.layers.Layer):
         self.initializer = keras.initializers.get(initializer)
 
     def build(self, target_mask_shape=None, embeddings_shape=None):
-        # No shape is needed. Keras 3.12 does not tell those of arguments that end in `_mask`.
+        # No shape is needed, and Keras 3.12 passes none of arguments that end in `_mask`.
         # The leading axes are the original's: Glorot's limit depends on them.
         self.embedding = self.add_weight(
             shape=(1, 1, self.hidden_dim), initializer=self.initializer, name="embedding"

@@ -2,35 +2,38 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_xlnet.compat.replica_seed_generator import ReplicaSeedGenerator
+from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_positive_int
-from keras_xlnet.layers.permutation_masks import (
+from keras_xlnet.ops.permutation import (
+    factorization_ranks,
     first_targets,
-    order_ranks,
-    permutation_mask,
+    permutation_visibility,
     reachable,
 )
-from keras_xlnet.layers.replica_seed_generator import ReplicaSeedGenerator
 
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
+@register
 class PermutationMaskGenerator(keras.layers.Layer):
-    """Draws a factorization order and makes what permutation language modelling needs of it.
+    """A random factorization order, and the masks, targets and labels that follow from it.
 
-    Tokens that are no targets come first in the order, so all may see them. Targets follow in a
-    random order, each seeing the targets before it but not itself. Functional tokens (`<sep>`,
-    `<cls>`) have a turn of their own, from which on they are seen; they are never targets.
+    Tokens that are not predicted come first in the order, so all tokens see them. Targets follow
+    in a random order. Each sees the targets before it, but not itself. Functional tokens (`<sep>`,
+    `<cls>`) have a random rank too, and are seen by the tokens of higher rank. They are never
+    targets.
 
     Args:
-        num_predictions: Int, how many rows `target_positions` has. Targets beyond that many stay
-            ordinary tokens. `None` for the form of full length, with `target_mask` in place of
-            `target_positions`.
-        permutation_length: Int, the tokens that one permutation orders. Longer (halves of)
-            segments are a row of such blocks, each after the one before. `None` for one block.
-        reuse_length: Int, where the second half of a segment starts. The first half, which is
-            kept in memory, sees nothing of the second; the second sees all of the first.
-            `None` for no halves.
+        num_predictions: Int, the number of columns of `target_positions`. Further targets are
+            treated as ordinary tokens. `None` for outputs of full length, with `target_mask` in
+            place of `target_positions`.
+        permutation_length: Int, the number of tokens that a permutation orders. A longer sequence
+            (or half of it) is a series of such blocks, each after the one before. `None` for one
+            block.
+        reuse_length: Int, the position where the second half of the sequence starts. The first
+            half, which is kept in memory, sees nothing of the second; the second sees all of the
+            first. `None` for no halves.
         special_token_ids: Ints, the functional tokens; `<cls>` 3 and `<sep>` 4 by default.
-        seed: Optional int that fixes what is drawn. Every replica of a strategy draws its own.
+        seed: Optional int that fixes the orders. Every replica of a strategy draws its own.
 
     Call arguments:
         token_ids: Int tensor `(batch, length)`.
@@ -39,24 +42,23 @@ class PermutationMaskGenerator(keras.layers.Layer):
         padding_mask: Optional bool tensor `(batch, length)`, `True` for real tokens. Others are
             neither predicted nor seen.
         permutations: Optional int tensor `(batch, halves, permutation_length)`: the order, as the
-            rank of each position inside its block.
-        draws: Optional float tensor `(batch, num_draws(length))`, uniform random numbers to draw
-            the order from, in place of the layer's own.
+            rank of each position inside its block. Drawn by default.
+        draws: Optional float tensor `(batch, num_draws(length))`, uniform random numbers from
+            which the order is made. Drawn by default.
 
     Returns:
         A dict:
 
-        - `permutation_mask`: bool `(batch, length, length)`, `[b, i, j]` `True` where `i` may see
-          `j`. Nobody's own content is in it: the content stream adds that.
+        - `permutation_mask`: bool `(batch, length, length)`, `[b, i, j]` is `True` where `i` may
+          see `j`. No target sees itself; the content stream adds the diagonal.
         - `target_positions`: int32 `(batch, num_predictions)`, ascending, then 0 where a row has
           fewer targets; or `target_mask`: bool `(batch, length)`.
-        - `labels`: int32 `(batch, num_predictions)`, or `(batch, length)`: the tokens themselves.
-        - `sample_weight`: float32 like `labels`, 0 for what is not a target. 0 too for a target
-          that may see nothing at all, as attention would then spread over everything, the target
-          included.
+        - `labels`: int32 `(batch, num_predictions)`, or `(batch, length)`: the tokens.
+        - `sample_weight`: float32 of the shape of `labels`, 0 where there is no target, and for a
+          target that may see nothing: it would attend to all tokens, itself included.
 
     Raises:
-        ValueError: If an argument or a length is not as above.
+        ValueError: If an argument is not as above, or a length does not fit the arguments.
 
     Example:
 
@@ -97,13 +99,13 @@ class PermutationMaskGenerator(keras.layers.Layer):
         self.seed_generator = ReplicaSeedGenerator(seed)
 
     def num_draws(self, length):
-        """How many random numbers a row of `length` tokens takes."""
-        halves, permutation_length = self._layout(length)
+        """Returns the number of random numbers that a row of `length` tokens needs."""
+        halves, permutation_length = self._block_lengths(length)
         return len(halves) * permutation_length
 
     def call(self, token_ids, target_mask, padding_mask=None, permutations=None, draws=None):
         batch_size, length = ops.shape(token_ids)
-        halves, permutation_length = self._layout(length)
+        halves, permutation_length = self._block_lengths(length)
         if permutations is None:
             shape = (batch_size, len(halves) * permutation_length)
             if draws is None:
@@ -113,17 +115,17 @@ class PermutationMaskGenerator(keras.layers.Layer):
         return self._features(ops, token_ids, target_mask, padding_mask, permutations, halves)
 
     def generate(self, token_ids, target_mask, padding_mask=None, permutations=None, draws=None):
-        """What a call does, on NumPy arrays and without Keras: the twin for other pipelines.
+        """Computes what a call does on NumPy arrays: the NumPy implementation.
 
         Args:
             token_ids, target_mask, padding_mask, permutations: Arrays as in the call.
-            draws: Random numbers as in the call, or a `numpy.random.Generator` to draw them from.
+            draws: Random numbers as in the call, or a `numpy.random.Generator`.
 
         Returns:
             A dict of arrays as in the call.
         """
         token_ids = np.asarray(token_ids)
-        halves, permutation_length = self._layout(token_ids.shape[1])
+        halves, permutation_length = self._block_lengths(token_ids.shape[1])
         shape = (len(token_ids), len(halves), permutation_length)
         if permutations is None:
             if draws is None or isinstance(draws, np.random.Generator):
@@ -145,15 +147,15 @@ class PermutationMaskGenerator(keras.layers.Layer):
         if self.num_predictions is not None:
             count = xp.cumsum(xp.array(targets, dtype="int32"), axis=1)
             targets = xp.logical_and(targets, count <= self.num_predictions)
-        ranks = order_ranks(xp, xp.array(permutations, dtype="int32"), halves)
-        mask = permutation_mask(xp, ranks, targets, functional, halves)
+        ranks = factorization_ranks(xp.array(permutations, dtype="int32"), halves, xp)
+        mask = permutation_visibility(ranks, targets, functional, halves, xp)
         if padding_mask is not None:
             mask = xp.logical_and(mask, padding_mask[:, None, :])
         seen = xp.logical_and(targets, xp.any(mask, axis=2))
         if self.num_predictions is None:
             rows = {"target_mask": targets, "labels": token_ids}
         else:
-            positions, is_target = first_targets(xp, targets, self.num_predictions)
+            positions, is_target = first_targets(targets, self.num_predictions, xp)
             labels = xp.take_along_axis(token_ids, positions, axis=1)
             rows = {"target_positions": positions, "labels": xp.where(is_target, labels, 0)}
             seen = xp.logical_and(is_target, xp.take_along_axis(seen, positions, axis=1))
@@ -163,8 +165,8 @@ class PermutationMaskGenerator(keras.layers.Layer):
             "sample_weight": xp.array(seen, dtype="float32"),
         }
 
-    def _layout(self, length):
-        """The lengths of the halves, and of a permutation."""
+    def _block_lengths(self, length):
+        """The lengths of the halves, and the length of a permutation."""
         if not isinstance(length, int):
             raise ValueError(f"`token_ids` must have a known length. Received: length={length}")
         halves = [length]
@@ -190,30 +192,30 @@ class PermutationMaskGenerator(keras.layers.Layer):
 
     @staticmethod
     def verify(permutation_mask, target_positions=None, sample_weight=None):
-        """Counts the targets that can learn of their own content, through any number of layers.
+        """Counts the targets whose own content reaches them, through any number of layers.
 
-        A query row that may see nothing attends to everything alike, so it counts as seeing all.
+        A query row that may see nothing attends to all tokens, so it counts as seeing all.
 
         Args:
             permutation_mask: `(batch, length, length)`, `True` where `i` may see `j`.
-            target_positions: `(batch, num_predictions)` ints. `None` for every position.
-            sample_weight: Optional `(batch, num_predictions)`: rows of weight 0 do not count.
+            target_positions: `(batch, num_predictions)` ints. `None` for all positions.
+            sample_weight: Optional `(batch, num_predictions)`: targets of weight 0 are not counted.
 
         Returns:
-            Int, the number of leaks: 0 proves that there is none.
+            Int, the number of leaks. 0 proves that there is none.
         """
         mask = ops.convert_to_numpy(permutation_mask).astype("bool")
         reach = reachable(mask)
         seen = np.where(mask.any(axis=2, keepdims=True), mask, True)
-        # What a query row sees, it knows with everything that that token knows.
-        knows_itself = np.any(np.logical_and(seen, np.swapaxes(reach, 1, 2)), axis=2)
+        # A query row sees a token together with everything that reaches that token.
+        sees_itself = np.any(np.logical_and(seen, np.swapaxes(reach, 1, 2)), axis=2)
         if target_positions is not None:
             positions = ops.convert_to_numpy(target_positions)
-            knows_itself = np.take_along_axis(knows_itself, positions, axis=1)
+            sees_itself = np.take_along_axis(sees_itself, positions, axis=1)
         if sample_weight is not None:
             weight = ops.convert_to_numpy(sample_weight)
-            knows_itself = np.logical_and(knows_itself, weight > 0)
-        return int(np.sum(knows_itself))
+            sees_itself = np.logical_and(sees_itself, weight > 0)
+        return int(np.sum(sees_itself))
 
     def compute_output_spec(self, token_ids, target_mask, **kwargs):
         batch_size, length = token_ids.shape

@@ -1,35 +1,35 @@
 import functools
-import math
 
 import keras
 from keras import ops
 
+from keras_xlnet.compat.head_projection import HeadProjection
+from keras_xlnet.compat.quantization import RestoresQuantization
+from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_positive_int, check_rate
-from keras_xlnet.layers.attention_in_blocks import relative_attention_in_blocks
-from keras_xlnet.layers.attention_in_chunks import relative_attention_in_chunks
 from keras_xlnet.layers.hash_dropout import HashDropout
-from keras_xlnet.layers.head_projection import HeadProjection
-from keras_xlnet.layers.initialization import (
-    clone_initializer,
-    get_kernel_initializer,
+from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
+from keras_xlnet.ops.long_attention import (
+    scanned_relative_attention,
+    unrolled_relative_attention,
 )
-from keras_xlnet.layers.quantization import RestoresQuantization
-from keras_xlnet.layers.relative_attention import relative_attention
+from keras_xlnet.ops.relative_attention import relative_multi_head_attention
 
 # (batch, rows, heads, head_dim) -> (heads, batch, rows, head_dim), and back.
 _HEADS_FIRST = (2, 0, 1, 3)
 _HEADS_BACK = (1, 2, 0, 3)
-# Smaller blocks skip more of the table of positions, larger ones make larger products.
+# Query rows of an unrolled block. Smaller blocks skip more of the position table, larger ones
+# make larger products.
 _BLOCK_SIZE = 128
 
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
+@register
 class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
-    """Multi-head attention that knows how far apart two tokens are, not where they stand.
+    """Multi-head attention with relative positions.
 
-    The score of a query row and a context row is the sum of a content, a position and a segment
-    term, scaled by `1 / sqrt(head_dim)`. There is no residual connection and no normalization
-    here: `TwoStreamBlock` adds them.
+    The score of a query row for a context row depends on the content of both, on the distance
+    between them, and on whether they are in the same segment: `keras_xlnet.ops.relative_attention`
+    has the formula. The residual connection and the normalization are those of `AddAndNorm`.
 
     Args:
         num_heads: Int, number of attention heads.
@@ -37,9 +37,10 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         dropout: Float, dropout rate of the attention probabilities.
         kernel_initializer: Initializer of all weights. `None` for normal(0, 0.02).
         seed: Optional int that fixes the dropout masks.
-        attention_chunk_size: Int: at most so many query rows are computed at a time, and with
-            `training=True` again in the backward pass, so that memory grows with the length and
-            not with its square. Same numbers, other dropout masks. `None` for all rows at once.
+        attention_chunk_size: Int, the largest number of query rows that are computed at a time.
+            With `training=True` the backward pass computes them again. Memory then grows
+            linearly with the length, not quadratically. The numbers are the same, the dropout
+            masks are not. `None` for all rows at once.
 
     Call arguments:
         query: Tensor `(batch, query_length, hidden_dim)`: the content in its order, or with
@@ -51,16 +52,16 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
             query and context row are in DIFFERENT segments. The segment weights exist only if the
             first call has it.
         attention_mask: Optional bool tensor `(batch or 1, query_length or 1, context_length)`,
-            `True` = may attend. A row that may see nothing attends to all keys alike.
+            `True` = may attend. A row that may attend to nothing attends to all context rows
+            equally.
         target_positions: Optional int tensor `(batch, query_length)`, the position in the content
             (0 is the first content token) that each query row predicts. Only these rows are
-            computed.
+            computed. Rows outside of the content, such as -1 for padding, get arbitrary outputs.
         attention_biases: Optional tensor `(3, num_heads, head_dim)` from an `AttentionBiases`
-            layer that several attention layers share. Without it the layer has its own.
-        content_length: Number of content rows at the end of `context`. Needed with
-            `target_positions` only, and only if `position_encoding` is of type `"uni"`: the table
-            of type `"bi"` tells it.
-        return_attention_scores: If `True`, the attention probabilities are returned too, and
+            layer that several attention layers share. By default the layer has its own.
+        content_length: Number of content rows at the end of `context`. Required only with
+            `target_positions` and a `position_encoding` of type `"uni"`.
+        return_attention_scores: If `True`, the attention probabilities are returned too, and are
             computed for all rows at once.
         training: Whether dropout is applied.
 
@@ -69,7 +70,7 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         probabilities `(batch, num_heads, query_length, context_length)` before dropout.
 
     Raises:
-        ValueError: If an argument has not the shape given above.
+        ValueError: If an argument does not have the shape given above.
 
     Example:
 
@@ -182,7 +183,10 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         )
 
     def project_context(self, context, position_encoding):
-        """What all queries of a layer share, so that two streams pay for it once.
+        """Projects what all queries share: keys, values and position keys.
+
+        Args:
+            context, position_encoding: As in the call.
 
         Returns:
             Keys and values `(num_heads, batch, context_length, head_dim)`, and position keys
@@ -211,67 +215,65 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         return_attention_scores=False,
         training=None,
     ):
-        """Attention of `query` to what `project_context` returned; arguments as in the call.
+        """Computes the attention of `query` to what `project_context` returned.
+
+        Args:
+            query: As in the call.
+            key, value, position_key: As `project_context` returned them.
+            segment_matrix, attention_mask, target_positions, attention_biases, content_length,
+                return_attention_scores, training: As in the call.
 
         Returns:
             As the call.
         """
-        scale = 1.0 / math.sqrt(self.head_dim)
-        tensors = [
-            ops.transpose(self.query_dense(query), _HEADS_FIRST) * scale,
+        compute = self._choose_computation(
+            query, target_positions, return_attention_scores, training
+        )
+        attended = compute(
+            ops.transpose(self.query_dense(query), _HEADS_FIRST),
             key,
             value,
             position_key,
-            *self._biases(attention_biases, scale, segment_matrix is not None),
-        ]
-        rows = {
-            "segment_matrix": segment_matrix,
-            "attention_mask": attention_mask,
-            "first_position": self._first_positions(
-                target_positions, position_key, ops.shape(key)[2], content_length
-            ),
-        }
-        if not return_attention_scores and self._needs_chunks(query):
-            drops = bool(training) and self.dropout > 0
-            mixed = relative_attention_in_chunks(
-                self.attention_chunk_size,
-                *tensors,
-                **rows,
-                dropout=self.dropout,
-                draw_seeds=self._draw_seeds if drops else None,
-                recompute=bool(training),
-            )
-        elif not return_attention_scores and self._pays_blocks(query, target_positions):
-            del rows["first_position"]
-            mixed = relative_attention_in_blocks(
-                _BLOCK_SIZE,
-                *tensors,
-                **rows,
-                next_seed=functools.partial(self.dropout_layer.next_seed, training),
-                dropout=self.dropout,
-            )
-        else:
-            mixed = relative_attention(
-                *tensors,
-                **rows,
-                seed=self.dropout_layer.next_seed(training),
-                dropout=self.dropout,
-                return_attention_scores=return_attention_scores,
-            )
+            segment_matrix=segment_matrix,
+            attention_mask=attention_mask,
+            dropout=self.dropout,
+            **self._first_distance_rows(target_positions, position_key, key, content_length),
+            **self._biases(attention_biases, segment_matrix is not None),
+        )
         if return_attention_scores:
-            mixed, probabilities = mixed
-        output = self.output_dense(ops.transpose(mixed, _HEADS_BACK))
+            attended, probabilities = attended
+        output = self.output_dense(ops.transpose(attended, _HEADS_BACK))
         if return_attention_scores:
             return output, ops.swapaxes(probabilities, 0, 1)
         return output
 
-    def _needs_chunks(self, query):
+    def _choose_computation(self, query, target_positions, return_attention_scores, training):
+        """The formula for all rows at once, in unrolled blocks, or scanned: the same numbers."""
         length = query.shape[1]
+        if not return_attention_scores and self._should_scan(length):
+            draws = bool(training) and self.dropout > 0
+            return functools.partial(
+                scanned_relative_attention,
+                chunk_size=self.attention_chunk_size,
+                draw_seeds=self._draw_seeds if draws else None,
+                recompute=bool(training),
+            )
+        next_seed = functools.partial(self.dropout_layer.next_seed, training)
+        if not return_attention_scores and self._should_unroll(length, target_positions):
+            return functools.partial(
+                unrolled_relative_attention, block_size=_BLOCK_SIZE, next_seed=next_seed
+            )
+        return functools.partial(
+            relative_multi_head_attention,
+            seed=next_seed(),
+            return_attention_scores=return_attention_scores,
+        )
+
+    def _should_scan(self, length):
         chunk_size = self.attention_chunk_size
         return chunk_size is not None and (length is None or length > chunk_size)
 
-    def _pays_blocks(self, query, target_positions):
-        length = query.shape[1]
+    def _should_unroll(self, length, target_positions):
         return target_positions is None and length is not None and length > 2 * _BLOCK_SIZE
 
     def _draw_seeds(self, number):
@@ -280,32 +282,31 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         seeds = keras.random.randint((number, 2), 0, 2**31 - 1, dtype="int32", seed=generator)
         return ops.cast(seeds, generator.state.dtype)
 
-    def _biases(self, attention_biases, scale, has_segments):
-        """What `relative_attention` takes after the position keys."""
-        if has_segments and self.segment_embeddings is None:
-            raise ValueError(
-                "`segment_matrix` was given, but the layer was built without one and has no "
-                "segment weights. Pass `segment_matrix` in the first call."
-            )
+    def _biases(self, attention_biases, has_segments):
+        """The biases and segment embeddings of the formula, by the names of its arguments."""
         if attention_biases is None:
-            biases = [self.content_bias, self.position_bias, self.segment_bias]
+            biases = {"content_bias": self.content_bias, "position_bias": self.position_bias}
         else:
-            biases = [attention_biases[i] for i in range(3)]
-        # Cast, as a gradient may be computed where Keras does not do it by itself.
-        tensors = [
-            ops.expand_dims(ops.cast(bias, self.compute_dtype), (1, 2)) * scale
-            for bias in biases[: 3 if has_segments else 2]
-        ]
+            biases = {"content_bias": attention_biases[0], "position_bias": attention_biases[1]}
         if has_segments:
-            tensors.append(ops.cast(self.segment_embeddings, self.compute_dtype))
-        return tensors
+            if self.segment_embeddings is None:
+                raise ValueError(
+                    "`segment_matrix` was given, but the layer was built without one and has no "
+                    "segment weights. Pass `segment_matrix` in the first call."
+                )
+            is_tied = attention_biases is not None
+            biases["segment_bias"] = attention_biases[2] if is_tied else self.segment_bias
+            biases["segment_embeddings"] = self.segment_embeddings
+        # Cast here: gradient checkpointing computes where Keras does not cast weights itself.
+        return {name: ops.cast(bias, self.compute_dtype) for name, bias in biases.items()}
 
-    def _first_positions(self, target_positions, position_key, context_length, content_length):
+    def _first_distance_rows(self, target_positions, position_key, key, content_length):
+        """The argument `first_distance_row` of the formula, if it has to be given."""
         if target_positions is None:
-            return None
+            return {}
         if content_length is None:
-            content_length = ops.shape(position_key)[2] - context_length
-        return content_length - ops.cast(target_positions, "int32")
+            content_length = ops.shape(position_key)[2] - ops.shape(key)[2]
+        return {"first_distance_row": content_length - ops.cast(target_positions, "int32")}
 
     def compute_output_shape(
         self,

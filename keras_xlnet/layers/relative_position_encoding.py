@@ -2,27 +2,30 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_choice, check_positive_int
 
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
+@register
 class RelativePositionEncoding(keras.layers.Layer):
-    """Sinusoids of the distances between a query and the keys it may attend to.
+    """Computes sinusoids of the distances between a query row and the context rows.
 
-    Row `r` of the table encodes the distance `context_length - r`, positive where the key lies
-    before the query. The table has no batch axis: every row of the batch shares it.
+    Row `n` of the table encodes the distance `context_length - n`, which is positive where the
+    context row is before the query row. The table has no batch axis: all rows of the batch share
+    it.
 
     Args:
         hidden_dim: Even int, the width of the table.
-        attention_type: `"bi"` for distances of both signs, `"uni"` for distances `>= 0` only
-            (causal attention, which masks the rest).
-        clamp_length: Positive int: larger distances are taken as this one. `None` for no limit.
-        bidirectional_data: If `True`, the second half of the batch holds text in reverse, whose
+        attention_type: `"bi"` for distances of both signs, `"uni"` for distances `>= 0` (causal
+            attention masks the others).
+        clamp_length: Positive int, the largest distance: larger ones are replaced by it. `None`
+            for no limit.
+        bidirectional_data: If `True`, the second half of the batch is text in reverse, whose
             distances have the opposite sign.
 
     Call arguments:
-        content: Tensor `(batch, content_length, ...)`. Only its first two axes are looked at.
-        memory: Optional tensor `(..., memory_length, hidden_dim)`. Only its length is looked at.
+        content: Tensor `(batch, content_length, ...)`. Only its first two axes are used.
+        memory: Optional tensor `(..., memory_length, hidden_dim)`. Only its length is used.
 
     Returns:
         Tensor `(directions, num_positions, hidden_dim)` in the layer's compute dtype, computed
@@ -31,7 +34,7 @@ class RelativePositionEncoding(keras.layers.Layer):
         for `"uni"`, where `context_length = memory_length + content_length`.
 
     Raises:
-        ValueError: If `hidden_dim` is odd, or `bidirectional_data` meets an odd batch.
+        ValueError: If `hidden_dim` is odd, or the batch size is odd with `bidirectional_data`.
 
     Example:
 
@@ -68,7 +71,7 @@ class RelativePositionEncoding(keras.layers.Layer):
         distances = self._distances(
             ops.shape(content)[1], 0 if memory is None else ops.shape(memory)[-2]
         )
-        # float32 whatever the policy: half precision cannot tell neighbouring distances apart.
+        # Always float32: in half precision neighbouring distances become equal.
         frequencies = np.arange(0, self.hidden_dim, 2, dtype="float32") / self.hidden_dim
         frequencies = (1 / 10000**frequencies).astype("float32")
         angles = ops.multiply(ops.expand_dims(distances, -1), frequencies)
@@ -76,7 +79,7 @@ class RelativePositionEncoding(keras.layers.Layer):
         return ops.cast(table, self.compute_dtype)
 
     def _distances(self, content_length, memory_length):
-        """`(directions, num_positions)` distances in float32, one row a direction."""
+        """`(directions, num_positions)` distances in float32, a row for each direction."""
         context_length = memory_length + content_length
         last = -content_length if self.attention_type == "bi" else -1
         distances = ops.cast(ops.arange(context_length, last, -1, dtype="int32"), "float32")
@@ -89,7 +92,7 @@ class RelativePositionEncoding(keras.layers.Layer):
     def _check_batch(self, batch_size):
         if self.bidirectional_data and batch_size is not None and batch_size % 2:
             raise ValueError(
-                "`bidirectional_data=True` reads the second half of the batch backwards, so the "
+                "`bidirectional_data=True` treats the second half of the batch as reversed, so the "
                 f"batch size must be even. Received: batch size {batch_size}"
             )
 

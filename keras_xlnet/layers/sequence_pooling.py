@@ -1,21 +1,22 @@
 import keras
 from keras import ops
 
+from keras_xlnet.compat.quantization import RestoresQuantization
+from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_choice, check_positive_int, check_rate
 from keras_xlnet.layers.hash_dropout import HashDropout
-from keras_xlnet.layers.initialization import (
+from keras_xlnet.layers.initializers import (
     clone_initializer,
     get_kernel_initializer,
     spawn_seeds,
 )
-from keras_xlnet.layers.quantization import RestoresQuantization
 
 _MODES = ("last", "first", "mean", "attention", "cls")
 
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
+@register
 class SequencePooling(RestoresQuantization, keras.layers.Layer):
-    """One vector for a sequence, from its real tokens only, whichever side the padding is on.
+    """Computes one vector for a sequence from its real tokens, with padding on either side.
 
     Args:
         mode: `"last"` or `"first"` real token, `"mean"` of the real tokens, `"cls"`: the token
@@ -32,15 +33,14 @@ class SequencePooling(RestoresQuantization, keras.layers.Layer):
 
     Call arguments:
         sequence: Tensor `(batch, length, hidden_dim)`.
-        padding_mask: Optional tensor `(batch, length)`, `True` / 1 for real tokens. Without it
-            all are real: `"last"`, `"first"`, `"mean"` and `"attention"` are then those of the
-            original (which masks padding in `"attention"` alone).
-        token_ids: Int tensor `(batch, length)`. Only for `"cls"`, which needs it.
+        padding_mask: Optional tensor `(batch, length)`, `True` / 1 for real tokens. All tokens are
+            real by default. The original masks padding only for `"attention"`.
+        token_ids: Int tensor `(batch, length)`. Required for `"cls"`, not used otherwise.
         training: Whether dropout is applied.
 
     Returns:
-        Tensor `(batch, hidden_dim)`; zeros for a row without a real token (`"attention"` attends
-        to all tokens alike then).
+        Tensor `(batch, hidden_dim)`, zeros for a row without a real token. (`"attention"` then
+        attends to all tokens equally.)
 
     Example:
 
@@ -81,7 +81,7 @@ class SequencePooling(RestoresQuantization, keras.layers.Layer):
     def build(self, sequence_shape):
         if self.mode != "attention":
             return
-        attention_seed, dropout_seed = spawn_seeds(self.seed, 2)
+        attention_seed, dropout_seed = spawn_seeds(self.seed, 2, "SequencePooling")
         hidden_dim = sequence_shape[-1]
         self.query = self.add_weight(
             shape=(hidden_dim,),
@@ -121,7 +121,7 @@ class SequencePooling(RestoresQuantization, keras.layers.Layer):
                 raise ValueError("`mode='cls'` needs `token_ids`. Received: token_ids=None")
             padding_mask = ops.logical_and(padding_mask, ops.equal(token_ids, self.cls_token_id))
         weights = ops.cast(self._weights(padding_mask), sequence.dtype)
-        # A sum with one weight of 1 is a gather that every accelerator does well.
+        # A product with a one-hot vector: a gather is slow on some accelerators.
         return ops.squeeze(ops.matmul(ops.expand_dims(weights, 1), sequence), 1)
 
     def _weights(self, padding_mask):
@@ -132,8 +132,8 @@ class SequencePooling(RestoresQuantization, keras.layers.Layer):
             return real / ops.maximum(ops.sum(real, axis=1, keepdims=True), 1.0)
         if self.mode == "first":
             return ops.logical_and(padding_mask, ops.cumsum(real, axis=1) == 1)
-        up_to_here = ops.cumsum(real, axis=1)
-        return ops.logical_and(padding_mask, up_to_here == up_to_here[:, -1:])
+        count = ops.cumsum(real, axis=1)
+        return ops.logical_and(padding_mask, count == count[:, -1:])
 
     def _attend(self, sequence, padding_mask, training):
         batch_size = ops.shape(sequence)[0]
@@ -162,3 +162,96 @@ class SequencePooling(RestoresQuantization, keras.layers.Layer):
             "cls_token_id": self.cls_token_id,
             "seed": self.seed,
         }
+
+
+@register
+class SequenceSummary(RestoresQuantization, keras.layers.Layer):
+    """Computes one vector for a sequence: pooling, a dense layer with tanh, dropout.
+
+    Args:
+        mode: Mode of `SequencePooling`. The default `"last"` is `<cls>`, with padding on either
+            side.
+        num_heads: Int, number of heads. Only for `"attention"`.
+        head_dim: Int, size of each head. Only for `"attention"`.
+        dropout: Float, dropout rate of the summary, and in the pooling of `"attention"`.
+        layer_norm_epsilon: Float. Only for `"attention"`.
+        kernel_initializer: Initializer of the weights, `None` for normal(0, 0.02).
+        cls_token_id: Int. Only for `"cls"`.
+        seed: Optional int that fixes the dropout masks.
+
+    Call arguments:
+        sequence: Tensor `(batch, length, hidden_dim)`.
+        padding_mask: Optional tensor `(batch, length)`, `True` / 1 for real tokens. All tokens are
+            real by default.
+        token_ids: Int tensor `(batch, length)`. Required for `"cls"`, not used otherwise.
+        training: Whether dropout is applied.
+
+    Returns:
+        Tensor `(batch, hidden_dim)`.
+
+    Example:
+
+    >>> sequence = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
+    >>> summary = keras_xlnet.layers.SequenceSummary()
+    >>> summary(sequence, padding_mask=np.array([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1]])).shape
+    TensorShape([2, 8])
+
+    Source: the original's `summarize_sequence`.
+    """
+
+    def __init__(
+        self,
+        mode="last",
+        num_heads=None,
+        head_dim=None,
+        dropout=0.0,
+        layer_norm_epsilon=1e-12,
+        kernel_initializer=None,
+        cls_token_id=3,
+        seed=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.kernel_initializer = get_kernel_initializer(kernel_initializer)
+        self.seed = seed
+        dropout_seed, pooling_seed = spawn_seeds(seed, 2, "SequenceSummary")
+        self.pooling = SequencePooling(
+            mode,
+            num_heads=num_heads,
+            head_dim=head_dim,
+            dropout=dropout,
+            layer_norm_epsilon=layer_norm_epsilon,
+            kernel_initializer=clone_initializer(self.kernel_initializer),
+            cls_token_id=cls_token_id,
+            seed=pooling_seed,
+            dtype=self.dtype_policy,
+            name="pooling",
+        )
+        self.dropout_layer = HashDropout(
+            dropout, seed=dropout_seed, dtype=self.dtype_policy, name="dropout"
+        )
+
+    def build(self, sequence_shape):
+        self.dense = keras.layers.Dense(
+            sequence_shape[-1],
+            activation="tanh",
+            kernel_initializer=clone_initializer(self.kernel_initializer),
+            dtype=self.dtype_policy,
+            name="dense",
+        )
+        self.pooling.build(sequence_shape)
+        self.dense.build((sequence_shape[0], sequence_shape[-1]))
+        self.restore_quantization()
+
+    def call(self, sequence, padding_mask=None, token_ids=None, training=None):
+        pooled = self.pooling(
+            sequence, padding_mask=padding_mask, token_ids=token_ids, training=training
+        )
+        return self.dropout_layer(self.dense(pooled), training=training)
+
+    def compute_output_shape(self, sequence_shape):
+        return (sequence_shape[0], sequence_shape[-1])
+
+    def get_config(self):
+        # The arguments are those of the pooling, except those of the base class and the seed.
+        return {**self.pooling.get_config(), **super().get_config(), "seed": self.seed}

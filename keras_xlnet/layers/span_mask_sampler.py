@@ -2,47 +2,48 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_xlnet.compat.replica_seed_generator import ReplicaSeedGenerator
+from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_choice, check_positive_int
-from keras_xlnet.layers.replica_seed_generator import ReplicaSeedGenerator
-from keras_xlnet.layers.span_targets import fill_targets, max_spans, span_targets
+from keras_xlnet.ops.spans import fill_targets, max_spans, span_targets
 
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
+@register
 class SpanMaskSampler(keras.layers.Layer):
-    """Draws which tokens of a segment are to be predicted: spans of words, then single tokens.
+    """A random choice of the tokens to predict: spans of words, then single tokens.
 
-    A span has `n` words, `n` in 1 to `max_gram` with a probability proportional to `1 / n`, and
-    lies somewhere in a context of `n * alpha / beta` tokens. Spans are drawn from the start of the
-    segment on. What is missing at its end is filled up with single tokens, so that each row gets
-    exactly `num_predictions` targets.
+    A span has `n` words, `n` from 1 to `max_gram` with a probability proportional to `1 / n`, and
+    is placed at random in a window of `n * alpha / beta` tokens. Spans are drawn from the start of
+    the sequence to its end. Single tokens are added until each row has exactly `num_predictions`
+    targets.
 
     Args:
-        num_predictions: Int, how many tokens to choose in each row. `None` for as many as the
-            spans of a whole segment hold, another number in each row.
-        max_gram: Int, the longest span.
-        alpha: Int; about `beta` tokens are chosen in `alpha` others.
+        num_predictions: Int, the number of tokens to choose in each row. `None` for all tokens of
+            the spans that fit into the sequence, a different number in each row.
+        max_gram: Int, the length of the longest span.
+        alpha: Int. About `beta` of `alpha` tokens are chosen.
         beta: Int, at most `alpha`.
-        unit: What spans are counted in. `"word"`: whole words, as the paper describes it; the
-            last words of a segment are left out if they do not fit. `"piece"`: a span starts at a
-            word and has `n` sub-words, as the released models were trained. `"token"`: no spans,
-            single tokens.
-        seed: Optional int that fixes what is drawn. Every replica of a strategy draws its own.
+        unit: The unit of the length of a span. `"word"`: whole words, as in the paper; words that
+            do not fit at the end are skipped. `"piece"`: a span starts at a word and has `n`
+            sub-words, as in the training of the released models. `"token"`: no spans, only single
+            tokens.
+        seed: Optional int that fixes the choice. Every replica of a strategy draws its own.
 
     Call arguments:
         word_starts: Bool tensor `(batch, length)`, `True` where a token begins a word.
         candidates: Optional bool tensor `(batch, length)`, `True` where a token may be chosen:
-            not padding, not `<sep>` or `<cls>`. All may by default.
-        reverse: Optional bool tensor `(batch,)`, `True` for rows that are read from right to
-            left (the backward half of bidirectional data).
+            not padding, `<sep>` or `<cls>`. All by default.
+        reverse: Optional bool tensor `(batch,)`, `True` for rows of text in reverse (the backward
+            half of bidirectional data).
         draws: Optional float tensor `(batch, num_draws(length))`, uniform random numbers in
-            [0, 1) to be used in place of the layer's own.
+            [0, 1). Drawn by default.
 
     Returns:
         Bool tensor `(batch, length)`, `True` for targets.
 
     Raises:
         ValueError: If there are fewer than `num_predictions` tokens to choose from. In a graph,
-            where only the length is known, rows of too few candidates get all of them.
+            where only the length is known, all candidates of such a row are chosen.
 
     Example:
 
@@ -53,7 +54,7 @@ class SpanMaskSampler(keras.layers.Layer):
     2
 
     Source: Yang et al. 2019 (XLNet), appendix A.4; zihangdai/xlnet, `_sample_mask`, which counts
-    pieces where words are meant.
+    pieces instead of words.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class SpanMaskSampler(keras.layers.Layer):
         self.seed_generator = ReplicaSeedGenerator(seed)
 
     def num_draws(self, length):
-        """How many random numbers a row of `length` tokens takes."""
+        """Returns the number of random numbers that a row of `length` tokens needs."""
         spans = 0 if self.unit == "token" else max_spans(length, self.alpha, self.beta)
         return length + 2 * spans
 
@@ -94,11 +95,11 @@ class SpanMaskSampler(keras.layers.Layer):
         return self._targets(ops, word_starts, candidates, reverse, ops.cast(draws, "float32"))
 
     def sample(self, word_starts, candidates=None, reverse=None, draws=None):
-        """What a call does, on NumPy arrays and without Keras: the twin for other pipelines.
+        """Computes what a call does on NumPy arrays: the NumPy implementation.
 
         Args:
             word_starts, candidates, reverse: Arrays as in the call.
-            draws: Random numbers as in the call, or a `numpy.random.Generator` to draw them from.
+            draws: Random numbers as in the call, or a `numpy.random.Generator`.
 
         Returns:
             Bool array `(batch, length)`.
@@ -129,7 +130,6 @@ class SpanMaskSampler(keras.layers.Layer):
         targets = xp.zeros_like(candidates)
         if self.unit != "token":
             targets = span_targets(
-                xp,
                 word_starts,
                 candidates,
                 draws[:, length:],
@@ -138,10 +138,11 @@ class SpanMaskSampler(keras.layers.Layer):
                 alpha=self.alpha,
                 beta=self.beta,
                 unit=self.unit,
+                xp=xp,
             )
         if self.num_predictions is not None:
             fill = draws[:, :length]
-            targets = fill_targets(xp, targets, candidates, fill, self.num_predictions)
+            targets = fill_targets(targets, candidates, fill, self.num_predictions, xp)
         if reverse is not None:
             targets = xp.where(reverse, xp.flip(targets, axis=1), targets)
         return targets
@@ -149,13 +150,13 @@ class SpanMaskSampler(keras.layers.Layer):
     def _check_length(self, length):
         if not isinstance(length, int):
             raise ValueError(
-                "`word_starts` must have a known length: the draws of a graph have a fixed shape. "
+                "`word_starts` must have a static length, as the draws have a static shape. "
                 f"Received: length={length}"
             )
         if length < (self.num_predictions or 0):
             raise ValueError(
-                f"`num_predictions={self.num_predictions}` tokens cannot be chosen out of "
-                f"{length}, the length of `word_starts`"
+                f"`num_predictions={self.num_predictions}` exceeds the length of `word_starts`, "
+                f"{length}"
             )
 
     def _check_candidates(self, candidates):
@@ -163,8 +164,8 @@ class SpanMaskSampler(keras.layers.Layer):
         if len(counts) and counts.min() < (self.num_predictions or 0):
             row = int(counts.argmin())
             raise ValueError(
-                f"`num_predictions={self.num_predictions}` tokens cannot be chosen out of the "
-                f"{counts[row]} that `candidates` allows in row {row}"
+                f"`num_predictions={self.num_predictions}` exceeds the number of `candidates`, "
+                f"{counts[row]}, in row {row}"
             )
 
     def compute_output_spec(self, word_starts, **kwargs):
@@ -183,11 +184,11 @@ class SpanMaskSampler(keras.layers.Layer):
 
 
 def _is_concrete(x):
-    """Whether `x` holds numbers now, not only when a graph runs."""
+    """Whether `x` has values, and is not a tensor of a graph."""
     if isinstance(x, np.ndarray):
         return True
     try:
         ops.convert_to_numpy(x)
-    except Exception:  # every backend refuses a symbolic tensor with an error of its own
+    except Exception:  # Each backend raises an error of its own for a symbolic tensor.
         return False
     return True

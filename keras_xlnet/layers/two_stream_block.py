@@ -1,24 +1,26 @@
 import keras
 from keras import ops
 
+from keras_xlnet.compat.quantization import RestoresQuantization
+from keras_xlnet.compat.recompute import recomputable
+from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.compat.varying_outputs import VaryingOutputs
+from keras_xlnet.layers.activations import serialize_activation
+from keras_xlnet.layers.add_and_norm import AddAndNorm
 from keras_xlnet.layers.arguments import check_rate
 from keras_xlnet.layers.feed_forward import FeedForward
-from keras_xlnet.layers.fused import fused
-from keras_xlnet.layers.gelu_tanh import serialize_activation
-from keras_xlnet.layers.hash_dropout import HashDropout, drop
-from keras_xlnet.layers.initialization import spawn_seeds
-from keras_xlnet.layers.quantization import RestoresQuantization
-from keras_xlnet.layers.recompute import call_recomputed
+from keras_xlnet.layers.initializers import spawn_seeds
 from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAttention
 
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
-class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
-    """One layer of XLNet: relative attention and feed-forward, each with residual and norm.
+@register
+class TwoStreamBlock(RestoresQuantization, VaryingOutputs, keras.layers.Layer):
+    """One layer of XLNet: attention, add and norm, feed-forward, add and norm.
 
-    The content stream holds what a token is; the query stream knows where a token stands but not
-    what it is, and predicts it. Both read the content stream that enters the block, and share
-    all weights. Without a query stream this is a Transformer-XL layer.
+    The content stream represents a token and its context. The query stream represents a position
+    and its context, but not the token there, which it predicts. Both attend to the content stream
+    that enters the block, and share all weights. Without a query stream this is a layer of
+    Transformer-XL.
 
     Args:
         num_heads: Int, number of attention heads.
@@ -27,40 +29,44 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
         dropout: Float, dropout rate of the attention output and the feed-forward network.
         attention_dropout: Float, dropout rate of the attention probabilities.
         activation: `"gelu_tanh"` or any Keras activation.
-        layer_norm_epsilon: Float; the original's is 1e-12, far from Keras' default.
-        kernel_initializer: Initializer of all kernels and biases of attention. `None` for
+        layer_norm_epsilon: Float. That of the original is 1e-12; the default of Keras is 1e-3.
+        kernel_initializer: Initializer of all kernels and of the biases of attention. `None` for
             normal(0, 0.02).
         seed: Optional int that fixes the dropout masks.
-        attention_chunk_size: Int: attention is computed for so many rows at a time, see
-            `RelativeMultiHeadAttention`. `None` for all at once.
-        gradient_checkpointing: If `True`, calls with `training=True` remember no more than what
-            goes in, and the backward pass computes the block again: less memory, a third more
-            time. The same numbers.
+        attention_chunk_size: Int, the number of query rows for which attention is computed at a
+            time, see `RelativeMultiHeadAttention`. `None` for all rows.
+        gradient_checkpointing: If `True`, calls with `training=True` keep only their arguments,
+            and the backward pass computes the block again: less memory, about a third more time,
+            the same numbers.
 
     Call arguments:
         content_stream: Tensor `(batch, content_length, hidden_dim)`.
-        query_stream: Optional tensor `(batch, content_length, hidden_dim)`, or with
-            `target_positions` `(batch, num_predictions, hidden_dim)`: then only these rows are
+        query_stream: Optional tensor `(batch, content_length, hidden_dim)`, or
+            `(batch, num_predictions, hidden_dim)` with `target_positions`: only these rows are
             computed.
-        memory: Optional tensor `(batch, memory_length, hidden_dim)`, attended to in front of the
+        memory: Optional tensor `(batch, memory_length, hidden_dim)`, the context before the
             content.
-        position_encoding: Tensor `(directions, num_positions, hidden_dim)` as
-            `RelativePositionEncoding` makes it.
+        position_encoding: Tensor `(directions, num_positions, hidden_dim)` of
+            `RelativePositionEncoding`.
         segment_matrix: Optional bool tensor `(batch, content_length, context_length)`, `True`
             where two tokens are in DIFFERENT segments.
         content_attention_mask: Optional bool tensor of the same shape, `True` = may attend.
-        query_attention_mask: The same for the query stream, also a row for each content position:
-            the block picks the rows of `target_positions`. One that has `num_predictions` rows,
-            in a batch where that is another number, is taken as picked already.
-        target_positions: Optional int tensor `(batch, num_predictions)`, positions in the content.
+        query_attention_mask: Optional bool tensor of the same shape, for the query stream. With
+            `target_positions`, the block takes the rows of these positions. A mask with
+            `num_predictions` rows, if that differs from `content_length`, is used as it is.
+        target_positions: Optional int tensor `(batch, num_predictions)`, positions in the
+            content. Positions outside of it, such as -1 for padding, are clamped to it.
         attention_biases: Optional tensor `(3, num_heads, head_dim)` of an `AttentionBiases` layer.
-        return_content_stream: If `False`, only the query stream is computed. For the top block,
-            whose content stream nobody reads.
+        return_content_stream: If `False`, only the query stream is computed, as the last block of
+            a language model needs it.
         training: Whether dropout is applied.
 
     Returns:
-        The content stream, or `(content_stream, query_stream)` if a query stream was given, or
-        the query stream with `return_content_stream=False`.
+        The content stream; or `(content_stream, query_stream)` if a query stream is given; or the
+        query stream with `return_content_stream=False`.
+
+    Raises:
+        ValueError: If neither stream is to be returned.
 
     Example:
 
@@ -93,39 +99,35 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        check_rate("attention_dropout", attention_dropout)
         self.dropout = check_rate("dropout", dropout)
         self.layer_norm_epsilon = layer_norm_epsilon
         self.seed = seed
         self.gradient_checkpointing = gradient_checkpointing
-        attention_seed, dropout_seed, feed_forward_seed = spawn_seeds(seed, 3)
+        seeds = spawn_seeds(seed, 4, "TwoStreamBlock")
         self.attention = RelativeMultiHeadAttention(
             num_heads,
             head_dim,
-            dropout=attention_dropout,
+            dropout=check_rate("attention_dropout", attention_dropout),
             kernel_initializer=kernel_initializer,
-            seed=attention_seed,
+            seed=seeds[0],
             attention_chunk_size=attention_chunk_size,
             dtype=self.dtype_policy,
             name="attention",
-        )
-        self.attention_dropout_layer = HashDropout(
-            dropout, seed=dropout_seed, dtype=self.dtype_policy, name="attention_dropout"
         )
         self.feed_forward = FeedForward(
             intermediate_dim,
             dropout=dropout,
             activation=activation,
             kernel_initializer=kernel_initializer,
-            seed=feed_forward_seed,
+            seed=seeds[1],
             dtype=self.dtype_policy,
             name="feed_forward",
         )
-        self.attention_norm, self.feed_forward_norm = (
-            keras.layers.LayerNormalization(
-                epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name=name
+        self.attention_add_and_norm, self.feed_forward_add_and_norm = (
+            AddAndNorm(dropout, layer_norm_epsilon, s, dtype=self.dtype_policy, name=name)
+            for s, name in zip(
+                seeds[2:], ("attention_add_and_norm", "feed_forward_add_and_norm"), strict=True
             )
-            for name in ("attention_norm", "feed_forward_norm")
         )
 
     def build(
@@ -142,11 +144,12 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
             segment_matrix_shape=segment_matrix_shape,
             attention_biases_shape=attention_biases_shape,
         )
+        self.attention_add_and_norm.build(content_stream_shape)
         self.feed_forward.build(content_stream_shape)
-        self.attention_norm.build(content_stream_shape)
-        self.feed_forward_norm.build(content_stream_shape)
+        self.feed_forward_add_and_norm.build(content_stream_shape)
         self.restore_quantization()
 
+    @recomputable
     def call(
         self,
         content_stream,
@@ -163,91 +166,50 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
     ):
         if query_stream is None and not return_content_stream:
             raise ValueError("`return_content_stream=False` needs a `query_stream`")
-        arguments = {
-            "content_stream": content_stream,
-            "query_stream": query_stream,
-            "memory": memory,
-            "position_encoding": position_encoding,
-            "segment_matrix": segment_matrix,
-            "content_attention_mask": content_attention_mask,
-            "query_attention_mask": query_attention_mask,
-            "target_positions": target_positions,
-            "attention_biases": attention_biases,
-            "return_content_stream": return_content_stream,
-            "training": training,
-        }
-        if training and self.gradient_checkpointing:
-            return call_recomputed(self, self._both_streams, **arguments)
-        return self._both_streams(**arguments)
-
-    def _both_streams(
-        self,
-        content_stream,
-        query_stream,
-        memory,
-        position_encoding,
-        segment_matrix,
-        content_attention_mask,
-        query_attention_mask,
-        target_positions,
-        attention_biases,
-        return_content_stream,
-        training,
-    ):
         context = content_stream
         if memory is not None:
             memory = ops.cast(memory, content_stream.dtype)
             context = ops.concatenate([memory, content_stream], axis=1)
+        # Projected once, shared by both streams.
         projected = self.attention.project_context(context, position_encoding)
-        if return_content_stream:
-            content_output = self._stream(
-                content_stream,
-                projected,
+
+        def transform(stream, attention_mask, segment_matrix, **targets):
+            attended = self.attention.attend(
+                stream,
+                *projected,
                 segment_matrix=segment_matrix,
-                attention_mask=content_attention_mask,
+                attention_mask=attention_mask,
                 attention_biases=attention_biases,
                 training=training,
+                **targets,
             )
-        if query_stream is None:
-            return content_output
-        if target_positions is not None:
-            segment_matrix, query_attention_mask = (
-                _rows_of(matrix, query_stream, target_positions, content_stream.shape[1])
-                for matrix in (segment_matrix, query_attention_mask)
+            stream = self.attention_add_and_norm(stream, attended, training=training)
+            transformed = self.feed_forward(stream, training=training)
+            return self.feed_forward_add_and_norm(stream, transformed, training=training)
+
+        outputs = []
+        if return_content_stream:
+            outputs.append(transform(content_stream, content_attention_mask, segment_matrix))
+        if query_stream is not None:
+            content_length = ops.shape(content_stream)[1]
+            if target_positions is not None:
+                target_positions = _clamp(target_positions, content_length)
+                query_attention_mask, segment_matrix = (
+                    _take_target_rows(
+                        matrix, target_positions, query_stream.shape[1], content_stream.shape[1]
+                    )
+                    for matrix in (query_attention_mask, segment_matrix)
+                )
+            outputs.append(
+                transform(
+                    query_stream,
+                    query_attention_mask,
+                    segment_matrix,
+                    target_positions=target_positions,
+                    content_length=content_length,
+                )
             )
-        query_output = self._stream(
-            query_stream,
-            projected,
-            segment_matrix=segment_matrix,
-            attention_mask=query_attention_mask,
-            target_positions=target_positions,
-            content_length=ops.shape(content_stream)[1],
-            attention_biases=attention_biases,
-            training=training,
-        )
-        return (content_output, query_output) if return_content_stream else query_output
-
-    def _stream(self, stream, projected, training, **kwargs):
-        attended = self.attention.attend(stream, *projected, training=training, **kwargs)
-        stream = self._add_and_normalize(
-            stream, attended, self.attention_dropout_layer, self.attention_norm, training
-        )
-        transformed = self.feed_forward.before_dropout(stream, training=training)
-        return self._add_and_normalize(
-            stream, transformed, self.feed_forward.output_dropout, self.feed_forward_norm, training
-        )
-
-    def _add_and_normalize(self, stream, change, dropout, norm, training):
-        return drop_add_normalize(
-            stream,
-            change,
-            norm.gamma,
-            norm.beta,
-            dropout.next_seed(training),
-            dropout=dropout.rate,
-            epsilon=norm.epsilon,
-            fuse=bool(training),
-        )
+        return tuple(outputs) if len(outputs) == 2 else outputs[0]
 
     def compute_output_spec(
         self, content_stream, query_stream=None, return_content_stream=True, **kwargs
@@ -279,23 +241,17 @@ class TwoStreamBlock(RestoresQuantization, keras.layers.Layer):
         }
 
 
-@fused
-def drop_add_normalize(stream, change, gamma, beta, seed, *, dropout, epsilon):
-    """The residual connection and layer normalization behind it."""
-    if seed is not None:
-        change = drop(change, seed, dropout)
-    normalized = ops.layer_normalization(stream + change, gamma, beta, epsilon=epsilon)
-    return ops.cast(normalized, stream.dtype)
+def _clamp(target_positions, content_length):
+    return ops.clip(ops.cast(target_positions, "int32"), 0, content_length - 1)
 
 
-def _rows_of(matrix, query_stream, target_positions, content_length):
+def _take_target_rows(matrix, target_positions, num_predictions, content_length):
     """`(batch, content_length, context_length)` -> `(batch, num_predictions, context_length)`."""
     if matrix is None or matrix.shape[1] == 1:
         return matrix
-    num_predictions = query_stream.shape[1]
     if num_predictions is not None and matrix.shape[1] == num_predictions != content_length:
         return matrix
     batch_size, num_rows, context_length = ops.shape(matrix)
     first_rows = ops.expand_dims(ops.arange(batch_size, dtype="int32") * num_rows, -1)
     rows = ops.reshape(matrix, (batch_size * num_rows, context_length))
-    return ops.take(rows, first_rows + ops.cast(target_positions, "int32"), axis=0)
+    return ops.take(rows, first_rows + target_positions, axis=0)

@@ -1,6 +1,5 @@
-"""Functional models made of the layers."""
+"""Functional models made of the layers: the backbone, and one model for each task."""
 
-from keras_xlnet.models.distributed_training import DistributedTraining
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.models.xlnet_multiple_choice import XLNetMultipleChoice
 from keras_xlnet.models.xlnet_permutation_lm import XLNetPermutationLM
@@ -10,7 +9,6 @@ from keras_xlnet.models.xlnet_text_regressor import XLNetTextRegressor
 from keras_xlnet.models.xlnet_token_classifier import XLNetTokenClassifier
 
 __all__ = [
-    "DistributedTraining",
     "XLNetBackbone",
     "XLNetMultipleChoice",
     "XLNetPermutationLM",

@@ -1,31 +1,27 @@
-"""What models that fine-tune a backbone have in common."""
+"""What the models that put a head on a backbone have in common."""
 
 import keras
 
 from keras_xlnet.layers import SequenceSummary
 from keras_xlnet.layers.arguments import check_positive_int
-from keras_xlnet.layers.initialization import clone_initializer
-from keras_xlnet.layers.quantization import RestoresQuantization
-from keras_xlnet.models.compiled_update import compiled_update
-from keras_xlnet.models.distributed_training import DistributedTraining
-from keras_xlnet.models.optional_inputs import OptionalInputs
-from keras_xlnet.models.preset import Preset
+from keras_xlnet.layers.initializers import clone_initializer
+from keras_xlnet.models.base_model import BaseModel
 
 _PARTS = ("backbone", "preprocessor")
-_FINE_TUNING = 5e-5  # Learning rate of AdamW, right for a pretrained backbone.
+_FINE_TUNING = 5e-5  # Learning rate of AdamW for a pretrained backbone.
 
 
-class TaskModel(RestoresQuantization, Preset, DistributedTraining, OptionalInputs):
-    """Mixin of functional models with a `backbone`: how they are compiled, saved and rebuilt.
+class TaskModel(BaseModel):
+    """Base class of models with a `backbone`: how they are compiled, saved and created again.
 
-    A model lists in `_arguments` the constructor arguments that are attributes of it, and says in
-    `_objective` what it is compiled with.
+    A model lists in `_arguments` its constructor arguments, which are also attributes, and returns
+    from `_compile_defaults` what it is compiled with.
     """
 
     _arguments = ()
 
-    def _objective(self):
-        """The `loss`, what else of `compile`'s arguments goes with it, and a `learning_rate`."""
+    def _compile_defaults(self):
+        """The `loss`, other arguments of `compile` that belong to it, and a `learning_rate`."""
         raise NotImplementedError
 
     def compile(
@@ -37,23 +33,18 @@ class TaskModel(RestoresQuantization, Preset, DistributedTraining, OptionalInput
         loss_weights="auto",
         **kwargs,
     ):
-        """As `keras.Model.compile`; `"auto"` is what the class description says."""
-        objective = self._objective()
+        """Compiles as `keras.Model.compile` does. The class says what `"auto"` means."""
+        defaults = self._compile_defaults()
         if _is_auto(optimizer):
-            optimizer = keras.optimizers.AdamW(objective.get("learning_rate", _FINE_TUNING))
+            optimizer = keras.optimizers.AdamW(defaults.get("learning_rate", _FINE_TUNING))
         if _is_auto(loss_weights):
-            loss_weights = objective.get("loss_weights") if _is_auto(loss) else None
+            loss_weights = defaults.get("loss_weights") if _is_auto(loss) else None
         given = {"loss": loss, "metrics": metrics, "weighted_metrics": weighted_metrics}
-        given = {key: objective.get(key) if _is_auto(v) else v for key, v in given.items()}
+        given = {key: defaults.get(key) if _is_auto(v) else v for key, v in given.items()}
         super().compile(optimizer=optimizer, loss_weights=loss_weights, **given, **kwargs)
 
-    def train_step(self, *args, **kwargs):
-        """As in `keras.Model`, with a faster update of the weights."""
-        with compiled_update(self.optimizer):
-            return super().train_step(*args, **kwargs)
-
     def compile_from_config(self, config):
-        """Compiles as the saved model was. Keras calls this when it loads a model."""
+        """Compiles as a saved model was. Keras calls this when it loads a model."""
         self.compile(**keras.saving.deserialize_keras_object(config))
         self.optimizer.build(self.trainable_variables)
 
@@ -79,22 +70,22 @@ class TaskModel(RestoresQuantization, Preset, DistributedTraining, OptionalInput
 
 
 def check_backbone(backbone):
-    """Raises `ValueError` if half of what `backbone` reads would have to be backwards."""
+    """Raises `ValueError` if `backbone` expects text in reverse in half of a batch."""
     if backbone.bidirectional_data:
         raise ValueError(
-            "`backbone` reads the second half of a batch backwards, as in pretraining. Load it "
-            "with `from_preset(directory, bidirectional_data=False)`. Received: "
+            "`backbone` expects text in reverse in the second half of a batch, as in pretraining. "
+            "Load it with `from_preset(directory, bidirectional_data=False)`. Received: "
             "backbone.bidirectional_data=True"
         )
 
 
 def check_classes(num_classes, activation, class_names):
-    """Raises `ValueError` if classes are no positive number, always certain, or not all named."""
+    """Raises `ValueError` if number, activation and names of classes do not fit together."""
     check_positive_int("num_classes", num_classes)
     if activation == "softmax" and num_classes == 1:
         raise ValueError(
-            "`num_classes=1` with `activation='softmax'` is always 1.0: use 2 classes, or another "
-            "activation"
+            "`num_classes=1` with `activation='softmax'` always gives 1.0. Use 2 classes, or "
+            "another activation"
         )
     if class_names is not None and len(class_names) != num_classes:
         raise ValueError(
@@ -104,7 +95,12 @@ def check_classes(num_classes, activation, class_names):
 
 
 def token_inputs(backbone, shape=(None,)):
-    """Symbolic `token_ids`, `segment_ids` and `padding_mask`, of `shape` without the batch."""
+    """Returns the symbolic inputs `token_ids`, `segment_ids` and `padding_mask`.
+
+    Args:
+        backbone: An `XLNetBackbone`.
+        shape: Their shape, without the batch.
+    """
     return {
         key: keras.Input(shape, dtype=backbone.input[key].dtype, name=key)
         for key in ("token_ids", "segment_ids", "padding_mask")
@@ -112,7 +108,17 @@ def token_inputs(backbone, shape=(None,)):
 
 
 def pooled_logits(backbone, inputs, units, pooling, dropout):
-    """Symbolic logits `(batch, units)` of `inputs`, and the two layers that they go through."""
+    """Builds the graph from inputs to the logits of whole texts.
+
+    Args:
+        backbone: An `XLNetBackbone`.
+        inputs: The symbolic inputs of `token_inputs`.
+        units: Int, the number of logits.
+        pooling, dropout: As in `SequenceSummary`.
+
+    Returns:
+        Symbolic logits `(batch, units)`, the summary layer and the last dense layer.
+    """
     summarize = SequenceSummary(
         pooling,
         num_heads=backbone.num_heads,
@@ -134,7 +140,7 @@ def pooled_logits(backbone, inputs, units, pooling, dropout):
 
 
 def new_logits(backbone, units):
-    """A dense layer that starts as those of `backbone` do."""
+    """Returns a dense layer for logits, with the initializer of `backbone`."""
     return keras.layers.Dense(
         units,
         kernel_initializer=clone_initializer(backbone.kernel_initializer),

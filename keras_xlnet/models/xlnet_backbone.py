@@ -1,6 +1,9 @@
+import types
+
 import keras
 from keras import ops
 
+from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers import (
     AttentionBiases,
     AttentionMask,
@@ -10,21 +13,41 @@ from keras_xlnet.layers import (
     SegmentMatrix,
     TwoStreamBlock,
 )
+from keras_xlnet.layers.activations import get_activation, serialize_activation
 from keras_xlnet.layers.arguments import check_choice, check_positive_int, check_rate
-from keras_xlnet.layers.gelu_tanh import get_activation, serialize_activation
-from keras_xlnet.layers.initialization import (
+from keras_xlnet.layers.initializers import (
     clone_initializer,
     get_kernel_initializer,
     spawn_seeds,
 )
-from keras_xlnet.layers.quantization import RestoresQuantization
-from keras_xlnet.models.named_sizes import NAMED_SIZES
-from keras_xlnet.models.optional_inputs import OptionalInputs
-from keras_xlnet.models.preset import Preset
+from keras_xlnet.models.base_model import BaseModel
 
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
-class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
+def _config(num_layers, hidden_dim, num_heads):
+    return {
+        "vocabulary_size": 32000,
+        "num_layers": num_layers,
+        "num_heads": num_heads,
+        "hidden_dim": hidden_dim,
+        "intermediate_dim": 4 * hidden_dim,
+        "head_dim": 64,
+        "dropout": 0.1,
+        "attention_dropout": 0.1,
+        "activation": "gelu_tanh",
+    }
+
+
+CONFIGS = {
+    "xlnet_tiny": _config(2, 128, 2),
+    "xlnet_small": _config(4, 256, 4),
+    # As released.
+    "xlnet_base": _config(12, 768, 12),
+    "xlnet_large": _config(24, 1024, 16),
+}
+
+
+@register
+class XLNetBackbone(BaseModel):
     """The XLNet encoder (Transformer-XL encoder with segments) as a functional model.
 
     Args:
@@ -39,44 +62,49 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
         attention_dropout: Float, dropout rate of the attention probabilities.
         activation: `"gelu_tanh"` (the released models) or any Keras activation.
         attention_type: `"bi"`: every token sees every real token. `"uni"`: causal.
-        memory_length: Int, how many rows of each layer's input are remembered for the next
-            segment. `None` or 0 for a model without memory.
-        reuse_length: Int, how many rows from the start of a segment are remembered. `None` or 0
-            for all of them.
-        clamp_length: Int: larger distances are taken as this one. `None` for no limit.
-        same_length: With `"uni"`, row `i` loses the `i` oldest context rows.
-        bidirectional_data: If `True`, the second half of the batch holds text in reverse.
-        tie_attention_biases: If `True`, all layers share the three query biases (the original's
-            `untie_r=False`).
-        carry_memory_segments: If `True`, the segment ids of memory are carried along with it. By
+        memory_length: Int, the number of rows of each layer's input that are remembered for the
+            next segment. `None` or 0 for a model without memory.
+        reuse_length: Int, the number of rows from the start of a segment that are remembered.
+            `None` or 0 for all rows.
+        clamp_length: Int, the largest distance: larger ones are replaced by it. `None` for no
+            limit.
+        same_length: If `True`, with `"uni"`, row `i` does not attend to the `i` oldest context
+            rows.
+        bidirectional_data: If `True`, the second half of the batch is text in reverse.
+        tie_attention_biases: If `True`, all layers share the three query biases (`untie_r=False`
+            of the original).
+        remember_segment_ids: If `True`, the segment ids of memory are remembered with it. By
             default all of memory is segment 0, as in the original.
-        layer_norm_epsilon: Float; the original's is 1e-12.
-        kernel_initializer: Initializer of all weights but dense biases. `None` for
-            normal(0, 0.02).
+        layer_norm_epsilon: Float. That of the original is 1e-12.
+        kernel_initializer: Initializer of all weights except the biases of dense layers. `None`
+            for normal(0, 0.02).
         dtype: Keras dtype or policy of all layers.
         seed: Optional int that fixes the dropout masks.
-        attention_chunk_size: Int: attention is computed for so many query rows at a time, so that
-            memory grows with the length and not with its square. Same numbers, other dropout masks.
-            `None` for all rows at once.
-        gradient_checkpointing: If `True`, training remembers only what goes into each block, and
-            the backward pass computes the block again: less memory, more time, the same numbers.
+        attention_chunk_size: Int, the number of query rows for which attention is computed at a
+            time. Memory then grows linearly with the length, not quadratically. The numbers are
+            the same, the dropout masks are not. `None` for all rows at once.
+        gradient_checkpointing: If `True`, training keeps only the inputs of each block, and the
+            backward pass computes the block again: less memory, more time, the same numbers.
 
-    Inputs, a dict. Only `token_ids` must be given:
-        token_ids: `(batch, length)` int32.
-        segment_ids: `(batch, length)` int32. All alike by default, which is the same as none.
+    Inputs, a dict of which only `token_ids` is required:
+        token_ids: `(batch, length)` int32, from 0 to `vocabulary_size - 1`. `fit`, `evaluate` and
+            `predict` check arrays before the first step. In datasets and in calls other ids are
+            not detected everywhere: compiled graphs clamp them.
+        segment_ids: `(batch, length)` int32. One segment by default.
         padding_mask: `(batch, length)` bool, `True` for real tokens. All real by default.
-        memory: `(batch, num_layers, up to memory_length, hidden_dim)`. None remembered by
-            default. Only with `memory_length`, like the next two.
-        memory_mask: `(batch, as memory)` bool, `True` for rows that may be attended to. All by
+        memory: `(batch, num_layers, rows, hidden_dim)`, at most `memory_length` rows. Empty by
+            default. Only with `memory_length`, as the next two.
+        memory_mask: `(batch, rows)` bool, `True` for rows that may be attended to. All by
             default, as in the original.
-        memory_segment_ids: `(batch, as memory)` int32, only with `carry_memory_segments`.
+        memory_segment_ids: `(batch, rows)` int32. Only with `remember_segment_ids`.
 
     Outputs, a dict:
         sequence_output: `(batch, length, hidden_dim)`.
-        memory, memory_mask, memory_segment_ids: what to feed with the next segment, if the
-            inputs have them. They carry no gradient.
+        memory, memory_mask, memory_segment_ids: The inputs for the next segment, if the model has
+            these inputs. They carry no gradient.
 
     Raises:
+        TypeError: If there is no argument of that name.
         ValueError: If an argument or the keys of the inputs are not as above.
 
     Example:
@@ -110,7 +138,7 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
         same_length=False,
         bidirectional_data=False,
         tie_attention_biases=False,
-        carry_memory_segments=False,
+        remember_segment_ids=False,
         layer_norm_epsilon=1e-12,
         kernel_initializer=None,
         dtype=None,
@@ -125,24 +153,27 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
         check_rate("dropout", dropout)
         head_dim = _head_dim(head_dim, hidden_dim, num_heads)
         memory_length, reuse_length = memory_length or None, reuse_length or None
-        _check_memory_arguments(memory_length, reuse_length, carry_memory_segments)
+        _check_memory_arguments(memory_length, reuse_length, remember_segment_ids)
         dtype = keras.dtype_policies.get(dtype)
         initializer = get_kernel_initializer(kernel_initializer)
-        seeds = spawn_seeds(seed, num_layers + 3)
+        block_seeds = spawn_seeds(seed, num_layers, "TwoStreamBlock of XLNetBackbone")
+        dropout_seeds = spawn_seeds(seed, 3, "HashDropout of XLNetBackbone")
 
         # === Layers ===
-        token_embedding = keras.layers.ReversibleEmbedding(
+        # In a namespace: PyTorch accepts submodules only after its module is initialized.
+        layers = types.SimpleNamespace()
+        layers.token_embedding = keras.layers.ReversibleEmbedding(
             vocabulary_size,
             hidden_dim,
             embeddings_initializer=clone_initializer(initializer),
             dtype=dtype,
             name="token_embedding",
         )
-        embedding_dropout, position_dropout, output_dropout = (
+        layers.embedding_dropout, layers.position_dropout, layers.output_dropout = (
             HashDropout(dropout, seed=s, dtype=dtype, name=f"{what}_dropout")
-            for what, s in zip(("embedding", "position", "output"), seeds[num_layers:], strict=True)
+            for what, s in zip(("embedding", "position", "output"), dropout_seeds, strict=True)
         )
-        encode_positions = RelativePositionEncoding(
+        layers.position_encoding = RelativePositionEncoding(
             hidden_dim,
             attention_type=attention_type,
             clamp_length=clamp_length,
@@ -150,16 +181,16 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
             dtype=dtype,
             name="position_encoding",
         )
-        make_mask = AttentionMask(
+        layers.attention_mask = AttentionMask(
             attention_type, same_length=same_length, dtype=dtype, name="attention_mask"
         )
-        match_segments = SegmentMatrix(dtype=dtype, name="segment_matrix")
-        shared_biases = None
+        layers.segment_matrix = SegmentMatrix(dtype=dtype, name="segment_matrix")
+        layers.attention_biases = None
         if tie_attention_biases:
-            shared_biases = AttentionBiases(
+            layers.attention_biases = AttentionBiases(
                 num_heads, head_dim, initializer, dtype=dtype, name="attention_biases"
             )
-        blocks = [
+        layers.blocks = [
             TwoStreamBlock(
                 num_heads,
                 head_dim,
@@ -169,7 +200,7 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
                 activation=activation,
                 layer_norm_epsilon=layer_norm_epsilon,
                 kernel_initializer=initializer,
-                seed=seeds[i],
+                seed=block_seeds[i],
                 attention_chunk_size=attention_chunk_size,
                 gradient_checkpointing=gradient_checkpointing,
                 dtype=dtype,
@@ -177,9 +208,9 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
             )
             for i in range(num_layers)
         ]
-        remember = None
+        layers.recurrent_memory = None
         if memory_length:
-            remember = RecurrentMemory(
+            layers.recurrent_memory = RecurrentMemory(
                 memory_length, reuse_length, dtype=dtype, name="recurrent_memory"
             )
 
@@ -194,59 +225,27 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
                 (num_layers, None, hidden_dim), dtype=dtype.compute_dtype, name="memory"
             )
             inputs["memory_mask"] = keras.Input((None,), dtype="bool", name="memory_mask")
-        if carry_memory_segments:
+        if remember_segment_ids:
             inputs["memory_segment_ids"] = keras.Input(
                 (None,), dtype="int32", name="memory_segment_ids"
             )
-        memory = inputs.get("memory")
-        x = embedding_dropout(token_embedding(inputs["token_ids"]))
-        positions = position_dropout(encode_positions(x, memory=memory))
-        biases = shared_biases(positions) if tie_attention_biases else None
-        segment_matrix = match_segments(
-            inputs["segment_ids"],
-            memory=memory,
+        content = layers.embedding_dropout(layers.token_embedding(inputs["token_ids"]))
+        content, _, layer_inputs = XLNetBackbone.encode(
+            layers,
+            content,
+            segment_ids=inputs["segment_ids"],
+            padding_mask=inputs["padding_mask"],
+            read_memory=read_memory_from(inputs),
+            memory_mask=inputs.get("memory_mask"),
             memory_segment_ids=inputs.get("memory_segment_ids"),
         )
-        attention_mask, _ = make_mask(
-            x,
-            padding_mask=inputs["padding_mask"],
-            memory=memory,
-            memory_mask=inputs.get("memory_mask"),
-        )
-        new_memory = []
-        for i, block in enumerate(blocks):
-            layer_memory = None if memory is None else memory[:, i]
-            if memory is not None:
-                new_memory.append(remember(x, layer_memory))
-            x = block(
-                x,
-                memory=layer_memory,
-                position_encoding=positions,
-                segment_matrix=segment_matrix,
-                content_attention_mask=attention_mask,
-                attention_biases=biases,
-            )
-        outputs = {"sequence_output": output_dropout(x)}
-        if memory is not None:
-            outputs["memory"] = ops.stack(new_memory, axis=1)
-            outputs["memory_mask"] = remember(inputs["padding_mask"], inputs["memory_mask"])
-        if carry_memory_segments:
-            outputs["memory_segment_ids"] = remember(
-                inputs["segment_ids"], inputs["memory_segment_ids"]
-            )
+        outputs = {
+            "sequence_output": layers.output_dropout(content),
+            **XLNetBackbone.next_memory(layers, layer_inputs, inputs),
+        }
         super().__init__(inputs=inputs, outputs=outputs, name=name, **kwargs)
-
-        # Only now: PyTorch modules take no submodules before they are initialized.
-        self.token_embedding = token_embedding
-        self.embedding_dropout = embedding_dropout
-        self.position_dropout = position_dropout
-        self.position_encoding = encode_positions
-        self.attention_mask = make_mask
-        self.segment_matrix = match_segments
-        self.attention_biases = shared_biases
-        self.blocks = blocks
-        self.recurrent_memory = remember
-        self.output_dropout = output_dropout
+        for attribute, layer in vars(layers).items():
+            setattr(self, attribute, layer)
 
         # === Config ===
         self.dtype_policy = dtype
@@ -266,30 +265,127 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
         self.same_length = same_length
         self.bidirectional_data = bidirectional_data
         self.tie_attention_biases = tie_attention_biases
-        self.carry_memory_segments = carry_memory_segments
+        self.remember_segment_ids = remember_segment_ids
         self.layer_norm_epsilon = layer_norm_epsilon
         self.kernel_initializer = initializer
         self.seed = seed
         self.attention_chunk_size = attention_chunk_size
         self.gradient_checkpointing = gradient_checkpointing
 
+    def encode(
+        self,
+        content,
+        query=None,
+        *,
+        segment_ids,
+        padding_mask,
+        permutation_mask=None,
+        target_positions=None,
+        read_memory=None,
+        memory_mask=None,
+        memory_segment_ids=None,
+    ):
+        """Runs the blocks on embedded tokens, with or without a query stream.
+
+        Args:
+            content: `(batch, length, hidden_dim)`, the first content stream.
+            query: Optional `(batch, length or num_predictions, hidden_dim)`, the first query
+                stream. The last block then computes the query stream only.
+            segment_ids, padding_mask, memory_mask, memory_segment_ids: As in the inputs.
+            permutation_mask: Optional `(batch, length, length)` bool, `[b, i, j]` is `True` where
+                `i` may see `j`.
+            target_positions: Optional `(batch, num_predictions)`, the positions of the rows of
+                `query`.
+            read_memory: Optional function of the index of a layer and the content stream that
+                enters it, which returns the layer's memory. It is called once for each layer.
+
+        Returns:
+            The last content stream, or `None` with a query stream; the last query stream, or
+            `None`; and the list of the content streams that entered the layers.
+        """
+        memory = read_memory(0, content) if read_memory else None
+        positions = self.position_dropout(self.position_encoding(content, memory=memory))
+        segment_matrix = self.segment_matrix(
+            segment_ids, memory=memory, memory_segment_ids=memory_segment_ids
+        )
+        content_mask, query_mask = self.attention_mask(
+            content,
+            padding_mask=padding_mask,
+            permutation_mask=permutation_mask,
+            memory=memory,
+            memory_mask=memory_mask,
+        )
+        biases = None if self.attention_biases is None else self.attention_biases(positions)
+        layer_inputs = []
+        for i, block in enumerate(self.blocks):
+            if i > 0 and read_memory:
+                memory = read_memory(i, content)
+            layer_inputs.append(content)
+            is_last = i + 1 == len(self.blocks)
+            streams = block(
+                content,
+                query,
+                memory=memory,
+                position_encoding=positions,
+                segment_matrix=segment_matrix,
+                content_attention_mask=content_mask,
+                query_attention_mask=None if query is None else query_mask,
+                target_positions=target_positions,
+                attention_biases=biases,
+                return_content_stream=query is None or not is_last,
+            )
+            if query is None:
+                content = streams
+            elif is_last:
+                content, query = None, streams
+            else:
+                content, query = streams
+        return content, query, layer_inputs
+
+    def next_memory(self, layer_inputs, inputs):
+        """Returns the memory for the next segment.
+
+        Args:
+            layer_inputs: List of the content streams that entered the layers.
+            inputs: The inputs of this segment, a dict.
+
+        Returns:
+            A dict with those of `memory`, `memory_mask` and `memory_segment_ids` that are among
+            the inputs.
+        """
+        outputs = {}
+        if "memory" in inputs:
+            new_memory = [
+                self.recurrent_memory(content, inputs["memory"][:, i])
+                for i, content in enumerate(layer_inputs)
+            ]
+            outputs["memory"] = ops.stack(new_memory, axis=1)
+        for remembered, new in (
+            ("memory_mask", "padding_mask"),
+            ("memory_segment_ids", "segment_ids"),
+        ):
+            if remembered in inputs:
+                outputs[remembered] = self.recurrent_memory(inputs[new], inputs[remembered])
+        return outputs
+
     @classmethod
     def from_config_name(cls, name, **overrides):
-        """A backbone of a named size, with random weights.
+        """Creates a backbone with the hyperparameters of a named configuration and new weights.
 
-        `"xlnet_base"` and `"xlnet_large"` have the hyper-parameters of the released models,
-        `"xlnet_tiny"` and `"xlnet_small"` are for trying things.
+        `"xlnet_base"` and `"xlnet_large"` are the configurations of the released models,
+        `"xlnet_tiny"` and `"xlnet_small"` are for experiments.
 
         Args:
             name: `"xlnet_tiny"`, `"xlnet_small"`, `"xlnet_base"` or `"xlnet_large"`.
-            **overrides: Arguments of the class that are to be others, such as `vocabulary_size`
-                (32000).
+            **overrides: Arguments of the class that replace those of the configuration, such as
+                `vocabulary_size`, which is 32000.
 
         Returns:
             An `XLNetBackbone`.
 
         Raises:
-            ValueError: If there is no such name.
+            ValueError: If there is no configuration of that name.
+            TypeError: If there is no argument of that name.
 
         Example:
 
@@ -300,8 +396,8 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
 
         Source: `xlnet_config.json` of the released checkpoints; Yang et al. 2019, table 8.
         """
-        check_choice("name", name, tuple(NAMED_SIZES))
-        return cls(**{**NAMED_SIZES[name], **overrides})
+        check_choice("name", name, tuple(CONFIGS))
+        return cls(**{**CONFIGS[name], **overrides})
 
     def get_config(self):
         return {
@@ -324,7 +420,7 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
             "same_length": self.same_length,
             "bidirectional_data": self.bidirectional_data,
             "tie_attention_biases": self.tie_attention_biases,
-            "carry_memory_segments": self.carry_memory_segments,
+            "remember_segment_ids": self.remember_segment_ids,
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "seed": self.seed,
@@ -332,6 +428,13 @@ class XLNetBackbone(RestoresQuantization, Preset, OptionalInputs, keras.Model):
             "gradient_checkpointing": self.gradient_checkpointing,
             **self.quantization_config(),
         }
+
+
+def read_memory_from(inputs):
+    """Returns the function `read_memory` of `XLNetBackbone.encode` for memory among the inputs."""
+    if "memory" not in inputs:
+        return None
+    return lambda layer, content: inputs["memory"][:, layer]
 
 
 def _head_dim(head_dim, hidden_dim, num_heads):
@@ -347,12 +450,12 @@ def _head_dim(head_dim, hidden_dim, num_heads):
     return hidden_dim // num_heads
 
 
-def _check_memory_arguments(memory_length, reuse_length, carry_memory_segments):
+def _check_memory_arguments(memory_length, reuse_length, remember_segment_ids):
     if memory_length is not None:
         check_positive_int("memory_length", memory_length)
-    if memory_length is None and (reuse_length is not None or carry_memory_segments):
+    if memory_length is None and (reuse_length is not None or remember_segment_ids):
         raise ValueError(
-            "`reuse_length` and `carry_memory_segments` need a `memory_length`. Received: "
+            "`reuse_length` and `remember_segment_ids` need a `memory_length`. Received: "
             f"memory_length=None, reuse_length={reuse_length!r}, "
-            f"carry_memory_segments={carry_memory_segments!r}"
+            f"remember_segment_ids={remember_segment_ids!r}"
         )

@@ -1,27 +1,28 @@
 import keras
 from keras import ops
 
+from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_choice
 from keras_xlnet.models.task_model import TaskModel, check_backbone, pooled_logits, token_inputs
 
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
-class XLNetMultipleChoice(TaskModel, keras.Model):
+@register
+class XLNetMultipleChoice(TaskModel):
     """Chooses one of some texts, such as the one that answers a question.
 
     Each choice is a text of its own (context, question and answer). All of them go through the
     backbone as one batch. The pooled sequence of each goes through a dense layer with tanh (the
     original's summary), dropout, and a dense layer with one output.
 
-    It comes compiled: AdamW at 5e-5 (right for a pretrained backbone), the cross-entropy of the
+    It is compiled with AdamW at 5e-5 (for a pretrained backbone), the cross-entropy of the
     index of the right choice, and the accuracy. Call `compile` to change that; what it is not
     given stays so.
 
     Args:
         backbone: An `XLNetBackbone`.
         activation: `"softmax"` for probabilities, `"linear"` for logits.
-        pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`, whichever side the
-            padding is on.
+        pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`, with padding on either
+            side.
         dropout: Float, dropout rate before the last layer.
         name: Name of the model.
 
@@ -67,7 +68,7 @@ class XLNetMultipleChoice(TaskModel, keras.Model):
         activate = keras.layers.Activation(activation, dtype="float32", name="probabilities")
         super().__init__(inputs=inputs, outputs=activate(logits), name=name, **kwargs)
 
-        # Only now: PyTorch modules take no submodules before they are initialized.
+        # PyTorch accepts submodules only after its module is initialized.
         self.backbone = backbone
         self.sequence_summary = summarize
         self.logits_dense = logits_dense
@@ -78,7 +79,7 @@ class XLNetMultipleChoice(TaskModel, keras.Model):
         self.dropout = dropout
         self.compile()
 
-    def _objective(self):
+    def _compile_defaults(self):
         return {
             "loss": keras.losses.SparseCategoricalCrossentropy(
                 from_logits=self.activation == "linear"

@@ -1,51 +1,54 @@
 import keras
 from keras import ops
 
-from keras_xlnet.layers import HashDropout, LogitBias, MaskEmbedding, RecurrentMemory
-from keras_xlnet.layers.arguments import check_positive_int
-from keras_xlnet.layers.full_batch import full_batch
-from keras_xlnet.layers.initialization import spawn_seeds
+from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.layers import HashDropout, LogitBias, MaskEmbedding, StatefulMemory
+from keras_xlnet.layers.arguments import check_choice, check_positive_int
+from keras_xlnet.layers.initializers import spawn_seeds
+from keras_xlnet.layers.memory import ensure_batch_size
 from keras_xlnet.models.task_model import TaskModel
+from keras_xlnet.models.xlnet_backbone import read_memory_from
 
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
-class XLNetPermutationLM(TaskModel, keras.Model):
+@register
+class XLNetPermutationLM(TaskModel):
     """Permutation language model: pretrains an `XLNetBackbone`, and shares every weight with it.
 
-    A query stream, which knows where a token stands but not what it is, predicts the tokens at
-    `target_positions` from what the factorization order lets it see. The softmax is tied to the
-    token embedding.
+    The query stream represents the position of a token but not the token. It predicts the tokens
+    at `target_positions` from the tokens that come before them in the factorization order. The
+    softmax is tied to the token embedding.
 
-    The model comes compiled: `fit` takes integer labels, with a weight of 0 for what is not to be
-    predicted. `"auto"` in `compile` stands for AdamW with a learning rate of 1e-4, the mean
+    The model is compiled. `fit` takes integer labels, and sample weights of 0 for labels that do
+    not count. `"auto"` in `compile` means AdamW with a learning rate of 1e-4, the mean
     cross-entropy of the targets, and their accuracy.
 
     Args:
         backbone: An `XLNetBackbone` of type `"bi"`.
-        two_stream: `False` for denoising as BERT does it, to compare with: no query stream, the
-            targets are masked in the content, everything sees everything, and `permutation_mask`
-            is not looked at.
-        partial_prediction: `True`: a query row for each of `target_positions`. `False`: one for
-            each token, with `target_mask` in place of `target_positions`; the others hold what
-            the token is.
-        stateful: `True`: the model keeps its memory itself, in `fit` from batch to batch, so that
-            row `r` of a batch has to go on where row `r` of the batch before it ended. `evaluate`
-            and `predict` have a memory of their own, empty when they start. `False`: memory is an
-            input and an output, if the backbone has any.
-        batch_size: Int, needed with `stateful`: the rows of a batch on one replica.
-        attend_to_empty_memory: `True`: a stateful memory that is not filled yet is attended to,
-            as rows of zeros, which is what the original does. `False`: it is not.
+        objective: `"permutation"`, or `"denoising"` for the objective of BERT, for comparisons:
+            there is no query stream, the targets are masked in the content, all tokens attend to
+            all tokens, and `permutation_mask` is not used.
+        partial_prediction: If `True`, the query stream has a row for each of `target_positions`.
+            If `False`, it has a row for each token, with `target_mask` in place of
+            `target_positions`; the rows of other tokens are their embeddings.
+        stateful: If `True`, the model keeps its memory in variables from batch to batch, so row
+            `r` of a batch must continue row `r` of the batch before. `evaluate` and `predict` have
+            a memory of their own, which is empty when they start. If `False`, memory is an input
+            and an output, if the backbone has memory.
+        batch_size: Int, the number of rows of a batch on one replica. Required with `stateful`.
+        attend_to_empty_memory: If `True`, rows of a stateful memory that are still empty are
+            attended to, as rows of zeros, as in the original.
         name: String, name of the model.
 
-    Inputs, a dict. `token_ids`, `permutation_mask` and `target_positions` must be given:
+    Inputs, a dict of which `token_ids`, `permutation_mask` and `target_positions` are required:
         token_ids, segment_ids, padding_mask: as in `XLNetBackbone`.
-        permutation_mask: `(batch, length, length)` bool, `[b, i, j]` `True` where `i` may see `j`.
-            The content stream always sees itself, the query stream follows the mask as given.
-        target_positions: `(batch, num_predictions)` int32; or `target_mask`: `(batch, length)`
-            bool.
+        permutation_mask: `(batch, length, length)` bool, `[b, i, j]` is `True` where `i` may see
+            `j`. The content stream also sees itself, the query stream follows the mask as given.
+        target_positions: `(batch, num_predictions)` int32, from 0 to `length - 1`. -1 is padding,
+            for rows with fewer targets: its loss has the weight 0. Or `target_mask`:
+            `(batch, length)` bool.
         memory, memory_mask, memory_segment_ids: as in `XLNetBackbone`, unless `stateful`.
-        reset_memory: `(batch,)` bool, only if `stateful`: `True` for rows that begin a new text.
-            Not looked at if the backbone has no memory.
+        reset_memory: `(batch,)` bool, `True` for rows that begin a new document. Only if
+            `stateful`; accepted and not used if the backbone has no memory.
 
     Outputs, a dict:
         logits: `(batch, num_predictions, vocabulary_size)`, or `(batch, length,
@@ -75,7 +78,7 @@ class XLNetPermutationLM(TaskModel, keras.Model):
     """
 
     _arguments = (
-        "two_stream",
+        "objective",
         "partial_prediction",
         "stateful",
         "batch_size",
@@ -85,7 +88,7 @@ class XLNetPermutationLM(TaskModel, keras.Model):
     def __init__(
         self,
         backbone,
-        two_stream=True,
+        objective="permutation",
         partial_prediction=True,
         stateful=False,
         batch_size=None,
@@ -93,125 +96,80 @@ class XLNetPermutationLM(TaskModel, keras.Model):
         name="xlnet_permutation_lm",
         **kwargs,
     ):
+        check_choice("objective", objective, ("permutation", "denoising"))
         _check_arguments(backbone, stateful, batch_size, attend_to_empty_memory)
         dtype = backbone.dtype_policy
 
         # === Layers ===
         mask_embedding = MaskEmbedding(backbone.hidden_dim, dtype=dtype, name="mask_embedding")
-        (query_seed,) = spawn_seeds(backbone.seed, 1)
+        (query_seed,) = spawn_seeds(backbone.seed, 1, "XLNetPermutationLM")
         query_dropout = HashDropout(
             backbone.dropout, seed=query_seed, dtype=dtype, name="query_dropout"
         )
         # Half precision is too coarse for the logits of a large vocabulary.
         logit_bias = LogitBias(dtype="float32", name="logits")
-        memories = mask_memory = segment_memory = None
-        if stateful:
-            memories = [
-                _stateful_memory(backbone, f"memory_{i}") for i in range(backbone.num_layers)
-            ]
-            if not attend_to_empty_memory:
-                mask_memory = _stateful_memory(backbone, "memory_mask")
-            if backbone.carry_memory_segments:
-                segment_memory = _stateful_memory(backbone, "memory_segments")
+        memories = _stateful_memories(backbone, attend_to_empty_memory) if stateful else {}
 
         # === Functional graph ===
-        inputs = _inputs(backbone, two_stream, partial_prediction, stateful, batch_size)
+        inputs = _inputs(backbone, objective, partial_prediction, stateful, batch_size)
         reset = inputs.get("reset_memory")
-        memory_mask = inputs.get("memory_mask")
-        memory_segment_ids = inputs.get("memory_segment_ids")
-        if mask_memory is not None:
-            memory_mask = mask_memory(inputs["padding_mask"], reset=reset)
-        if segment_memory is not None:
-            memory_segment_ids = segment_memory(inputs["segment_ids"], reset=reset)
+        memory_mask, memory_segment_ids = (
+            memories[key](inputs[new], reset=reset) if key in memories else inputs.get(key)
+            for key, new in (("memory_mask", "padding_mask"), ("memory_segment_ids", "segment_ids"))
+        )
+        read_memory = read_memory_from(inputs)
+        if stateful:
 
-        def memory_of_layer(i, content):
-            if stateful:
-                return memories[i](content, reset=reset)
-            return inputs["memory"][:, i] if "memory" in inputs else None
+            def read_memory(layer, content):
+                return memories[f"memory_{layer}"](content, reset=reset)
 
         embeddings = backbone.token_embedding(inputs["token_ids"])
         targets = inputs["target_positions" if partial_prediction else "target_mask"]
-        query = None
-        if two_stream:
-            query = mask_embedding(targets, None if partial_prediction else embeddings)
-            query = query_dropout(query)
-        else:
+        query = query_positions = None
+        if objective == "denoising":
             is_target = _mask_of(targets, inputs["token_ids"]) if partial_prediction else targets
             embeddings = mask_embedding(is_target, embeddings)
-        content = backbone.embedding_dropout(embeddings)
-        memory = memory_of_layer(0, content)
-        positions = backbone.position_dropout(backbone.position_encoding(content, memory=memory))
-        biases = backbone.attention_biases and backbone.attention_biases(positions)
-        segment_matrix = backbone.segment_matrix(
-            inputs["segment_ids"], memory=memory, memory_segment_ids=memory_segment_ids
-        )
-        content_mask, query_mask = backbone.attention_mask(
-            content,
+        elif partial_prediction:
+            query, query_positions = query_dropout(mask_embedding(targets)), targets
+        else:
+            query = query_dropout(mask_embedding(targets, embeddings))
+        content, query, layer_inputs = backbone.encode(
+            backbone.embedding_dropout(embeddings),
+            query,
+            segment_ids=inputs["segment_ids"],
             padding_mask=inputs["padding_mask"],
             permutation_mask=inputs.get("permutation_mask"),
-            memory=memory,
+            target_positions=query_positions,
+            read_memory=read_memory,
             memory_mask=memory_mask,
+            memory_segment_ids=memory_segment_ids,
         )
-        new_memory = []
-        for i, block in enumerate(backbone.blocks):
-            memory = memory_of_layer(i, content) if i else memory
-            if "memory" in inputs:
-                new_memory.append(backbone.recurrent_memory(content, memory))
-            is_top = i + 1 == backbone.num_layers
-            streams = _TwoStreams(block, name=f"streams_{i}")(
-                content,
-                query,
-                memory=memory,
-                position_encoding=positions,
-                segment_matrix=segment_matrix,
-                content_attention_mask=content_mask,
-                query_attention_mask=query_mask if two_stream else None,
-                target_positions=targets if two_stream and partial_prediction else None,
-                attention_biases=biases,
-                return_content_stream=not (two_stream and is_top),
-            )
-            if not two_stream:
-                content = streams
-            elif is_top:
-                query = streams
-            else:
-                content, query = streams
-        if not two_stream:
-            query = content
-            if partial_prediction:
-                query = ops.take_along_axis(content, ops.expand_dims(targets, -1), axis=1)
-        query = backbone.output_dropout(query)
-        outputs = {"logits": logit_bias(backbone.token_embedding(query, reverse=True))}
-        if "memory" in inputs:
-            outputs["memory"] = ops.stack(new_memory, axis=1)
-            outputs["memory_mask"] = backbone.recurrent_memory(inputs["padding_mask"], memory_mask)
-        if "memory_segment_ids" in inputs:
-            outputs["memory_segment_ids"] = backbone.recurrent_memory(
-                inputs["segment_ids"], memory_segment_ids
-            )
+        if objective == "denoising":
+            query = _take_rows(content, targets) if partial_prediction else content
+        hidden = backbone.output_dropout(query)
+        outputs = {
+            "logits": logit_bias(backbone.token_embedding(hidden, reverse=True)),
+            **backbone.next_memory(layer_inputs, inputs),
+        }
         super().__init__(inputs=inputs, outputs=outputs, name=name, **kwargs)
 
-        # Only now: PyTorch modules take no submodules before they are initialized.
+        # PyTorch accepts submodules only after its module is initialized.
         self.backbone = backbone
-        if backbone not in self._layers:
-            # Its blocks are called in operations, where Keras does not look for weights; and Keras
-            # 3.12 does not track what is set on a functional model either.
-            self._layers.append(backbone)
         self.mask_embedding = mask_embedding
         self.query_dropout = query_dropout
         self.logit_bias = logit_bias
-        self.memories = [m for m in (*(memories or ()), mask_memory, segment_memory) if m]
+        self.memories = list(memories.values())
 
         # === Config ===
-        self.two_stream = two_stream
+        self.objective = objective
         self.partial_prediction = partial_prediction
         self.stateful = stateful
         self.batch_size = batch_size
         self.attend_to_empty_memory = attend_to_empty_memory
         self.compile()
 
-    def _objective(self):
-        # The mean over the targets of the batch, as in the original: not over all rows.
+    def _compile_defaults(self):
+        # The mean over the targets of the batch, as in the original, not over all rows.
         loss = keras.losses.SparseCategoricalCrossentropy(
             from_logits=True, reduction="mean_with_sample_weight"
         )
@@ -222,64 +180,56 @@ class XLNetPermutationLM(TaskModel, keras.Model):
         }
 
     def evaluate(self, *args, **kwargs):
-        """As `keras.Model.evaluate`; a stateful memory starts empty, that of training is kept."""
-        self._forget_evaluation()
+        """Evaluates as `keras.Model` does, with an empty memory; that of training is kept."""
+        self._reset_evaluation()
         return super().evaluate(*args, **kwargs)
 
     def predict(self, *args, **kwargs):
-        """As `keras.Model.predict`; a stateful memory starts empty, that of training is kept."""
-        self._forget_evaluation()
+        """Predicts as `keras.Model` does, with an empty memory; that of training is kept."""
+        self._reset_evaluation()
         return super().predict(*args, **kwargs)
 
     def reset_state(self):
-        """Forgets all that a stateful model remembers, of training and of evaluation."""
+        """Forgets what a stateful model remembers, of training and of evaluation."""
         for memory in self.memories:
             memory.reset_state()
 
-    def _forget_evaluation(self):
+    def _reset_evaluation(self):
         for memory in self.memories:
             memory.reset_evaluation_state()
 
     def _complete(self, inputs):
-        # So that the data of both objectives, and with and without memory, are the same.
-        unused = set() if self.two_stream else {"permutation_mask"}
+        # The same data serves both objectives, and models with and without memory.
+        unused = {"permutation_mask"} if self.objective == "denoising" else set()
         unused |= set() if self.backbone.memory_length else {"reset_memory"}
         if isinstance(inputs, dict):
             inputs = {key: value for key, value in inputs.items() if key not in unused}
         inputs = super()._complete(inputs)
-        return self._full_batches(inputs)
+        return self._ensure_batch_size(inputs)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """As in `keras.Model`; a stateful model refuses a batch that is not full."""
+        """Computes the loss as `keras.Model` does. Padded targets (-1) have the weight 0.
+
+        Raises:
+            ValueError: If the model is stateful and the batch is incomplete.
+        """
         y, sample_weight = (
-            None if v is None else self._full_batches(v) for v in (y, sample_weight)
+            None if v is None else self._ensure_batch_size(v) for v in (y, sample_weight)
         )
+        sample_weight = _without_padding(x, sample_weight)
         return super().compute_loss(x, y, y_pred, sample_weight, training=training)
 
-    def _full_batches(self, tensors):
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        """Computes the metrics as `keras.Model` does. Padded targets (-1) have the weight 0."""
+        return super().compute_metrics(x, y, y_pred, _without_padding(x, sample_weight))
+
+    def _ensure_batch_size(self, tensors):
         if not self.stateful:
             return tensors
-        return keras.tree.map_structure(lambda x: full_batch(x, self.batch_size), tensors)
+        return keras.tree.map_structure(lambda x: ensure_batch_size(x, self.batch_size), tensors)
 
 
-class _TwoStreams(keras.Operation):
-    """A call of a block of the backbone, of which Keras believes that it has one output.
-
-    Functional models take the number of outputs of a layer from its first call.
-    """
-
-    def __init__(self, block, name):
-        super().__init__(name=name)
-        self.block = block
-
-    def call(self, *args, **kwargs):
-        return self.block(*args, **kwargs)
-
-    def compute_output_spec(self, *args, **kwargs):
-        return self.block.compute_output_spec(*args, **kwargs)
-
-
-def _inputs(backbone, two_stream, partial_prediction, stateful, batch_size):
+def _inputs(backbone, objective, partial_prediction, stateful, batch_size):
     def new(key, shape, dtype):
         return keras.Input(shape, batch_size=batch_size, dtype=dtype, name=key)
 
@@ -287,7 +237,7 @@ def _inputs(backbone, two_stream, partial_prediction, stateful, batch_size):
         return new(key, shape, backbone.input[key].dtype)
 
     inputs = {key: like(key) for key in ("token_ids", "segment_ids", "padding_mask")}
-    if two_stream:
+    if objective == "permutation":
         inputs["permutation_mask"] = new("permutation_mask", (None, None), "bool")
     if partial_prediction:
         inputs["target_positions"] = new("target_positions", (None,), "int32")
@@ -302,14 +252,17 @@ def _inputs(backbone, two_stream, partial_prediction, stateful, batch_size):
     return inputs
 
 
-def _stateful_memory(backbone, name):
-    return RecurrentMemory(
-        backbone.memory_length,
-        backbone.reuse_length,
-        stateful=True,
-        dtype=backbone.dtype_policy,
-        name=name,
-    )
+def _stateful_memories(backbone, attend_to_empty_memory):
+    """The layers that keep the memory of each block, and its mask and segment ids, by name."""
+    names = [f"memory_{i}" for i in range(backbone.num_layers)]
+    names += [] if attend_to_empty_memory else ["memory_mask"]
+    names += ["memory_segment_ids"] if backbone.remember_segment_ids else []
+    return {
+        name: StatefulMemory(
+            backbone.memory_length, backbone.reuse_length, dtype=backbone.dtype_policy, name=name
+        )
+        for name in names
+    }
 
 
 def _mask_of(target_positions, token_ids):
@@ -319,11 +272,35 @@ def _mask_of(target_positions, token_ids):
     return ops.any(ops.equal(positions, ops.expand_dims(index, 1)), axis=1)
 
 
+def _take_rows(content, target_positions):
+    """`(batch, length, hidden_dim)` -> `(batch, num_predictions, hidden_dim)`."""
+    last = ops.sum(ops.ones_like(content[:, :, 0], dtype="int32"), axis=1, keepdims=True) - 1
+    # Positions outside are clamped: padding (-1) takes row 0.
+    positions = ops.minimum(ops.maximum(target_positions, 0), last)
+    return ops.take_along_axis(content, ops.expand_dims(positions, -1), axis=1)
+
+
+def _without_padding(x, sample_weight):
+    """Sample weights with 0 for target positions of -1."""
+    if not isinstance(x, dict) or x.get("target_positions") is None:
+        return sample_weight
+    is_target = ops.cast(ops.greater_equal(x["target_positions"], 0), "float32")
+
+    def weigh(weight):
+        weight = ops.cast(weight, "float32")
+        # A weight for each row of the batch holds for all its targets.
+        return (ops.expand_dims(weight, 1) if len(weight.shape) == 1 else weight) * is_target
+
+    if sample_weight is None:
+        return is_target
+    return keras.tree.map_structure(weigh, sample_weight)
+
+
 def _check_arguments(backbone, stateful, batch_size, attend_to_empty_memory):
     if backbone.attention_type != "bi":
         raise ValueError(
-            "`backbone` must see in both directions: the order of a permutation is not that of "
-            f"the text. Received: backbone.attention_type={backbone.attention_type!r}"
+            "`backbone` must have `attention_type='bi'`: a factorization order is not the order "
+            f"of the text. Received: backbone.attention_type={backbone.attention_type!r}"
         )
     if stateful and backbone.memory_length is None:
         raise ValueError(
@@ -331,12 +308,12 @@ def _check_arguments(backbone, stateful, batch_size, attend_to_empty_memory):
         )
     if stateful and batch_size is None:
         raise ValueError(
-            "`stateful=True` needs a `batch_size`: one row of memory for each row of a batch (of "
-            "one replica). Received: batch_size=None"
+            "`stateful=True` needs a `batch_size`, the number of rows of a batch on one replica. "
+            "Received: batch_size=None"
         )
     if batch_size is not None:
         check_positive_int("batch_size", batch_size)
     if attend_to_empty_memory and not stateful:
         raise ValueError(
-            "`attend_to_empty_memory` is for `stateful=True`; otherwise `memory_mask` says so"
+            "`attend_to_empty_memory` needs `stateful=True`. Without it, pass `memory_mask`"
         )

@@ -3,16 +3,17 @@ import types
 import keras
 from keras import ops
 
+from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers import Answerability, AnswerEnd, AnswerStart
 from keras_xlnet.layers.arguments import check_positive_int
-from keras_xlnet.layers.initialization import clone_initializer, spawn_seeds
+from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
 from keras_xlnet.models.task_model import TaskModel, check_backbone, token_inputs
 
 _LABELS = ("start_positions", "end_positions", "is_impossible")
 
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
-class XLNetQuestionAnswering(TaskModel, keras.Model):
+@register
+class XLNetQuestionAnswering(TaskModel):
     """Finds the answer to a question in a text, or that there is none (SQuAD 2.0).
 
     It finds the `start_n_top` most probable starts and, for each, the `end_n_top` most probable
@@ -22,7 +23,7 @@ class XLNetQuestionAnswering(TaskModel, keras.Model):
     start along with its inputs. It comes compiled: AdamW at 5e-5 (right for a pretrained
     backbone), and the original's loss, half of the sum of three cross-entropies: of the start, of
     the end given the right start, and of whether there is no answer. The accuracy of each is a
-    metric. Call `compile` to change that; what it is not given stays so.
+    metric. Call `compile` to change that; what is not passed to it stays.
 
     Args:
         backbone: An `XLNetBackbone`.
@@ -101,7 +102,7 @@ class XLNetQuestionAnswering(TaskModel, keras.Model):
 
         start_logits = AnswerStart(name="start_logits", **of_backbone())
         end_logits = AnswerEnd(backbone.layer_norm_epsilon, name="end_logits", **of_backbone())
-        (dropout_seed,) = spawn_seeds(backbone.seed, 1)
+        (dropout_seed,) = spawn_seeds(backbone.seed, 1, "XLNetQuestionAnswering")
         answer_class = Answerability(
             dropout, seed=dropout_seed, name="answer_class", **of_backbone()
         )
@@ -143,7 +144,7 @@ class XLNetQuestionAnswering(TaskModel, keras.Model):
             with_start=keras.Model({**inputs, "start_positions": start}, of_labels)
         )
 
-        # Only now: PyTorch modules take no submodules before they are initialized.
+        # PyTorch accepts submodules only after its module is initialized.
         self.backbone = backbone
         self.start_logits = start_logits
         self.end_logits = end_logits
@@ -155,7 +156,7 @@ class XLNetQuestionAnswering(TaskModel, keras.Model):
         self.dropout = dropout
         self.compile()
 
-    def _objective(self):
+    def _compile_defaults(self):
         accuracy = keras.metrics.SparseCategoricalAccuracy
         return {
             "loss": {

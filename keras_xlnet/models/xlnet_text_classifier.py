@@ -1,14 +1,14 @@
 import keras
 
+from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_choice
 from keras_xlnet.models.task_model import (
-    TaskModel,
     check_backbone,
     check_classes,
     pooled_logits,
     token_inputs,
 )
-from keras_xlnet.models.text_pipeline import TextPipeline, check_preprocessor
+from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 
 _LOSSES = {
     "softmax": keras.losses.SparseCategoricalCrossentropy,
@@ -22,15 +22,15 @@ _METRICS = {
 }
 
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
-class XLNetTextClassifier(TaskModel, TextPipeline, keras.Model):
+@register
+class XLNetTextClassifier(TextTaskModel):
     """Classifies texts, or pairs of texts, with an XLNet backbone.
 
     The pooled sequence goes through a dense layer with tanh (the original's summary), dropout,
     and a dense layer with one output a class.
 
-    It comes compiled: AdamW at 5e-5 (right for a pretrained backbone), the loss and the accuracy
-    that fit the activation. Call `compile` to change that; what it is not given stays so.
+    It is compiled with AdamW at 5e-5 (for a pretrained backbone), the loss and the accuracy
+    that fit the activation. Call `compile` to change that; what is not passed to it stays.
 
     Args:
         backbone: An `XLNetBackbone`.
@@ -40,8 +40,8 @@ class XLNetTextClassifier(TaskModel, TextPipeline, keras.Model):
         activation: `"softmax"` for classes that exclude each other (labels are class indices),
             `"sigmoid"` for several labels a text (labels are vectors of 0 and 1), `"linear"` for
             regression.
-        pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`, whichever side the
-            padding is on.
+        pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`, with padding on either
+            side.
         dropout: Float, dropout rate before the last layer.
         class_names: Optional list of `num_classes` strings, for exported models and reports.
         name: Name of the model.
@@ -104,7 +104,7 @@ class XLNetTextClassifier(TaskModel, TextPipeline, keras.Model):
         activate = keras.layers.Activation(activation, dtype="float32", name="probabilities")
         super().__init__(inputs=inputs, outputs=activate(logits), name=name, **kwargs)
 
-        # Only now: PyTorch modules take no submodules before they are initialized.
+        # PyTorch accepts submodules only after its module is initialized.
         self.backbone = backbone
         self.sequence_summary = summarize
         self.logits_dense = logits_dense
@@ -119,7 +119,7 @@ class XLNetTextClassifier(TaskModel, TextPipeline, keras.Model):
         self._hold_preprocessor(preprocessor)
         self.compile()
 
-    def _objective(self):
+    def _compile_defaults(self):
         return {
             "loss": _LOSSES[self.activation](),
             "metrics": [_METRICS[self.activation]()],

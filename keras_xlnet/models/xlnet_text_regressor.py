@@ -1,26 +1,27 @@
 import keras
 
-from keras_xlnet.models.task_model import TaskModel, check_backbone, pooled_logits, token_inputs
-from keras_xlnet.models.text_pipeline import TextPipeline, check_preprocessor
+from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.models.task_model import check_backbone, pooled_logits, token_inputs
+from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
-class XLNetTextRegressor(TaskModel, TextPipeline, keras.Model):
+@register
+class XLNetTextRegressor(TextTaskModel):
     """Gives texts, or pairs of texts, a number, such as how alike two sentences are.
 
     The pooled sequence goes through a dense layer with tanh (the original's summary), dropout,
     and a dense layer with one output.
 
-    It comes compiled: AdamW at 5e-5 (right for a pretrained backbone), mean squared error, and
-    the mean absolute error as a metric. Call `compile` to change that; what it is not given stays
-    so.
+    It is compiled with AdamW at 5e-5 (for a pretrained backbone), mean squared error, and
+    the mean absolute error as a metric. Call `compile` to change that; what is not passed to it
+    stays.
 
     Args:
         backbone: An `XLNetBackbone`.
         preprocessor: An `XLNetPreprocessor`. With one, `fit`, `evaluate` and `predict` take raw
             strings.
-        pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`, whichever side the
-            padding is on.
+        pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`, with padding on either
+            side.
         dropout: Float, dropout rate before the last layer.
         name: Name of the model.
 
@@ -66,7 +67,7 @@ class XLNetTextRegressor(TaskModel, TextPipeline, keras.Model):
         to_float32 = keras.layers.Activation("linear", dtype="float32", name="values")
         super().__init__(inputs=inputs, outputs=to_float32(logits), name=name, **kwargs)
 
-        # Only now: PyTorch modules take no submodules before they are initialized.
+        # PyTorch accepts submodules only after its module is initialized.
         self.backbone = backbone
         self.sequence_summary = summarize
         self.logits_dense = logits_dense
@@ -77,7 +78,7 @@ class XLNetTextRegressor(TaskModel, TextPipeline, keras.Model):
         self._hold_preprocessor(preprocessor)
         self.compile()
 
-    def _objective(self):
+    def _compile_defaults(self):
         return {
             "loss": keras.losses.MeanSquaredError(),
             "metrics": [keras.metrics.MeanAbsoluteError(name="mean_absolute_error")],

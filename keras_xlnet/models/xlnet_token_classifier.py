@@ -1,8 +1,9 @@
 import keras
 
+from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers import HashDropout
 from keras_xlnet.layers.arguments import check_choice, check_rate
-from keras_xlnet.layers.initialization import spawn_seeds
+from keras_xlnet.layers.initializers import spawn_seeds
 from keras_xlnet.models.task_model import (
     TaskModel,
     check_backbone,
@@ -12,17 +13,17 @@ from keras_xlnet.models.task_model import (
 )
 
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
-class XLNetTokenClassifier(TaskModel, keras.Model):
+@register
+class XLNetTokenClassifier(TaskModel):
     """Classifies each token of a text, such as for the recognition of names.
 
     The output of the backbone goes through dropout and a dense layer with one output a class.
 
-    It comes compiled: AdamW at 5e-5 (right for a pretrained backbone), the cross-entropy of class
+    It is compiled with AdamW at 5e-5 (for a pretrained backbone), the cross-entropy of class
     indices and their accuracy. Both are means over the tokens by their sample weights
     `(batch, length)`: give padding, special tokens and all but the first piece of a word a weight
     of 0. Without sample weights every token counts, padding too. Call `compile` to change that;
-    what it is not given stays so.
+    what is not passed to it stays.
 
     Args:
         backbone: An `XLNetBackbone`.
@@ -68,7 +69,7 @@ class XLNetTokenClassifier(TaskModel, keras.Model):
         check_classes(num_classes, activation, class_names)
         check_rate("dropout", dropout)
         check_backbone(backbone)
-        (dropout_seed,) = spawn_seeds(backbone.seed, 1)
+        (dropout_seed,) = spawn_seeds(backbone.seed, 1, "XLNetTokenClassifier")
         drop = HashDropout(dropout, seed=dropout_seed, dtype=backbone.dtype_policy, name="dropout")
         logits_dense = new_logits(backbone, num_classes)
         # Half precision is too coarse for probabilities near 0 and 1.
@@ -77,7 +78,7 @@ class XLNetTokenClassifier(TaskModel, keras.Model):
         logits = logits_dense(drop(backbone(inputs)["sequence_output"]))
         super().__init__(inputs=inputs, outputs=activate(logits), name=name, **kwargs)
 
-        # Only now: PyTorch modules take no submodules before they are initialized.
+        # PyTorch accepts submodules only after its module is initialized.
         self.backbone = backbone
         self.dropout_layer = drop
         self.logits_dense = logits_dense
@@ -89,7 +90,7 @@ class XLNetTokenClassifier(TaskModel, keras.Model):
         self.class_names = None if class_names is None else list(class_names)
         self.compile()
 
-    def _objective(self):
+    def _compile_defaults(self):
         return {
             # The mean over the tokens that count: not over all, nor over texts first.
             "loss": keras.losses.SparseCategoricalCrossentropy(

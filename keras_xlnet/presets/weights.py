@@ -1,6 +1,7 @@
 """Weights of models and of files: matched by name, checked from headers, then assigned."""
 
 import dataclasses
+import os
 import typing
 
 import keras
@@ -52,8 +53,10 @@ def load_weights(model, file, cast=False):
 def model_weights(model):
     """Returns the weights of a model that are saved: `{path: variable}`.
 
-    Left out are the memories of a stateful model, which `model.memories` lists, and the variables
-    of LoRA: the layers' weights with LoRA merged into them, which are tensors, stand for them.
+    The paths are those of the variables, without the name scope in which the model was made, such
+    as that of a layer that makes a backbone when it is built. Left out are the memories of a
+    stateful model, which `model.memories` lists, and the variables of LoRA: the weights with LoRA
+    merged into them, which are tensors, take their place.
 
     Raises:
         ValueError: If two variables have the same path.
@@ -73,7 +76,13 @@ def model_weights(model):
             for variable in layer.weights:
                 weights.pop(variable.path, None)
             weights |= _merged_weights(layer)
-    return weights
+    scope = _common_scope(weights)
+    return {path.removeprefix(scope): weight for path, weight in weights.items()}
+
+
+def _common_scope(paths):
+    parts = os.path.commonprefix([path.split("/")[:-1] for path in paths])
+    return "".join(f"{part}/" for part in parts)
 
 
 def _merged_weights(layer):

@@ -1,5 +1,5 @@
-"""SavedModels that take raw text, for TF Serving and for any other reader of SavedModels."""
+"""Export of SavedModels whose signatures take text, for TF Serving and other programs."""
 
-from keras_xlnet.serving.export_text_classifier import export_text_classifier
+from keras_xlnet.serving.text_classifier_export import export_text_classifier
 
 __all__ = ["export_text_classifier"]

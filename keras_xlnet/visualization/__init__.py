@@ -1,5 +1,5 @@
-"""Masks as pictures. Needs matplotlib: `pip install "xlnet-keras[examples]"`."""
+"""Plots of attention masks. Needs matplotlib: `pip install "xlnet-keras[examples]"`."""
 
-from keras_xlnet.visualization.plot_permutation_mask import plot_permutation_mask
+from keras_xlnet.visualization.permutation_masks import plot_permutation_mask
 
 __all__ = ["plot_permutation_mask"]

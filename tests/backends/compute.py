@@ -563,7 +563,7 @@ def unknown_batch_and_length(directory, weights):
 def saving(directory, weights):
     """`before` and `after` of each way of saving; the test compares them with each other too."""
     inputs = token_batch()
-    backbone = small_backbone(num_layers=2, memory_length=4, carry_memory_segments=True)
+    backbone = small_backbone(num_layers=2, memory_length=4, remember_segment_ids=True)
     results = numbered("backbone/before", run(backbone, inputs))
     backbone.save(directory / "backbone.keras")
     copy = keras.saving.load_model(directory / "backbone.keras")

@@ -251,7 +251,9 @@ def test_shards(make, torch, batch):
         name = shards[1] if message is None else name
         changed = {**content["weight_map"], "classifier.bias": name}
         index.write_text(json.dumps({"weight_map": changed}))
-        with pytest.raises((ValueError, FileNotFoundError), match=message or "but it is not there"):
+        with pytest.raises(
+            (ValueError, FileNotFoundError), match=message or "in model-.*: it is not"
+        ):
             load_huggingface(directory, task="token_classifier")
 
 
@@ -320,7 +322,7 @@ def test_overrides(saved):
     assert (model.backbone.dropout, model.dropout) == (0.0, 0.0)
     assert model.backbone.activation.__name__ == "relu"
     assert model.backbone.compute_dtype == "bfloat16"
-    with pytest.raises(ValueError, match=r"\['hidden_dim', 'layers'\]. What can be chosen: \['act"):
+    with pytest.raises(ValueError, match=r"\['hidden_dim', 'layers'\] are fixed .* passed: \['act"):
         load_huggingface(saved, hidden_dim=8, layers=3)
 
 
@@ -353,7 +355,7 @@ def test_same_length_is_not_looked_at_in_both_directions(saved):
 
 def test_gelu_of_a_conversion_gives_a_warning(saved):
     edit_config(saved, ff_activation="gelu")
-    with pytest.warns(UserWarning, match="erf form .* pass activation='gelu_tanh'"):
+    with pytest.warns(UserWarning, match="erf form.* pass activation='gelu_tanh'"):
         assert load_huggingface(saved).activation.__name__ == "gelu"
     assert load_huggingface(saved, activation="gelu_tanh").activation.__name__ == "gelu_tanh"
 
@@ -373,8 +375,23 @@ def test_shared_biases_are_written_for_every_layer(tmp_path, rng):
         "permutation_mask": rng.random((2, 5, 5)) < 0.5,
         "target_positions": np.array([[1, 4], [0, 2]]),
     }
-    loaded = load_huggingface(tmp_path, task="permutation_lm")
-    np.testing.assert_allclose(loaded(inputs)["logits"], model(inputs)["logits"], atol=1e-6)
+    for overrides in {}, {"tie_attention_biases": True}:
+        loaded = load_huggingface(tmp_path, task="permutation_lm", **overrides)
+        np.testing.assert_allclose(loaded(inputs)["logits"], model(inputs)["logits"], atol=1e-6)
+
+
+def test_different_biases_cannot_be_loaded_as_shared_ones(tmp_path):
+    save_huggingface(XLNetBackbone(20, 2, 2, 8, 12), tmp_path)
+    message = (
+        "content_bias' is one weight of the model, but 'layer.0.rel_attn.r_w_bias' and 'layer.1"
+    )
+    with pytest.raises(ValueError, match=message):
+        load_huggingface(tmp_path, tie_attention_biases=True)
+
+
+def test_pooling_by_attention_has_no_names(saved):
+    with pytest.raises(ValueError, match="has no name for the weight 'sequence_summary/pooling/"):
+        load_huggingface(saved, task="text_classifier", pooling="attention")
 
 
 BAD_DIRECTORIES = {
@@ -383,7 +400,10 @@ BAD_DIRECTORIES = {
     "config-list": (lambda d: (d / "config.json").write_text("[]"), "must hold a JSON object"),
     "bert": (lambda d: edit_config(d, model_type="bert"), "`model_type` 'bert', not 'xlnet'"),
     "no-size": (lambda d: edit_config(d, d_model=None), r"config.json has no \['d_model'\]"),
-    "activation": (lambda d: edit_config(d, ff_activation="mish"), "`ff_activation` 'mish', but"),
+    "activation": (
+        lambda d: edit_config(d, ff_activation="mish"),
+        "`ff_activation` 'mish', expected one of",
+    ),
     "summary": (lambda d: edit_config(d, summary_type="attn"), "`summary_type` 'attn', not one"),
     "no-projection": (lambda d: edit_config(d, summary_use_proj=False), "use_proj` False, but"),
     "nested": (
@@ -412,11 +432,14 @@ BAD_DIRECTORIES = {
         lambda d: edit_config(d, n_layer=10**12),
         "config.json: it describes a model of [0-9,]+ parameters, but the checkpoint .* has only",
     ),
-    "few-layers": (lambda d: edit_config(d, n_layer=1), "no place for 'transformer.layer.1."),
-    "many-layers": (lambda d: edit_config(d, n_layer=3), "lacks 17 of the 52 weights"),
+    "few-layers": (
+        lambda d: edit_config(d, n_layer=1),
+        "'transformer.layer.1.* is not a weight of the model that its conf",
+    ),
+    "many-layers": (lambda d: edit_config(d, n_layer=3), "lacks 17 of 56 weights"),
     "vocabulary": (
         lambda d: edit_config(d, vocab_size=21),
-        r"word_embedding.weight' in .*model.safetensors has shape \(20, 8\), .* makes it \(21, 8\)",
+        r"word_embedding.weight' in .*model.safetensors has shape \(20, 8\), expected \(21, 8\)",
     ),
     "no-weights": (
         lambda d: (d / "model.safetensors").unlink(),
@@ -434,19 +457,19 @@ BAD_DIRECTORIES = {
     ),
     "foreign": (
         lambda d: edit_tensors(d, lambda t: (t.clear(), t.update(x=np.ones(3)))),
-        "lacks 35 of the 35 weights .* for example, 'x'",
+        "lacks 35 of 35 weights .* for example, 'x'",
     ),
     "integers": (
         lambda d: edit_tensors(
             d, lambda t: t.update({"logits_proj.bias": t["logits_proj.bias"].astype("int64")})
         ),
-        "logits_proj.bias' in .*model.safetensors is of dtype I64, not float32",
+        "logits_proj.bias' in .*model.safetensors is of dtype int64, expected float32",
     ),
     "undeclared-half": (
         lambda d: edit_tensors(
             d, lambda t: t.update({"logits_proj.bias": t["logits_proj.bias"].astype("float16")})
         ),
-        "logits_proj.bias' in .* is of dtype float16, not float32; pass dtype='float16'",
+        "logits_proj.bias' in .* is of dtype float16, expected float32. .* pass dtype='float16'",
     ),
 }
 

@@ -8,11 +8,18 @@ import sys
 import numpy as np
 import pytest
 
-from keras_xlnet.checkpoints import formats, load_original
+from keras_xlnet.checkpoints import (
+    FORMATS,
+    TASKS,
+    detect_format,
+    detect_task,
+    load_original,
+    load_tokenizer,
+    save_checkpoint,
+)
 from keras_xlnet.cli import main as cli
+from keras_xlnet.cli.verify import random_inputs
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetQuestionAnswering
-
-FORMATS = ("original", "huggingface", "preset")
 
 
 def xlnet(*arguments):
@@ -28,9 +35,9 @@ def sources(golden_dir, tmp_path_factory):
     shutil.copytree(golden_dir / "tiny_ckpt", folder / "original")
     shutil.copy(golden_dir / "spiece.model", folder / "original")
     model = load_original(folder / "original", task="permutation_lm")
-    tokenizer = formats.load_tokenizer(folder / "original", "original")
+    tokenizer = load_tokenizer(folder / "original", "original")
     for format in FORMATS[1:]:
-        formats.save(model, folder / format, format, tokenizer=tokenizer)
+        save_checkpoint(model, folder / format, format, tokenizer=tokenizer)
     return folder
 
 
@@ -46,27 +53,23 @@ def test_every_pair(source, target, sources, tmp_path, capsys):
     assert "as permutation_lm" in report and "worst difference 0, " in report
     texts = ["the turtle, 12,3"]
     before, after = (
-        formats.load_tokenizer(folder, format)
+        load_tokenizer(folder, format)
         for folder, format in ((sources / source, source), (tmp_path / "out", target))
     )
     assert before(texts).to_list() == after(texts).to_list()
     assert before.remove_accents == after.remove_accents
 
 
-TASKS = {
-    "question_answering": lambda b: XLNetQuestionAnswering(b),
-    "backbone": lambda b: b,
-}
-
-
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", ["question_answering", "backbone"])
 def test_tasks_are_found(task, tmp_path, capsys):
-    model = TASKS[task](XLNetBackbone(30, 2, 2, 8, 12, activation="relu"))
+    model = XLNetBackbone(30, 2, 2, 8, 12, activation="relu")
+    if task == "question_answering":
+        model = XLNetQuestionAnswering(model)
     for format in FORMATS:
-        formats.save(model, tmp_path / format, format)
-        assert formats.detect_format(tmp_path / format) == format
+        save_checkpoint(model, tmp_path / format, format)
+        assert detect_format(tmp_path / format) == format
         expected = None if task == "backbone" else task
-        assert formats.detect_task(tmp_path / format, format) == expected
+        assert detect_task(tmp_path / format) == expected
     assert xlnet("verify", tmp_path / "original", tmp_path / "preset") == 0
     assert f"as {task}" in capsys.readouterr().out
 
@@ -106,7 +109,8 @@ def test_verify_of_different_vocabularies_is_a_line(tmp_path, capsys):
         XLNetBackbone(size, 1, 2, 8, 12).save_to_preset(tmp_path / str(size))
     assert xlnet("verify", tmp_path / "90", tmp_path / "30") == 1
     error = capsys.readouterr().err
-    assert error == f"xlnet: {tmp_path / '90'} and {tmp_path / '30'} know other ids: 90 and 30\n"
+    paths = f"{tmp_path / '90'} and {tmp_path / '30'}"
+    assert error == f"xlnet: {paths} have different vocabularies: 90 and 30 ids\n"
 
 
 def test_verify_of_a_model_that_reads_backwards(tmp_path):
@@ -156,8 +160,8 @@ def test_inspect_names_what_is_missing(golden_dir, capsys):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["inspect", "/nowhere"], "There is nothing at /nowhere"),
-        (["inspect", "EMPTY"], "holds no model: neither an original checkpoint"),
+        (["inspect", "/nowhere"], "There is no /nowhere"),
+        (["inspect", "EMPTY"], "contains no model: neither an original checkpoint"),
         (
             ["convert", "--to", "preset", "--from", "huggingface", "EMPTY", "x"],
             "config.json is mis",
@@ -197,13 +201,19 @@ def test_as_a_program(sources):
     assert result.stdout.startswith("format                preset\nmodel")
     result = subprocess.run([*program, "inspect", "/nowhere"], capture_output=True, text=True)
     assert result.returncode == 1
-    assert result.stderr.splitlines()[-1] == "xlnet: There is nothing at /nowhere"
+    assert result.stderr.splitlines()[-1] == "xlnet: There is no /nowhere"
 
 
-def test_random_inputs_are_those_of_the_seed():
-    from keras_xlnet.cli.verify import random_inputs
-
-    backbone = XLNetBackbone(30, 1, 2, 8, 12)
-    first, again, other = (random_inputs(backbone, None, seed) for seed in (0, 0, 1))
-    np.testing.assert_array_equal(first["token_ids"], again["token_ids"])
-    assert (first["token_ids"] != other["token_ids"]).any()
+@pytest.mark.parametrize("task", [None, *TASKS])
+def test_random_inputs_fit_every_model(task):
+    backbone = XLNetBackbone(30, 1, 2, 8, 12, memory_length=3 if task is None else None)
+    arguments = {"num_classes": 3} if task and "num_classes" in TASKS[task].arguments else {}
+    model = TASKS[task].model(backbone, **arguments) if task else backbone
+    first, again, other = (random_inputs(model, seed) for seed in (0, 0, 1))
+    assert set(first) == {key for key in model.input if "memory" not in key}
+    for key, value in first.items():
+        np.testing.assert_array_equal(value, again[key])
+        assert (value != other[key]).any(), key
+        assert value.dtype == model.input[key].dtype
+        assert len(np.unique(value)) > 1, key
+    model(first)

@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras import ops
 
 from keras_xlnet import layers
-from keras_xlnet.layers.hash_dropout import drop, random_bits
+from keras_xlnet.ops import hash_dropout, random_bits
 
 ROWS, COLUMNS = 2048, 512
 # Of a standard normal variable: beyond it once in 30,000 tests.
@@ -26,7 +26,7 @@ def numbers():
 @pytest.mark.parametrize("rate", [0.001, 0.1, 0.5, 0.9, 0.999])
 def test_share_of_zeros_and_mean(rate):
     x = np.ones((ROWS, COLUMNS), "float32")
-    dropped = np.asarray(drop(x, np.array([1, 2], "uint32"), rate))
+    dropped = np.asarray(hash_dropout(x, rate, np.array([1, 2], "uint32")))
     spread = np.sqrt(rate * (1 - rate) / x.size)
     assert abs((dropped == 0).mean() - rate) < UNLIKELY * spread
     np.testing.assert_allclose(np.unique(dropped), [0, 1 / (1 - rate)], rtol=1e-6)
@@ -139,7 +139,7 @@ def test_replicas_draw_their_own():
 
 
 def test_a_rate_near_1_leaves_nothing():
-    assert not np.asarray(drop(np.ones(1000, "float32"), np.array([1, 2]), 1 - 1e-12)).any()
+    assert not np.asarray(hash_dropout(np.ones(1000, "float32"), 1 - 1e-12, np.array([1, 2]))).any()
 
 
 def test_rate_is_checked():

@@ -315,7 +315,7 @@ def test_ends_follow_their_start():
         (lambda: layers.RelativePositionEncoding(7), "`hidden_dim` must be even"),
         (lambda: layers.RelativePositionEncoding(8, "left"), "`attention_type` must be one of"),
         (lambda: layers.RelativePositionEncoding(8, clamp_length=-1), "`clamp_length` must be"),
-        (lambda: layers.AttentionMask("bi", same_length=True), "`same_length` only means"),
+        (lambda: layers.AttentionMask("bi", same_length=True), "`same_length` needs"),
         (lambda: layers.RecurrentMemory(0), "`memory_length` must be a positive integer"),
         (lambda: layers.RecurrentMemory(4, -2), "`reuse_length` must be a positive integer"),
         (lambda: layers.SequencePooling("max"), "`mode` must be one of"),

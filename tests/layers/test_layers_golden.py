@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from keras_xlnet import layers
-from keras_xlnet.layers.relative_attention import relative_attention, relative_shift
+from keras_xlnet.ops import relative_multi_head_attention, relative_shift
 
 
 def heads_first(x):
@@ -24,8 +24,8 @@ def test_gelu_is_the_tanh_form(golden):
 def test_layer_norm_epsilon(golden):
     arrays = golden("internals.npz")
     block = layers.TwoStreamBlock(num_heads=2, head_dim=3, intermediate_dim=8)
-    for norm in (block.attention_norm, block.feed_forward_norm):
-        actual = norm(arrays["layernorm_in"])
+    for add_and_norm in (block.attention_add_and_norm, block.feed_forward_add_and_norm):
+        actual = add_and_norm.norm(arrays["layernorm_in"])
         np.testing.assert_allclose(actual, arrays["layernorm_out"], atol=1e-5)
 
 
@@ -65,20 +65,17 @@ def test_attention_core(golden):
         for name in ("q_head", "k_head_h", "v_head_h", "k_head_r")
     )
     position_key = position_key[:, :1]  # the same for every row of the batch
-    content_bias, position_bias, segment_bias = (
-        arrays[f"core_r_{name}_bias"][:, None, None] for name in "wrs"
-    )
+    content_bias, position_bias, segment_bias = (arrays[f"core_r_{name}_bias"] for name in "wrs")
     segment_matrix = np.moveaxis(arrays["core_seg_mat"][..., 1], 2, 0) == 1
-    scale = 1 / np.sqrt(query.shape[-1])
     mask = np.moveaxis(arrays["core_attn_mask"][..., 0], 2, 0) == 0
-    attended = relative_attention(
-        query * scale,
+    attended = relative_multi_head_attention(
+        query,
         key,
         value,
         position_key,
-        content_bias * scale,
-        position_bias * scale,
-        segment_bias * scale,
+        content_bias,
+        position_bias,
+        segment_bias,
         arrays["core_seg_embed"],
         segment_matrix=segment_matrix,
         attention_mask=mask,
@@ -142,7 +139,7 @@ def test_pooling(golden, golden_checkpoint):
     np.testing.assert_allclose(summary(pooled), arrays["pooled_attn"], atol=1e-5)
 
 
-def test_first_weights_are_drawn_as_in_the_original(golden):
+def test_initializers_are_those_of_the_original(golden):
     stats = golden("internals.json")["init"]
     keras.utils.set_random_seed(0)  # 256 numbers are few: one draw in fifty is 10 % off.
     block = layers.TwoStreamBlock(num_heads=4, head_dim=64, intermediate_dim=512)
@@ -160,7 +157,7 @@ def test_first_weights_are_drawn_as_in_the_original(golden):
         "feed_forward/output/bias": f"{scope}/ff/layer_2/bias",
         "attention/segment_embeddings": "model/transformer/seg_embed",
         "attention/content_bias": "model/transformer/r_w_bias",
-        "attention_norm/gamma": f"{scope}/rel_attn/LayerNorm/gamma",
+        "attention_add_and_norm/norm/gamma": f"{scope}/rel_attn/LayerNorm/gamma",
     }
     ours = {w.path.split("/", 1)[1]: np.asarray(w) for w in block.weights}
     for path, original in originals.items():

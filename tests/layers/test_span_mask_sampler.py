@@ -196,7 +196,7 @@ def test_an_infeasible_goal_is_an_error():
     few = np.zeros((2, 8), "bool")
     few[0] = few[1, :3] = True
     for call in (sampler, sampler.sample):
-        with pytest.raises(ValueError, match="cannot be chosen out of 4"):
+        with pytest.raises(ValueError, match="exceeds .*4"):
             call(np.ones((2, 4), "bool"))
         with pytest.raises(ValueError, match="out of the 3 that `candidates` allows in row 1"):
             call(np.ones((2, 8), "bool"), candidates=few)

@@ -105,11 +105,10 @@ def test_dropout_acts_in_training_only_and_follows_its_seed(parts):
 
 def test_dropout_sites_of_one_block_are_independent():
     block = layers.TwoStreamBlock(2, 4, 8, dropout=0.1, attention_dropout=0.1, seed=1)
-    feed_forward = block.feed_forward
     dropouts = [
         block.attention.dropout_layer,
-        block.attention_dropout_layer,
-        feed_forward.intermediate_dropout,
-        feed_forward.output_dropout,
+        block.attention_add_and_norm.dropout,
+        block.feed_forward.intermediate_dropout,
+        block.feed_forward_add_and_norm.dropout,
     ]
     assert len({layer.seed for layer in dropouts}) == 4

@@ -120,10 +120,10 @@ def test_empty_memory_is_no_memory_but_zero_rows_are_something(batch):
     assert np.abs(sequence(model, memory=zeros, **batch) - plain).max() > 1e-3
 
 
-def test_memory_segments_on_request(batch, rng):
+def test_segment_ids_of_memory_on_request(batch, rng):
     memory = rng.normal(size=(4, 2, 3, 12)).astype("float32")
     plain = make(memory_length=8)
-    carrying = make(memory_length=8, carry_memory_segments=True)
+    carrying = make(memory_length=8, remember_segment_ids=True)
     assert "memory_segment_ids" not in plain.input
     zero = sequence(carrying, memory=memory, memory_segment_ids=np.zeros((4, 3), "int32"), **batch)
     np.testing.assert_allclose(sequence(plain, memory=memory, **batch), zero, atol=ATOL)
@@ -159,7 +159,7 @@ def test_tied_biases_equal_untied_ones_of_the_same_values(batch):
         for part in ("query", "key", "value", "position", "output"):
             kernel = getattr(ours.attention, f"{part}_dense").kernel
             getattr(other.attention, f"{part}_dense").kernel.assign(kernel)
-        for part in ("feed_forward", "attention_norm", "feed_forward_norm"):
+        for part in ("feed_forward", "attention_add_and_norm", "feed_forward_add_and_norm"):
             getattr(other, part).set_weights(getattr(ours, part).get_weights())
     untied.token_embedding.set_weights(tied.token_embedding.get_weights())
     np.testing.assert_allclose(sequence(untied, **batch), sequence(tied, **batch), atol=ATOL)
@@ -224,7 +224,7 @@ def test_half_precision_is_close(batch, policy):
     [
         {},
         {"head_dim": 5, "tie_attention_biases": True, "activation": "relu"},
-        {"memory_length": 4, "reuse_length": 2, "carry_memory_segments": True, "seed": 3},
+        {"memory_length": 4, "reuse_length": 2, "remember_segment_ids": True, "seed": 3},
         {"attention_type": "uni", "same_length": True, "clamp_length": 3, "dtype": "bfloat16"},
     ],
 )
@@ -289,7 +289,7 @@ def test_bad_inputs_are_named(inputs, message):
         ({"num_heads": 3, "hidden_dim": 9}, "`hidden_dim` must be even"),
         ({"num_layers": 0}, "`num_layers` must be a positive integer"),
         ({"reuse_length": 3}, "need a `memory_length`"),
-        ({"carry_memory_segments": True}, "need a `memory_length`"),
+        ({"remember_segment_ids": True}, "need a `memory_length`"),
         ({"attention_type": "both"}, "`attention_type` must be one of"),
         ({"activation": "gelu_tan"}, "gelu_tan"),
         ({"dropout": 1.5}, "`dropout` must be a dropout rate"),

@@ -64,9 +64,10 @@ def model():
 # === What a target may know ===
 
 
-@pytest.mark.parametrize("two_stream", [True, False])
-def test_no_target_depends_on_itself_and_all_on_their_context(two_stream):
-    model = model_of(two_stream=two_stream)
+@pytest.mark.parametrize("objective", ["permutation", "denoising"])
+def test_no_target_depends_on_itself_and_all_on_their_context(objective):
+    model = model_of(objective=objective)
+    is_permutation = objective == "permutation"
     inputs, _, _ = batch_of()
     before = logits_of(model, inputs)
     for k in range(K):
@@ -80,7 +81,7 @@ def test_no_target_depends_on_itself_and_all_on_their_context(two_stream):
         ]
         moved = np.abs(after - before).max(axis=2) > 1e-6
         # Denoising hides all targets from each other, a factorization order only the later ones.
-        np.testing.assert_array_equal(moved, sees > 0 if two_stream else np.zeros_like(moved))
+        np.testing.assert_array_equal(moved, sees > 0 if is_permutation else np.zeros_like(moved))
     ordinary = np.array(
         [np.setdiff1d(np.arange(LENGTH), row)[0] for row in inputs["target_positions"]]
     )
@@ -192,11 +193,16 @@ def test_half_precision_trains_and_gives_float32_logits(policy):
 
 @pytest.mark.parametrize(
     "kwargs",
-    [{}, {"stateful": True, "batch_size": 2}, {"two_stream": False}, {"partial_prediction": False}],
+    [
+        {},
+        {"stateful": True, "batch_size": 2},
+        {"objective": "denoising"},
+        {"partial_prediction": False},
+    ],
     ids=["explicit", "stateful", "denoising", "full_length"],
 )
 def test_saved_and_loaded_exactly(tmp_path, kwargs):
-    backbone = backbone_of(memory_length=3, carry_memory_segments=True, num_layers=2)
+    backbone = backbone_of(memory_length=3, remember_segment_ids=True, num_layers=2)
     model = model_of(backbone, **kwargs)
     partial = kwargs.get("partial_prediction", True)
     inputs, _, _ = batch_of(batch_size=2, num_predictions=K if partial else None)
@@ -318,7 +324,7 @@ def test_rows_that_begin_a_new_text_forget():
 
 def test_a_partial_batch_is_refused():
     model, (inputs, labels, weights) = stateful(), batch_of(batch_size=6)
-    with pytest.raises(ValueError, match="remembers 4 rows.*a batch of 6 rows"):
+    with pytest.raises(ValueError, match="has 4 rows.*a batch of 6 rows"):
         model(inputs)
     dataset = tf.data.Dataset.from_tensor_slices((inputs, labels, weights)).batch(BATCH)
     with pytest.raises(tf.errors.InvalidArgumentError, match="stateful_memory_needs_full_batches"):
@@ -363,7 +369,7 @@ def test_explicit_memory_is_served(tmp_path):
         ({}, {"stateful": True, "batch_size": 2}, "needs a `backbone` with a `memory_length`"),
         ({"memory_length": 4}, {"stateful": True}, "needs a `batch_size`.*batch_size=None"),
         ({}, {"batch_size": 0}, "`batch_size` must be a positive integer"),
-        ({"memory_length": 4}, {"attend_to_empty_memory": True}, "is for `stateful=True`"),
+        ({"memory_length": 4}, {"attend_to_empty_memory": True}, "needs `stateful=True`"),
     ],
 )
 def test_bad_arguments(backbone, arguments, message):

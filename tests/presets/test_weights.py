@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from keras_xlnet.checkpoints import load_original, save_original
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
 from keras_xlnet.presets.weights import assign_in_blocks, load_weights, model_weights, save_weights
 
@@ -80,6 +81,18 @@ def test_paths_that_are_not_unique_are_refused(tmp_path):
     with pytest.raises(ValueError, match=message):
         save_weights(model, tmp_path / "model.safetensors")
     assert not (tmp_path / "model.safetensors").exists()
+
+
+def test_a_model_made_in_a_name_scope(model, file, tmp_path):
+    with keras.name_scope("outer"):
+        scoped = XLNetBackbone(20, 1, 1, 8, 16)
+    assert all(weight.path.startswith("outer/") for weight in scoped.weights)
+    load_weights(scoped, file)
+    assert_same(model.get_weights(), scoped.get_weights())
+    scoped.save_to_preset(tmp_path)
+    save_original(scoped, tmp_path / "original")
+    for copy in XLNetBackbone.from_preset(tmp_path), load_original(tmp_path / "original"):
+        assert_same(model.get_weights(), copy.get_weights())
 
 
 @pytest.mark.parametrize("mode", [None, "int8"])
@@ -167,7 +180,7 @@ def edit_entry(**changes):
 
 def duplicate_with_other_values(text):
     header = json.loads(text)
-    entry = json.dumps({BIAS: header["block_0/feed_forward_norm/gamma"]})
+    entry = json.dumps({BIAS: header["block_0/feed_forward/output/bias"]})
     return text.rstrip().removesuffix("}") + "," + entry.removeprefix("{")
 
 

@@ -1,4 +1,4 @@
-"""One exported classifier for all tests of a process: an export takes some 5 seconds."""
+"""One exported classifier for all tests of a process, because an export takes seconds."""
 
 import types
 
@@ -16,7 +16,7 @@ TEXTS = [
     "  12,345 pounds!  ",
 ]
 PAIRS = ["yes", "", "at home", b"\xfe", "call " * 40, "now", "\u597d"]
-# The second name is too long to lie in a tensor itself, which C has to get right.
+# TensorFlow stores the second name outside of the tensor, a special case for the C program.
 CLASS_NAMES = ["ham", "spam: n\u00e9ver what anybody ever asked for"]
 
 
@@ -42,12 +42,12 @@ def preprocessor(golden_dir):
 
 @pytest.fixture(scope="session")
 def spam(preprocessor, tmp_path_factory):
-    """A model with two classes, what it predicts and where it was exported."""
+    """A model with two classes, its predictions and its SavedModel."""
     from keras_xlnet.serving import export_text_classifier
 
     model = make_classifier(preprocessor, 2, class_names=CLASS_NAMES)
     probabilities = model.predict(TEXTS, verbose=0)
-    # In the widest gap, so that it tells the texts apart whatever the rounding.
+    # In the middle of the widest gap, so that labels do not depend on rounding.
     scores = np.sort(probabilities[:, 1])
     widest = np.diff(scores).argmax()
     threshold = float(scores[widest : widest + 2].mean())

@@ -1,11 +1,11 @@
-"""Runs SavedModels with TensorFlow and tensorflow_text alone. An import of keras_xlnet would fail.
+"""Runs SavedModels with TensorFlow and tensorflow_text only. Importing keras_xlnet fails.
 
-(TensorFlow imports Keras itself; that a SavedModel needs none is what the C program shows.)
+(TensorFlow imports Keras itself. The C program shows that a SavedModel does not need Keras.)
 
 python reload_saved_model.py REQUESTS.npz OUTPUTS.npz DIRECTORY...
 
-A request is the name "number|signature|input" of an array, with the number of a directory and of
-a request: "0.3|serving_default|text".
+The names of the arrays in REQUESTS.npz are "directory.request|signature|input" with the numbers of
+the directory and of the request, such as "0.3|serving_default|text".
 """
 
 import collections
@@ -13,7 +13,7 @@ import sys
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_text  # noqa: F401, for its kernels
+import tensorflow_text  # noqa: F401, registers its kernels
 
 
 def main(requests_path, outputs_path, *directories):

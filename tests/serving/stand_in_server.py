@@ -1,6 +1,6 @@
-"""A stand-in for TF Serving: its gRPC service and its REST contract around one SavedModel.
+"""A test server with the gRPC and REST interfaces of TF Serving, for one SavedModel.
 
-The stubs are the real ones. What TF Serving adds (versions, batching, its own loader) is not here.
+It uses the gRPC stubs of TF Serving, but has no versions, no batching and another loader.
 """
 
 import base64
@@ -18,10 +18,7 @@ from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 
 class StandInServer(prediction_service_pb2_grpc.PredictionServiceServicer):
-    """Serves `directory` under a name.
-
-    The messages of its errors are those of TF Serving.
-    """
+    """Serves a SavedModel under a name, with the error messages of TF Serving."""
 
     def __init__(self, name, directory):
         self.name = name
@@ -34,7 +31,7 @@ class StandInServer(prediction_service_pb2_grpc.PredictionServiceServicer):
             raise ValueError(f'Serving signature key "{name}" not found.') from None
 
     def predict(self, request):
-        """A PredictResponse for a PredictRequest."""
+        """Returns the `PredictResponse` to a `PredictRequest`."""
         inputs = {key: tf.constant(tf.make_ndarray(p)) for key, p in request.inputs.items()}
         outputs = self.signature(request.model_spec.signature_name)(**inputs)
         response = predict_pb2.PredictResponse()
@@ -42,7 +39,7 @@ class StandInServer(prediction_service_pb2_grpc.PredictionServiceServicer):
             response.outputs[key].CopyFrom(tf.make_tensor_proto(value.numpy()))
         return response
 
-    def Predict(self, request, context):  # noqa: N802, a name of the service
+    def Predict(self, request, context):  # noqa: N802, the name in the service
         if request.model_spec.name != self.name:
             message = f"Servable not found for request: Latest({request.model_spec.name})"
             context.abort(grpc.StatusCode.NOT_FOUND, message)
@@ -52,7 +49,7 @@ class StandInServer(prediction_service_pb2_grpc.PredictionServiceServicer):
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
 
     def predict_json(self, body):
-        """The JSON object that answers a `:predict` request."""
+        """Returns the JSON object for a `:predict` request."""
         signature = self.signature(body.get("signature_name"))
         specs = signature.structured_input_signature[1]
         if ("instances" in body) == ("inputs" in body):
@@ -93,7 +90,7 @@ def _texts(values):
 class _RestHandler(http.server.BaseHTTPRequestHandler):
     stand_in = None
 
-    def do_POST(self):  # noqa: N802, a name of http.server
+    def do_POST(self):  # noqa: N802, the name in http.server
         body = self.rfile.read(int(self.headers["Content-Length"]))
         name = re.fullmatch(r"/v1/models/([^/:]+)(?:/versions/\d+)?:predict", self.path)
         if name is None:
@@ -120,7 +117,7 @@ class _RestHandler(http.server.BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def serve_grpc(stand_in):
-    """Serves on a free port of the loopback device; gives "host:port"."""
+    """Serves gRPC on a free local port; yields "host:port"."""
     server = grpc.server(futures.ThreadPoolExecutor(2))
     prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(stand_in, server)
     port = server.add_insecure_port("127.0.0.1:0")
@@ -133,7 +130,7 @@ def serve_grpc(stand_in):
 
 @contextlib.contextmanager
 def serve_rest(stand_in):
-    """Serves on a free port of the loopback device; gives the URL."""
+    """Serves REST on a free local port; yields the URL."""
     handler = type("Handler", (_RestHandler,), {"stand_in": stand_in})
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)

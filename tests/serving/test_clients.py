@@ -1,4 +1,4 @@
-"""The clients of the examples against a stand-in on the real PredictionService stubs."""
+"""The example clients against a test server with the PredictionService stubs of TF Serving."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ from tests.serving.conftest import PAIRS  # noqa: E402
 from tests.serving.stand_in_server import StandInServer, serve_grpc, serve_rest  # noqa: E402
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples" / "serving"
-# What a command line can hold.
+# Without bytes that are invalid in a command line.
 TEXTS = ["win a free prize now", "see you at lunch", "", "r\u00e9sum\u00e9 \u4f60\u597d"]
 
 
@@ -107,7 +107,7 @@ def rest_error(*arguments):
     return errors
 
 
-def test_rest_client_tells_errors_in_one_line(rest_server, closed_port):
+def test_rest_client_prints_errors_in_one_line(rest_server, closed_port):
     assert rest_error(f"--server=http://127.0.0.1:{closed_port}").startswith(
         f"cannot reach http://127.0.0.1:{closed_port}: [Errno"
     )
@@ -115,7 +115,7 @@ def test_rest_client_tells_errors_in_one_line(rest_server, closed_port):
         f"{rest_server} refused the request: HTTP 404, "
         "Servable not found for request: Latest(ham)\n"
     )
-    assert "is no TF Serving, or --server is no URL" in rest_error("--server=localhost")
+    assert "is not TF Serving, or --server is not a URL" in rest_error("--server=localhost")
 
 
 def predict(address, signature, **inputs):

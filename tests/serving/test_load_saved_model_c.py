@@ -1,4 +1,4 @@
-"""The C program of the examples: TensorFlow's own loader, as TF Serving has it, without Python."""
+"""The C program of the examples, which uses the same loader as TF Serving and no Python."""
 
 import os
 import pathlib
@@ -17,10 +17,10 @@ KERNELS = pathlib.Path(tensorflow_text.__file__).parent / "python" / "ops"
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     if shutil.which("gcc") is None:
-        pytest.skip("there is no gcc")
+        pytest.skip("gcc is not installed")
     library, include = tf.sysconfig.get_lib(), tf.sysconfig.get_include()
     if not os.path.exists(f"{library}/libtensorflow_cc.so.2"):
-        pytest.skip("this build of TensorFlow brings no libtensorflow_cc.so.2")
+        pytest.skip("this build of TensorFlow has no libtensorflow_cc.so.2")
     path = tmp_path_factory.mktemp("c") / "load_saved_model"
     command = ["gcc", "-Wall", "-Wextra", "-Werror", "-O1", "-o", str(path), str(SOURCE)]
     command += [f"-I{include}", f"-L{library}", f"-Wl,-rpath,{library}"]
@@ -32,7 +32,7 @@ def program(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def names(spam):
-    """Names of the tensors of the signature, as saved_model_cli shows them."""
+    """Names of the input and output tensors of the signature."""
     from tensorflow.core.protobuf import saved_model_pb2
 
     content = (spam.directory / "saved_model.pb").read_bytes()
@@ -43,7 +43,7 @@ def names(spam):
 
 
 def run(program, *arguments):
-    # Freed memory is overwritten, so that a use of it shows.
+    # Overwrites freed memory, so that using it after that has an effect.
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "MALLOC_PERTURB_": "165"}
     return subprocess.run([program, *arguments], env=environment, capture_output=True)
 
@@ -58,13 +58,13 @@ def test_equals_python(program, names, spam):
     np.testing.assert_allclose(probabilities, spam.probabilities, atol=1e-6)
 
 
-def test_errors_are_told(program, names, spam, tmp_path):
+def test_error_messages(program, names, spam, tmp_path):
     library = KERNELS / "_fast_sentencepiece_tokenizer.so"
     assert b"usage" in run(program, spam.directory).stderr
     without_kernels = run(program, spam.directory, *names, "--", "a")
     assert b"Op type not registered" in without_kernels.stderr
     wrong_name = run(program, spam.directory, "text", *names[1:], library, "--", "a")
-    assert b"load_saved_model: text: is no name of a tensor" in wrong_name.stderr
+    assert b"load_saved_model: text: is not the name of a tensor" in wrong_name.stderr
     no_model = run(program, tmp_path, *names, library, "--", "a")
     assert b"Could not find SavedModel" in no_model.stderr
     codes = [d.returncode for d in (without_kernels, wrong_name, no_model)]

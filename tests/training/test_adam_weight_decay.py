@@ -137,6 +137,14 @@ def test_default_exclusions_match_the_names_of_the_original(golden):
     assert decayed_paths(variables) == {path for path, applied in applies.items() if applied}
 
 
+def test_default_exclusions_match_whole_names_at_any_depth():
+    excluded = ["bias", "logits/bias", "block_0/attention_norm/gamma", "norm/beta"]
+    excluded.append("block_0/attention_add_and_norm/norm/gamma")
+    decayed = ["block_0/attention/content_bias", "gamma/kernel", "attention_biases/segment_bias"]
+    variables = [original_steps.variable(p, np.ones(1, "float32")) for p in excluded + decayed]
+    assert decayed_paths(variables) == set(decayed)
+
+
 def test_exclusions_by_argument_and_by_method():
     variables = [keras.Variable(np.ones(2), name=name) for name in "abcd"]
     optimizer = AdamWeightDecay(1.0, weight_decay=0.5, weight_decay_exclusions=["^a$"])

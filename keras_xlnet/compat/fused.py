@@ -1,0 +1,123 @@
+"""Chains of elementwise operations, compiled into one pass over memory.
+
+Upstream: outside of XLA, TensorFlow runs an elementwise operation at a time: each reads and writes
+memory, and what the gradient needs of each is kept. XLA for a whole model (`jit_compile=True`)
+fuses them, but multiplies matrices more slowly than TensorFlow does on a CPU, and what is exported
+then needs XLA. TensorFlow's automatic clustering, which would find the chains, is off.
+Seen in: TensorFlow 2.21 with Keras 3.12 to 3.15.
+Reproduction: `tf.config.optimizer.get_jit() == ""`; `python -m benchmarks.fused_chains` measures
+what it costs.
+Delete this file when: TensorFlow clusters elementwise operations on CPUs by default.
+"""
+
+import functools
+import weakref
+
+import keras
+from keras import ops
+
+
+def fused(function):
+    """Decorates a pure function of tensors that is cheap to compute and large to store.
+
+    Called with `fuse=True` in a TensorFlow graph, the function becomes one XLA program, and the
+    backward pass computes it again from its arguments. It should hold no matrix products.
+    Eagerly, and on other backends, `fuse` has no effect. Use `fuse=True` in training only: an
+    exported model must run without XLA.
+
+    Args:
+        function: Function of positional tensors or `None`s and of hashable keyword arguments,
+            that returns a tensor. It may use no variables and no random generators.
+
+    Returns:
+        A function that computes the same, with the keyword argument `fuse`.
+    """
+
+    @functools.wraps(function)
+    def call(*tensors, fuse=False, **static):
+        if not fuse or not _in_tensorflow_graph():
+            return function(*tensors, **static)
+        given = tuple(x is not None for x in tensors)
+        compiled = _compiled(function, given, tuple(sorted(static.items())))
+        return compiled(*(ops.convert_to_tensor(x) for x in tensors if x is not None))
+
+    return call
+
+
+def fused_method(method):
+    """Decorates a method of a layer, of which `fused` holds in the same way.
+
+    The method may use the weights of the layer, and call sublayers. Layers of equal configuration
+    share one program: the weights are among its arguments.
+
+    Args:
+        method: Method of a `keras.layers.Layer`, of positional tensors or `None`s.
+
+    Returns:
+        A method that computes the same, with the keyword argument `fuse`.
+    """
+
+    @fused
+    def compute(*tensors, configuration):
+        layer = _LAYERS[configuration]
+        weights, inputs = tensors[: len(layer.weights)], tensors[len(layer.weights) :]
+        with keras.StatelessScope(list(zip(layer.weights, weights, strict=True))):
+            return method(layer, *inputs)
+
+    @functools.wraps(method)
+    def call(layer, *tensors, fuse=False):
+        if not fuse or not _in_tensorflow_graph():
+            return method(layer, *tensors)
+        configuration = _configuration(layer)
+        # While a program is traced, the layer that needs it is alive.
+        _LAYERS[configuration] = layer
+        weights = [weight.value for weight in layer.weights]
+        return compute(*weights, *tensors, configuration=configuration, fuse=True)
+
+    return call
+
+
+# A layer of each configuration, weakly: a program holds on to no model.
+_LAYERS = weakref.WeakValueDictionary()
+
+
+def _configuration(layer):
+    config = layer.get_config()
+    arguments = {key: config[key] for key in sorted(config) if key not in ("name", "seed")}
+    shapes = [(tuple(weight.shape), weight.dtype) for weight in layer.weights]
+    return type(layer), repr(arguments), repr(shapes)
+
+
+def _in_tensorflow_graph():
+    if keras.backend.backend() != "tensorflow":
+        return False
+    import tensorflow as tf
+
+    return not tf.executing_eagerly()
+
+
+@functools.cache
+def _compiled(function, given, static):
+    """The XLA program of `function`, and that of its gradient, shared by all layers."""
+    import tensorflow as tf
+
+    def compute(*tensors):
+        tensors = iter(tensors)
+        return function(*(next(tensors) if g else None for g in given), **dict(static))
+
+    forward = tf.function(compute, jit_compile=True, autograph=False)
+
+    @functools.partial(tf.function, jit_compile=True, autograph=False)
+    def backward(tensors, gradient):
+        floats = [x for x in tensors if x.dtype.is_floating]
+        with tf.GradientTape() as tape:
+            tape.watch(floats)
+            output = compute(*tensors)
+        gradients = iter(tape.gradient(output, floats, gradient))
+        return [next(gradients) if x.dtype.is_floating else None for x in tensors]
+
+    @tf.custom_gradient
+    def call(*tensors):
+        return forward(*tensors), lambda gradient: backward(tensors, gradient)
+
+    return call

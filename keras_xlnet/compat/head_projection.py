@@ -1,0 +1,42 @@
+"""A projection to or from heads, as one product of two matrices.
+
+Upstream: `keras.layers.EinsumDense` computes `(batch, length, ...)` times a kernel with
+`tf.einsum`, which is a product for each row of the batch, and the gradient of the kernel is the
+sum of as many products.
+Seen in: Keras 3.12 to 3.15 with TensorFlow 2.21.
+Reproduction: the graph of `keras.ops.einsum("abc,cde->abde", x, kernel)` has no `MatMul`.
+Delete this file when: `EinsumDense` is one `MatMul` for these equations.
+"""
+
+import math
+
+import keras
+from keras import ops
+
+
+class HeadProjection(keras.layers.EinsumDense):
+    """Computes what `keras.layers.EinsumDense` does, to or from heads, as one matrix product.
+
+    Args:
+        num_contracted: Int, how many of the last axes of the input are summed over.
+        output_sizes: Tuple of ints, the sizes of the axes that replace them.
+        **kwargs: Other arguments of `keras.layers.EinsumDense`.
+    """
+
+    def __init__(self, num_contracted, output_sizes, **kwargs):
+        summed, new = "cd"[:num_contracted], "ef"[: len(output_sizes)]
+        super().__init__(
+            f"ab{summed},{summed}{new}->ab{new}", output_shape=(None, *output_sizes), **kwargs
+        )
+        self.num_contracted = num_contracted
+
+    def call(self, inputs):
+        kernel = self.kernel
+        summed, new = kernel.shape[: self.num_contracted], kernel.shape[self.num_contracted :]
+        rows = ops.reshape(inputs, (-1, math.prod(summed)))
+        outputs = ops.matmul(rows, ops.reshape(kernel, (math.prod(summed), math.prod(new))))
+        return ops.reshape(outputs, (*ops.shape(inputs)[: -self.num_contracted], *new))
+
+    def quantize(self, mode=None, type_check=True, **kwargs):
+        """Quantizes the kernel. `EinsumDense` refuses its subclasses unless told otherwise."""
+        return super().quantize(mode, type_check=False, **kwargs)

@@ -1,0 +1,96 @@
+"""Gradient checkpointing of a layer.
+
+Upstream: `keras.remat` is for pure functions of tensors. The second run of a layer draws other
+dropout masks than the first, because the state of its seed generator has advanced, and so the
+gradient is wrong. On TensorFlow, weights and everything else with a gradient must be arguments.
+Seen in: Keras 3.12 to 3.15.
+Reproduction: with `dropout = keras.layers.Dropout(0.5)`, the gradient of
+`keras.remat(lambda x: dropout(x, training=True))` is not zero where the output is.
+Delete this file when: `keras.remat` is right for the call of a layer with weights and dropout.
+"""
+
+import functools
+import inspect
+
+import keras
+from keras import ops
+
+
+def recomputable(call):
+    """Decorates the `call` of a layer that has the attribute `gradient_checkpointing`.
+
+    If that is `True`, calls with `training=True` keep no more than their arguments, and the
+    backward pass computes them again.
+
+    Args:
+        call: Method `call` with an argument `training`. It may use no variables but those of the
+            layer, and must return a tensor or a tuple of tensors.
+
+    Returns:
+        A method with the same signature.
+
+    Source: Chen et al. 2016, "Training deep nets with sublinear memory cost".
+    """
+    signature = inspect.signature(call)
+
+    @functools.wraps(call)
+    def wrapper(layer, *args, **kwargs):
+        arguments = signature.bind(layer, *args, **kwargs).arguments
+        if not (layer.gradient_checkpointing and arguments.get("training")):
+            return call(layer, *args, **kwargs)
+        del arguments[next(iter(arguments))]
+        return _call_recomputed(layer, functools.partial(call, layer), arguments)
+
+    return wrapper
+
+
+def _call_recomputed(layer, call, arguments):
+    """`call(**arguments)` in the form that `keras.remat` takes."""
+    names = [name for name, value in arguments.items() if _is_differentiable(value)]
+    weights = layer.trainable_variables
+    frozen = [(v, ops.convert_to_tensor(v.value)) for v in layer.non_trainable_weights]
+    seeds = _seeds_of(layer)
+    # Copies: otherwise the second run would use the seeds of after the first.
+    first_seeds = [ops.copy(seed.value) for seed in seeds]
+
+    def compute(*tensors):
+        inputs = dict(zip(names, tensors[: len(names)], strict=True))
+        start = [_after(value, tensors[0]) for value in first_seeds]
+        values = [
+            *zip(weights, tensors[len(names) :], strict=True),
+            *zip(seeds, start, strict=True),
+            *frozen,
+        ]
+        with keras.StatelessScope(values, initialize_variables=False) as scope:
+            outputs = call(**{**arguments, **inputs})
+            return outputs, [scope.get_current_value(seed) for seed in seeds]
+
+    tensors = [arguments[name] for name in names]
+    tensors += [ops.convert_to_tensor(v.value) for v in weights]
+    outputs, next_seeds = keras.remat(compute)(*tensors)
+    for seed, value in zip(seeds, next_seeds, strict=True):
+        seed.assign(value)
+    return outputs
+
+
+def _seeds_of(layer):
+    """The states of seed generators: variables that are no weights."""
+    weights = {id(weight) for weight in layer.weights}
+    return [v for v in layer.variables if id(v) not in weights]
+
+
+def _is_differentiable(value):
+    return ops.is_tensor(value) and keras.backend.is_float_dtype(
+        keras.backend.standardize_dtype(value.dtype)
+    )
+
+
+def _after(value, tensor):
+    """`value`, which a graph can compute only after `tensor`.
+
+    Dropout masks depend on a seed alone. Without this, TensorFlow finds that those of the second
+    run equal those of the first, and keeps them in memory.
+    """
+    first = ops.reshape(tensor, (-1,))[:1]
+    zero = ops.minimum(ops.sum(ops.abs(first)), 0)
+    return value + ops.cast(zero, value.dtype)

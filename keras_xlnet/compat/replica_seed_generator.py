@@ -1,0 +1,46 @@
+"""Random numbers that differ from replica to replica.
+
+Upstream: every replica of a `tf.distribute` strategy draws the same numbers from a
+`keras.random.SeedGenerator`, so the dropout masks of all replicas are equal.
+Seen in: Keras 3.12 to 3.15 with TensorFlow 2.21.
+Reproduction: `strategy.run(lambda: keras.random.uniform((), seed=generator))` returns one number
+in all replicas.
+Delete this file when: it returns a number for each.
+"""
+
+import keras
+
+
+@keras.saving.register_keras_serializable(package="keras_xlnet")
+class ReplicaSeedGenerator(keras.random.SeedGenerator):
+    """A `keras.random.SeedGenerator` whose numbers differ between replicas.
+
+    Args:
+        seed: Optional int. `None` draws one.
+        name: Optional name.
+
+    Example:
+
+    >>> generator = keras_xlnet.compat.ReplicaSeedGenerator(seed=7)
+    >>> keras.random.uniform((2, 3), seed=generator).shape
+    TensorShape([2, 3])
+    """
+
+    def next(self, ordered=True):
+        """Returns the next seed, two uint32 into which the number of the replica is folded."""
+        seed = super().next(ordered=ordered)
+        if keras.backend.backend() != "tensorflow":
+            return seed  # JAX draws for the global batch; PyTorch has one process a replica.
+        return _fold_in_replica(seed)
+
+
+def _fold_in_replica(seed):
+    import tensorflow as tf  # Only `tf.distribute` knows the number of a replica.
+
+    context = tf.distribute.get_replica_context()
+    if context is None or context.num_replicas_in_sync == 1:
+        return seed
+    folded = tf.random.experimental.stateless_fold_in(
+        tf.cast(seed, "int32"), context.replica_id_in_sync_group
+    )
+    return tf.cast(folded, seed.dtype)

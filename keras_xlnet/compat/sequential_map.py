@@ -1,0 +1,32 @@
+"""A map that has one element in memory at a time.
+
+Upstream: `keras.ops.map` is `tf.map_fn` with its default of ten parallel iterations on
+TensorFlow, and has no argument to change that. Ten elements are in memory at once, which for
+attention in chunks is twice the memory of the whole layer.
+Seen in: Keras 3.12 to 3.15 with TensorFlow 2.21.
+Reproduction: `inspect.signature(keras.ops.map)` has no `parallel_iterations`.
+Delete this file when: `keras.ops.map` can be told to run one element at a time.
+"""
+
+import keras
+from keras import ops
+
+
+def sequential_map(function, elements, like):
+    """Computes `keras.ops.map(function, elements)`, one element at a time.
+
+    Args:
+        function: Function from a dict of tensors to a tensor.
+        elements: Dict of tensors with the elements along the first axis.
+        like: Key of `elements`: what `function` returns has the shape and dtype of this tensor's
+            elements.
+
+    Returns:
+        A tensor, the results along the first axis.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return ops.map(function, elements)
+    import tensorflow as tf
+
+    signature = tf.TensorSpec(elements[like].shape[1:], elements[like].dtype)
+    return tf.map_fn(function, elements, fn_output_signature=signature, parallel_iterations=1)

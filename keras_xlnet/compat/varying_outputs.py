@@ -1,0 +1,21 @@
+"""Layers that return one tensor in one call and two in another.
+
+Upstream: a functional model checks that its outputs are connected with as many outputs a layer as
+`layer.output` has, which are those of the layer's first call in any graph.
+Seen in: Keras 3.15.
+Reproduction: a layer that is called with `a`, and then with `a, b` and returns two tensors:
+`keras.Model([a, b], [x, y])` raises "Output with path `1` is not connected to `inputs`".
+Delete this file when: `keras.Model` accepts it.
+"""
+
+
+class VaryingOutputs:
+    """Mixin of layers whose number of outputs depends on the call."""
+
+    @property
+    def output(self):
+        """The symbolic outputs of the call that returned the most tensors."""
+        outputs = max((node.output_tensors for node in self._inbound_nodes), key=len, default=None)
+        if outputs is None:
+            return super().output  # Let Keras raise its error.
+        return outputs[0] if len(outputs) == 1 else list(outputs)

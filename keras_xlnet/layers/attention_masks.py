@@ -1,0 +1,171 @@
+import keras
+from keras import ops
+
+from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.layers.arguments import check_choice
+
+
+@register
+class AttentionMask(keras.layers.Layer):
+    """Returns which context rows each content row may attend to, for both streams.
+
+    Args:
+        attention_type: `"bi"` for all rows that the other masks allow, `"uni"` for those of them
+            that are not after the row itself.
+        same_length: If `True`, with `"uni"`, row `i` does not attend to the `i` oldest context
+            rows, so that all rows attend to equally many.
+
+    Call arguments:
+        content: Tensor `(batch, content_length, ...)`. Only its first two axes are used.
+        padding_mask: Optional tensor `(batch, content_length)`, `True` / 1 for real tokens.
+        permutation_mask: Optional tensor `(batch, content_length, content_length)`, `[b, i, j]`
+            `True` / 1 where token `i` may see token `j`.
+        memory: Optional tensor `(..., memory_length, hidden_dim)`. Only its length is used.
+        memory_mask: Optional tensor `(batch, memory_length)`, `True` / 1 for rows of memory that
+            may be attended to. All by default, as in the original.
+
+    Returns:
+        Two bool tensors `(batch, content_length, memory_length + content_length)`, `True` = may
+        attend. The first is for the content stream, in which every token, padding too, attends
+        to itself. The second is for the query stream, and follows the masks as given.
+
+    Example:
+
+    >>> causal = keras_xlnet.layers.AttentionMask("uni")
+    >>> content_mask, _ = causal(np.zeros((1, 3)), padding_mask=np.array([[0, 1, 1]]))
+    >>> print(keras.ops.convert_to_numpy(content_mask)[0].astype(int))
+    [[1 0 0]
+     [0 1 0]
+     [0 1 1]]
+
+    Source: Yang et al. 2019 (XLNet), section 2.3; Dai et al. 2019, appendix (same length).
+    """
+
+    def __init__(self, attention_type="bi", same_length=False, **kwargs):
+        super().__init__(**kwargs)
+        self.attention_type = check_choice("attention_type", attention_type, ("bi", "uni"))
+        if same_length and attention_type != "uni":
+            raise ValueError(
+                "`same_length` needs `attention_type='uni'`. "
+                f"Received: same_length={same_length!r}, attention_type={attention_type!r}"
+            )
+        self.same_length = same_length
+
+    def call(
+        self, content, padding_mask=None, permutation_mask=None, memory=None, memory_mask=None
+    ):
+        batch_size, content_length = ops.shape(content)[:2]
+        memory_length = 0 if memory is None else ops.shape(memory)[-2]
+        i = ops.expand_dims(ops.arange(content_length, dtype="int32"), 1)
+        # Counted from the first content row: rows of memory have negative numbers.
+        j = ops.expand_dims(ops.arange(-memory_length, content_length, dtype="int32"), 0)
+        allowed = self._allowed_by_order(i, j, memory_length)
+        allowed = ops.broadcast_to(
+            allowed, (batch_size, content_length, memory_length + content_length)
+        )
+        for mask in (
+            _over_context(padding_mask, memory_mask, content, memory_length),
+            _beside_memory(permutation_mask, batch_size, content_length, memory_length),
+        ):
+            if mask is not None:
+                allowed = ops.logical_and(allowed, mask)
+        return ops.logical_or(allowed, i == j), allowed
+
+    def _allowed_by_order(self, i, j, memory_length):
+        if self.attention_type == "bi":
+            return ops.ones_like(i + j, dtype="bool")
+        allowed = j <= i
+        if self.same_length:
+            allowed = ops.logical_and(allowed, j + memory_length >= i)
+        return allowed
+
+    def compute_output_spec(self, content, memory=None, **kwargs):
+        context_length = content.shape[1]
+        if memory is not None:
+            memory_length = memory.shape[-2]
+            unknown = context_length is None or memory_length is None
+            context_length = None if unknown else memory_length + context_length
+        shape = (*content.shape[:2], context_length)
+        # Two objects: a functional graph tells its tensors apart by identity.
+        return keras.KerasTensor(shape, dtype="bool"), keras.KerasTensor(shape, dtype="bool")
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "attention_type": self.attention_type,
+            "same_length": self.same_length,
+        }
+
+
+@register
+class SegmentMatrix(keras.layers.Layer):
+    """Returns which pairs of content and context rows are in different segments.
+
+    Call arguments:
+        segment_ids: Int tensor `(batch, content_length)`. Any ids: they are only
+            compared with each other.
+        memory: Optional tensor `(..., memory_length, hidden_dim)`. Only its length is used.
+        memory_segment_ids: Optional int tensor `(batch, memory_length)`. By default all of
+            memory is segment 0, as in the original.
+
+    Returns:
+        Bool tensor `(batch, content_length, memory_length + content_length)`, `True` where the
+        two rows are in DIFFERENT segments.
+
+    Example:
+
+    >>> matrix = keras_xlnet.layers.SegmentMatrix()(np.array([[0, 0, 1]]))
+    >>> print(keras.ops.convert_to_numpy(matrix)[0].astype(int))
+    [[0 0 1]
+     [0 0 1]
+     [1 1 0]]
+
+    Source: Yang et al. 2019 (XLNet), section 2.5.
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+
+    def call(self, segment_ids, memory=None, memory_segment_ids=None):
+        context_ids = segment_ids
+        if memory_segment_ids is None and memory is not None:
+            shape = (ops.shape(segment_ids)[0], ops.shape(memory)[-2])
+            memory_segment_ids = ops.zeros(shape, dtype=segment_ids.dtype)
+        if memory_segment_ids is not None:
+            memory_segment_ids = ops.cast(memory_segment_ids, segment_ids.dtype)
+            context_ids = ops.concatenate([memory_segment_ids, segment_ids], axis=1)
+        return ops.not_equal(ops.expand_dims(segment_ids, 2), ops.expand_dims(context_ids, 1))
+
+    def compute_output_spec(self, segment_ids, memory=None, memory_segment_ids=None):
+        batch_size, content_length = segment_ids.shape
+        memory_length = 0
+        if memory_segment_ids is not None:
+            memory_length = memory_segment_ids.shape[1]
+        elif memory is not None:
+            memory_length = memory.shape[-2]
+        unknown = content_length is None or memory_length is None
+        context_length = None if unknown else memory_length + content_length
+        return keras.KerasTensor((batch_size, content_length, context_length), dtype="bool")
+
+    def get_config(self):
+        return super().get_config()
+
+
+def _over_context(padding_mask, memory_mask, content, memory_length):
+    """`(batch, 1, memory_length + content_length)`, or `None` if nothing is masked."""
+    if padding_mask is None and memory_mask is None:
+        return None
+    batch_size, content_length = ops.shape(content)[:2]
+    parts = [
+        ops.ones((batch_size, length), dtype="bool") if mask is None else ops.cast(mask, "bool")
+        for mask, length in ((memory_mask, memory_length), (padding_mask, content_length))
+    ]
+    return ops.expand_dims(ops.concatenate(parts, axis=1), 1)
+
+
+def _beside_memory(permutation_mask, batch_size, content_length, memory_length):
+    """`(batch, content_length, memory_length + content_length)`, `True` for memory."""
+    if permutation_mask is None:
+        return None
+    memory = ops.ones((batch_size, content_length, memory_length), dtype="bool")
+    return ops.concatenate([memory, ops.cast(permutation_mask, "bool")], axis=2)

@@ -1,0 +1,36 @@
+"""Initializers of XLNet, and independent seeds for the random sublayers of a layer."""
+
+import zlib
+
+import keras
+import numpy as np
+
+
+def get_kernel_initializer(identifier):
+    """Returns the initializer of an identifier; `None` is that of XLNet, normal(0, 0.02)."""
+    if identifier is None:
+        return keras.initializers.RandomNormal(stddev=0.02)
+    return keras.initializers.get(identifier)
+
+
+def clone_initializer(initializer):
+    """Returns a copy: an unseeded Keras initializer returns the same numbers at every use."""
+    return initializer.__class__.from_config(initializer.get_config())
+
+
+def spawn_seeds(seed, count, owner):
+    """Returns independent seeds for the parts of a layer or a model.
+
+    Args:
+        seed: Int, or `None`.
+        count: Int, the number of seeds.
+        owner: String, the name of the class that the parts belong to. A model and its head have
+            the same `seed`; they get different seeds because their owners differ.
+
+    Returns:
+        A list of `count` ints, or of as many `None` for `seed=None`.
+    """
+    if seed is None:
+        return [None] * count
+    sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(owner.encode()),))
+    return [int(s) for s in sequence.generate_state(count) >> 1]

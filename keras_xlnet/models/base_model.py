@@ -1,0 +1,135 @@
+import keras
+import numpy as np
+from keras import ops
+
+from keras_xlnet.compat.cloning import RefusesCloning
+from keras_xlnet.compat.compiled_update import compiled_update
+from keras_xlnet.compat.distributed_training import DistributedTraining
+from keras_xlnet.compat.optional_inputs import OptionalInputs
+from keras_xlnet.compat.quantization import RestoresQuantization
+from keras_xlnet.models.preset import Preset
+
+
+class BaseModel(
+    Preset, RefusesCloning, RestoresQuantization, DistributedTraining, OptionalInputs, keras.Model
+):
+    """What Keras has to know about all models of this package.
+
+    The mixins of `keras_xlnet.compat` close gaps of Keras: each says which. Here is what they do
+    not do: checks of arrays before the first step, the compiled update of the weights, LoRA, and
+    copies.
+    """
+
+    def fit(self, x=None, y=None, *args, validation_data=None, **kwargs):
+        """Trains as `keras.Model.fit` does.
+
+        Raises:
+            ValueError: If an id or a position in the arrays `x` or `validation_data` is out of
+                range, or the model has `dtype="float16"`. Datasets are not checked.
+        """
+        self._check_ranges(x)
+        if isinstance(validation_data, (list, tuple)):
+            self._check_ranges(validation_data[0])
+        return super().fit(x, y, *args, validation_data=validation_data, **kwargs)
+
+    def evaluate(self, x=None, y=None, *args, **kwargs):
+        """Evaluates as `keras.Model.evaluate` does, with the checks of `fit`."""
+        self._check_ranges(x)
+        return super().evaluate(x, y, *args, **kwargs)
+
+    def predict(self, x, *args, **kwargs):
+        """Predicts as `keras.Model.predict` does, with the checks of `fit`."""
+        self._check_ranges(x)
+        return super().predict(x, *args, **kwargs)
+
+    def make_train_function(self, force=False):
+        """Creates the function that `fit` calls, as `keras.Model` does."""
+        if backbone_of(self).dtype_policy.variable_dtype == "float16":
+            raise ValueError(
+                "A model with `dtype='float16'` cannot be trained: the updates of the weights are "
+                "too small for float16. Use `dtype='mixed_float16'`"
+            )
+        return super().make_train_function(force)
+
+    def train_step(self, *args, **kwargs):
+        """Computes a train step as `keras.Model` does, with one compiled update of all weights."""
+        with compiled_update(self.optimizer):
+            return super().train_step(*args, **kwargs)
+
+    def enable_lora(self, rank, lora_alpha=None, projections=("query", "value")):
+        """Freezes the backbone and adds trainable low-rank matrices to its attention layers.
+
+        The weights of a task head stay trainable. Call `compile` afterwards.
+
+        Args:
+            rank: Int, the rank of the added matrices.
+            lora_alpha: Optional scale of the added matrices; `rank` by default.
+            projections: Which kernels of attention get them: some of `"query"`, `"key"`,
+                `"value"`, `"position"` and `"output"`.
+
+        Raises:
+            ValueError: If a projection has another name.
+
+        Example:
+
+        >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
+        >>> backbone.enable_lora(rank=2)
+        >>> sorted(v.name for v in backbone.trainable_variables)
+        ['lora_kernel_a', 'lora_kernel_a', 'lora_kernel_b', 'lora_kernel_b']
+
+        Source: Hu et al. 2021, "LoRA: low-rank adaptation of large language models".
+        """
+        known = ("query", "key", "value", "position", "output")
+        unknown = [name for name in projections if name not in known]
+        if unknown:
+            raise ValueError(f"`projections` must be some of {known}. Received: {projections}")
+        backbone = backbone_of(self)
+        for weight in backbone.weights:
+            weight.trainable = False
+        for block in backbone.blocks:
+            for name in projections:
+                dense = getattr(block.attention, f"{name}_dense")
+                dense.enable_lora(rank, lora_alpha=lora_alpha)
+
+    def clone(self):
+        """Returns a model of the same class with the same arguments and new weights."""
+        clone = type(self).from_config(self.get_config())
+        if self.compiled:
+            clone.compile_from_config(self.get_compile_config())
+        return clone
+
+    def _check_ranges(self, x):
+        """Raises `ValueError` if the ids or positions of arrays are out of range."""
+        if not isinstance(x, dict):
+            return
+        ids = _as_array(x.get("token_ids"))
+        size = backbone_of(self).vocabulary_size
+        _check_range("token_ids", ids, 0, size - 1, f"vocabulary_size={size}")
+        if ids is not None and "target_positions" in x:
+            length = ids.shape[-1]
+            positions = _as_array(x["target_positions"])
+            _check_range("target_positions", positions, -1, length - 1, f"length {length}")
+
+
+def backbone_of(model):
+    """Returns the backbone of a task model. A backbone is its own."""
+    return getattr(model, "backbone", model)
+
+
+def _as_array(x):
+    """A NumPy array of what has values, otherwise `None`."""
+    if x is None or isinstance(x, keras.KerasTensor):
+        return None
+    return ops.convert_to_numpy(x) if ops.is_tensor(x) else np.asarray(x)
+
+
+def _check_range(name, array, low, high, reason):
+    if array is None or not array.size or not np.issubdtype(array.dtype, np.number):
+        return
+    outside = (array < low) | (array > high)
+    if outside.any():
+        row = int(np.argwhere(outside)[0][0])
+        raise ValueError(
+            f"`{name}` must be from {low} to {high} ({reason}). Received: "
+            f"{array[outside][0]} in row {row}"
+        )

@@ -1,0 +1,49 @@
+"""The formulas, as pure functions of tensors in `keras.ops`: no variables, no layers.
+
+Each module opens with the equation that it computes. Use them to write layers of your own.
+"""
+
+from keras_xlnet.ops.long_attention import (
+    scanned_relative_attention,
+    unrolled_relative_attention,
+)
+from keras_xlnet.ops.permutation import (
+    factorization_ranks,
+    first_targets,
+    permutation_visibility,
+    reachable,
+)
+from keras_xlnet.ops.random import hash_dropout, random_bits
+from keras_xlnet.ops.relative_attention import (
+    attention_weights,
+    content_scores,
+    gather_distances,
+    masked_softmax,
+    position_scores,
+    relative_multi_head_attention,
+    relative_shift,
+    segment_scores,
+)
+from keras_xlnet.ops.spans import fill_targets, max_spans, span_targets
+
+__all__ = [
+    "attention_weights",
+    "content_scores",
+    "factorization_ranks",
+    "fill_targets",
+    "first_targets",
+    "gather_distances",
+    "hash_dropout",
+    "masked_softmax",
+    "max_spans",
+    "permutation_visibility",
+    "position_scores",
+    "random_bits",
+    "reachable",
+    "relative_multi_head_attention",
+    "relative_shift",
+    "scanned_relative_attention",
+    "segment_scores",
+    "span_targets",
+    "unrolled_relative_attention",
+]

@@ -1,0 +1,62 @@
+"""The table of tasks: what it says is found in the models and in the files."""
+
+import keras
+import pytest
+
+from keras_xlnet.checkpoints.huggingface_config import SIMPLE_QUESTION_ANSWERING
+from keras_xlnet.checkpoints.tasks import (
+    TASKS,
+    get_task,
+    task_of_config,
+    task_of_model,
+    task_of_variables,
+)
+
+NUM_LABELS = {"text_regressor": 1}
+
+
+def test_models_that_take_text_are_found_by_their_arguments():
+    takes_text = [name for name, task in TASKS.items() if task.takes_text]
+    assert takes_text == ["text_classifier", "text_regressor"]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_sizes_and_configs_are_arguments(task):
+    entry = TASKS[task]
+    assert set(entry.sizes) <= entry.arguments
+    assert set(entry.sizes.values()) <= {row.path for row in entry.weights}
+    for group in entry.config:
+        read = group.read({"start_n_top": 3, "end_n_top": 2}, "config.json")
+        assert set(read) <= entry.arguments
+
+
+@pytest.mark.parametrize("task", [name for name, task in TASKS.items() if task.sign])
+def test_signs_are_names_of_own_weights(task):
+    assert TASKS[task].sign in [row.original for row in TASKS[task].weights]
+    variables = ["model/lm_loss/bias", TASKS[task].sign.replace("{task_name}", "imdb")]
+    assert task_of_variables(["global_step", *variables]) == task
+
+
+def test_an_encoder_has_no_sign():
+    assert task_of_variables(["model/transformer/word_embedding/lookup_table"]) is None
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_architectures_are_found(task):
+    for architecture in TASKS[task].architectures:
+        config = {"architectures": [architecture], "num_labels": NUM_LABELS.get(task, 2)}
+        assert task_of_config(config) == task
+
+
+def test_other_architectures():
+    assert task_of_config({"architectures": [SIMPLE_QUESTION_ANSWERING]}) == "token_classifier"
+    for architectures in (["XLNetModel"], ["BertForMaskedLM"], [], [3]):
+        assert task_of_config({"architectures": architectures}) is None
+    assert task_of_config({}) is None
+
+
+def test_a_model_that_is_not_in_the_table():
+    with pytest.raises(ValueError, match="must be an XLNetBackbone or a task model.*Sequential"):
+        task_of_model(keras.Sequential())
+    with pytest.raises(ValueError, match="`task` must be one of"):
+        get_task("translation")

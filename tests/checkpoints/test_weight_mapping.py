@@ -1,0 +1,163 @@
+"""The weight mapping: each weight of each model has one row, and docs/names.md shows every row."""
+
+import pathlib
+
+import numpy as np
+import pytest
+
+from keras_xlnet.checkpoints.tasks import BACKBONE, TASKS, match_model
+from keras_xlnet.checkpoints.weight_mapping import (
+    Row,
+    dense,
+    layer_prefixes,
+    match_weights,
+    norm,
+    values_to_save,
+)
+from keras_xlnet.models import XLNetBackbone
+
+NAMES = pathlib.Path(__file__).parents[2] / "docs" / "names.md"
+ALL_TASKS = {None: BACKBONE, **TASKS}
+
+
+def models_of(task):
+    """Every variant of a task's model that has other weights."""
+    for tie_attention_biases in (False, True):
+        backbone = XLNetBackbone(20, 2, 2, 8, 12, tie_attention_biases=tie_attention_biases)
+        if task is None:
+            yield backbone
+            continue
+        entry = TASKS[task]
+        given = {"num_classes": 3} if "num_classes" in entry.arguments else {}
+        yield entry.model(backbone, **given)
+        if "pooling" in entry.arguments:
+            yield entry.model(backbone, pooling="attention", **given)
+
+
+@pytest.mark.parametrize("task", ALL_TASKS)
+def test_every_weight_has_one_row_and_every_row_a_weight(task):
+    rows, used = ALL_TASKS[task].rows, set()
+    for model in models_of(task):
+        weights = {weight.path: weight for weight in model.weights}
+        has_original = task is None or TASKS[task].sign
+        formats = ["original"] if has_original else []
+        formats += [] if getattr(model, "pooling", None) == "attention" else ["huggingface"]
+        for format in formats:
+            matches = match_weights(weights, rows, format)
+            assert {match.path for match in matches} == set(weights)
+            used |= {_row_path(match.path) for match in matches}
+            stacked = {(match.name, match.layer) for match in matches}
+            assert len(stacked) == len(matches), "two weights have the same place"
+    assert used == {row.path for row in rows}
+
+
+def _row_path(path):
+    first, _, rest = path.partition("/")
+    return f"block_{{layer}}/{rest}" if first.startswith("block_") else path
+
+
+@pytest.mark.parametrize("format", ["original", "huggingface"])
+@pytest.mark.parametrize("task", ALL_TASKS)
+def test_values_go_out_and_come_back(task, format, rng):
+    if format == "original" and task and not TASKS[task].sign:
+        pytest.skip("the original has no such model")
+    for model in models_of(task):
+        if format == "huggingface" and getattr(model, "pooling", None) == "attention":
+            continue
+        for weight in model.weights:
+            weight.assign(rng.normal(size=weight.shape))
+        matches = match_model(model, format)
+        values = values_to_save(matches)
+        for match in matches:
+            assert values[match.name].shape == match.shape
+            np.testing.assert_array_equal(match.to_model(values[match.name]), match.weight)
+
+
+def ones(**shapes):
+    return {path: np.ones(shape, "float32") for path, shape in shapes.items()}
+
+
+def test_one_array_of_all_layers():
+    rows = [Row("block_{layer}/bias", "biases", "layer.{layer}.bias")]
+    weights = {f"block_{i}/bias": np.full(2, i, "float32") for i in (1, 0, 2)}
+    stacked = match_weights(weights, rows, "original")
+    assert [(m.path, m.name, m.layer, m.num_layers) for m in stacked] == [
+        (f"block_{i}/bias", "biases", i, 3) for i in range(3)
+    ]
+    values = values_to_save(stacked)
+    np.testing.assert_array_equal(values["biases"], [[0, 0], [1, 1], [2, 2]])
+    names = [match.name for match in match_weights(weights, rows, "huggingface")]
+    assert names == [f"layer.{i}.bias" for i in range(3)]
+
+
+def test_one_weight_in_every_layer():
+    rows = [
+        Row("bias", "biases", "layer.{layer}.bias"),
+        Row("block_{layer}/kernel", "k_{layer}", "layer.{layer}.kernel"),
+    ]
+    weights = {path: np.ones(2, "float32") for path in ("bias", "block_0/kernel", "block_1/kernel")}
+    names = [match.name for match in match_weights(weights, rows, "huggingface")]
+    assert names == ["layer.0.bias", "layer.1.bias", "layer.0.kernel", "layer.1.kernel"]
+    assert [match.name for match in match_weights(weights, rows, "original")][0] == "biases"
+    assert layer_prefixes(rows, "original") == {"k_"}
+    assert layer_prefixes(rows, "huggingface") == {"layer."}
+
+
+def test_alternative_names():
+    rows = dense("logits", "task_{task_name}/logit", ("classifier", "qa_outputs"))
+    weights = {"logits/kernel": np.ones((4, 3), "float32"), "logits/bias": np.ones(3, "float32")}
+
+    def names(*arguments, **options):
+        return [match.name for match in match_weights(weights, rows, *arguments, **options)]
+
+    assert names("huggingface") == ["classifier.weight", "classifier.bias"]
+    found = {"qa_outputs.weight", "qa_outputs.bias"}
+    assert names("huggingface", found=found) == ["qa_outputs.weight", "qa_outputs.bias"]
+    assert names("original", "imdb") == ["task_imdb/logit/kernel", "task_imdb/logit/bias"]
+    shapes = [match.shape for match in match_weights(weights, rows, "huggingface")]
+    assert shapes == [(3, 4), (3,)]
+
+
+@pytest.mark.parametrize(
+    "rows, message",
+    [
+        ([], "The original has no name for the weight 'norm/gamma'. The `backbone` can be loaded"),
+        (norm("norm", None, "theirs"), "The original has no name for the weight 'norm/gamma'"),
+        (2 * norm("norm", "theirs", None), "weight 'norm/gamma' fits 2 rows of the mapping"),
+    ],
+    ids=["no_row", "no_name", "two_rows"],
+)
+def test_weights_without_exactly_one_name(rows, message):
+    weights = {"norm/gamma": np.ones(2, "float32"), "norm/beta": np.ones(2, "float32")}
+    with pytest.raises(ValueError, match=message):
+        match_weights(weights, rows, "original")
+
+
+# === docs/names.md ===
+
+
+def cell(row, format):
+    names = " or ".join(f"`{name}`" for name in row.names(format)) or "–"
+    return names if row.axes(format) is None else f"{names}, axes {row.axes(format)}"
+
+
+def lines():
+    """The lines of the tables of docs/names.md, as the mapping has them."""
+    tasks = {}
+    for row in BACKBONE.rows:
+        tasks[row] = "the encoder"
+    for name, task in TASKS.items():
+        for row in task.weights:
+            tasks[row] = f"{tasks[row]}, `{name}`" if row in tasks else f"`{name}`"
+    for row, names in tasks.items():
+        cells = (f"`{row.path}`", cell(row, "original"), cell(row, "huggingface"), names)
+        yield f"| {' | '.join(cells)} |"
+
+
+def test_the_page_of_names_has_every_row():
+    page = NAMES.read_text(encoding="utf-8").splitlines()
+    missing = [line for line in lines() if line not in page]
+    assert not missing, "docs/names.md lacks these lines:\n" + "\n".join(missing)
+    first = page.index("| here | original | Hugging Face | of |") + 2
+    shown = page[first : page.index("", first)]
+    assert sorted(shown) == sorted(lines()), "docs/names.md has lines that the mapping does not"

@@ -1,0 +1,194 @@
+"""What all models have in common: checks before the first step, seeds, LoRA, copies."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_xlnet import models
+from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetTextClassifier
+
+SIZES = (40, 2, 2, 16, 24)
+
+
+def backbone_of(**kwargs):
+    return XLNetBackbone(*SIZES, **kwargs)
+
+
+MODELS = {
+    "backbone": lambda **kwargs: backbone_of(**kwargs),
+    "permutation_lm": lambda **kwargs: XLNetPermutationLM(backbone_of(**kwargs)),
+    "text_classifier": lambda **kwargs: XLNetTextClassifier(backbone_of(**kwargs), 2),
+    "attention_pooling": lambda **kwargs: XLNetTextClassifier(
+        backbone_of(**kwargs), 2, pooling="attention"
+    ),
+    "text_regressor": lambda **kwargs: models.XLNetTextRegressor(backbone_of(**kwargs)),
+    "token_classifier": lambda **kwargs: models.XLNetTokenClassifier(backbone_of(**kwargs), 3),
+    "multiple_choice": lambda **kwargs: models.XLNetMultipleChoice(backbone_of(**kwargs)),
+    "question_answering": lambda **kwargs: models.XLNetQuestionAnswering(backbone_of(**kwargs)),
+}
+
+
+def classifier_data(rng, rows=4, length=6):
+    return {"token_ids": rng.integers(9, 40, (rows, length))}, np.arange(rows) % 2
+
+
+def lm_data(rng, rows=4, length=6):
+    inputs = {
+        "token_ids": rng.integers(9, 40, (rows, length)),
+        "permutation_mask": np.tri(length, k=-1, dtype="bool")[None].repeat(rows, axis=0),
+        "target_positions": np.tile([2, 5, -1], (rows, 1)),
+    }
+    return inputs, rng.integers(9, 40, (rows, 3))
+
+
+# === Seeds ===
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_two_seeds_of_a_model_are_equal(name):
+    model = MODELS[name](seed=11, dropout=0.1, attention_dropout=0.1)
+    layers = {id(layer): layer for layer in model._flatten_layers()}
+    seeds = [
+        layer.seed
+        for layer in layers.values()
+        if isinstance(layer, keras.layers.Dropout) or type(layer).__name__ == "HashDropout"
+    ]
+    assert len(seeds) >= 2 * 4 + 3
+    assert None not in seeds
+    assert len(set(seeds)) == len(seeds)
+
+
+# === Ranges of arrays ===
+
+
+@pytest.mark.parametrize("wrong", [-1, 40])
+@pytest.mark.parametrize("call", ["fit", "evaluate", "predict"])
+def test_ids_beyond_the_vocabulary_are_refused_before_the_first_step(call, wrong, rng):
+    model = XLNetTextClassifier(backbone_of(), 2)
+    x, y = classifier_data(rng)
+    x["token_ids"][2, 3] = wrong
+    arguments = (x,) if call == "predict" else (x, y)
+    with pytest.raises(ValueError, match=f"`token_ids`.*0 to 39.*Received: {wrong} in row 2"):
+        getattr(model, call)(*arguments, verbose=0)
+
+
+def test_validation_data_is_checked_too(rng):
+    x, y = classifier_data(rng)
+    wrong = {"token_ids": x["token_ids"] + 40}
+    with pytest.raises(ValueError, match="`token_ids`"):
+        XLNetTextClassifier(backbone_of(), 2).fit(x, y, validation_data=(wrong, y), verbose=0)
+
+
+@pytest.mark.parametrize("wrong", [-2, 6])
+def test_target_positions_beyond_the_sequence_are_refused(wrong, rng):
+    x, _ = lm_data(rng)
+    x["target_positions"][1, 0] = wrong
+    with pytest.raises(ValueError, match=f"`target_positions`.*-1 to 5.*{wrong} in row 1"):
+        XLNetPermutationLM(backbone_of()).predict(x, verbose=0)
+
+
+@pytest.mark.parametrize("wrong", [-1, -2, 6, 9])
+@pytest.mark.parametrize("objective", ["permutation", "denoising"])
+def test_in_a_call_they_read_no_other_row(wrong, objective, rng):
+    model = XLNetPermutationLM(backbone_of(), objective=objective)
+    x, _ = lm_data(rng)
+    x["target_positions"][1, 0] = wrong
+    before = np.asarray(model(x)["logits"])
+    for row in (0, 2, 3):
+        x["permutation_mask"][row] = ~x["permutation_mask"][row]
+        x["token_ids"][row] = rng.integers(9, 40, 6)
+    np.testing.assert_array_equal(np.asarray(model(x)["logits"])[1], before[1])
+
+
+def test_padded_targets_weigh_nothing(rng):
+    model = XLNetPermutationLM(backbone_of(dropout=0.0, attention_dropout=0.0))
+    x, y = lm_data(rng)
+    padded = model.evaluate(x, y, verbose=0)
+    np.testing.assert_allclose(
+        padded, model.evaluate(x, np.where(x["target_positions"] < 0, 9, y), verbose=0)
+    )
+    short = {**x, "target_positions": x["target_positions"][:, :2]}
+    np.testing.assert_allclose(padded, model.evaluate(short, y[:, :2], verbose=0), rtol=1e-5)
+    weights = rng.random((4, 3))
+    np.testing.assert_allclose(
+        model.evaluate(x, y, sample_weight=weights, verbose=0),
+        model.evaluate(short, y[:, :2], sample_weight=weights[:, :2], verbose=0),
+        rtol=1e-5,
+    )
+
+
+# === Dtypes ===
+
+
+def test_float16_is_refused_in_training_with_the_policy_that_works(rng):
+    x, y = classifier_data(rng)
+    model = XLNetTextClassifier(backbone_of(dtype="float16"), 2)
+    assert np.isfinite(model.predict(x, verbose=0)).all()
+    with pytest.raises(ValueError, match="dtype='mixed_float16'"):
+        model.fit(x, y, verbose=0)
+    mixed = XLNetTextClassifier(backbone_of(dtype="mixed_float16"), 2)
+    assert np.isfinite(mixed.fit(x, y, verbose=0, epochs=2).history["loss"]).all()
+
+
+def test_the_first_fit_warns_of_nothing(rng, caplog):
+    x, y = classifier_data(rng)
+    model = XLNetTextClassifier(backbone_of(), 2)
+    with caplog.at_level("WARNING", logger="tensorflow"):
+        model.fit(x, y, verbose=0)
+    assert "dtype of the watched tensor" not in caplog.text
+
+
+# === LoRA ===
+
+
+@pytest.mark.parametrize("gradient_checkpointing", [False, True])
+def test_lora_trains_its_matrices_and_the_head_alone(gradient_checkpointing, rng):
+    x, y = classifier_data(rng)
+    # With XLNet's initializer, the gradients of so small a model vanish beside Adam's epsilon.
+    backbone = backbone_of(
+        gradient_checkpointing=gradient_checkpointing,
+        kernel_initializer=keras.initializers.RandomNormal(stddev=0.4),
+    )
+    model = XLNetTextClassifier(backbone, 2)
+    before = model.predict(x, verbose=0)
+    model.enable_lora(rank=3)
+    model.compile(keras.optimizers.Adam(1e-2))
+    np.testing.assert_allclose(model.predict(x, verbose=0), before, atol=1e-5)
+    assert len(backbone.trainable_variables) == 2 * 2 * 2
+    values = {v.path: np.array(v) for v in model.weights}
+    model.fit(x, y, epochs=2, verbose=0)
+    changed = {v.path for v in model.weights if not np.array_equal(v, values[v.path])}
+    assert changed == {v.path for v in model.trainable_variables}
+
+
+def test_lora_of_other_projections():
+    backbone = backbone_of()
+    backbone.enable_lora(rank=2, projections=("position", "output"))
+    assert {v.path.split("/")[-2] for v in backbone.trainable_variables} == {"position", "output"}
+    with pytest.raises(ValueError, match="`projections` must be some of"):
+        backbone.enable_lora(rank=2, projections=("queries",))
+
+
+# === Copies ===
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_clones_have_the_class_and_other_weights(name):
+    model = MODELS[name](memory_length=3) if name == "permutation_lm" else MODELS[name]()
+    clone = model.clone()
+    assert type(clone) is type(model)
+    assert clone.get_config() == model.get_config()
+    assert not {id(v) for v in clone.variables} & {id(v) for v in model.variables}
+    assert [v.shape for v in clone.weights] == [v.shape for v in model.weights]
+    with pytest.raises(ValueError, match=r"Use `model.clone\(\)`"):
+        keras.models.clone_model(model)
+
+
+def test_a_clone_is_compiled_as_the_model_was(rng):
+    model = XLNetTextClassifier(backbone_of(), 2)
+    model.compile(keras.optimizers.SGD(0.25), metrics=["sparse_top_k_categorical_accuracy"])
+    clone = model.clone()
+    assert isinstance(clone.optimizer, keras.optimizers.SGD)
+    assert float(clone.optimizer.learning_rate) == 0.25
+    logs = clone.evaluate(*classifier_data(rng), verbose=0, return_dict=True)
+    assert "sparse_top_k_categorical_accuracy" in logs
