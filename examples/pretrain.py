@@ -197,11 +197,7 @@ def make_batches(records, num_replicas):
 def make_model(vocabulary_size, batch_size):
     """Returns the model for batches of `batch_size` rows on each replica."""
     has_memory = FLAGS.memory_length > 0
-    head = {
-        "two_stream": FLAGS.objective == "permutation",
-        "stateful": has_memory,
-        "batch_size": batch_size,
-    }
+    head = {"objective": FLAGS.objective, "stateful": has_memory, "batch_size": batch_size}
     encoder = {
         "dropout": FLAGS.dropout,
         "attention_dropout": FLAGS.dropout,
