@@ -5,8 +5,8 @@
 reads the bundled messages, trains a SentencePiece vocabulary and a small XLNet on them, compares
 the model with baselines on the same test messages, and writes the model, a SavedModel that takes
 raw text, `metrics.json` and plots to runs/spam. It needs no network and takes about a minute on 2
-cores. On so few messages TF-IDF is better than a model trained from scratch; with more messages or
-a pretrained checkpoint the model is better. More ways to run it:
+cores. TF-IDF is better on so few messages: a Transformer needs more messages, or a pretrained
+checkpoint. More ways to run it:
 
     python examples/spam_classifier.py "WIN a free prize, text now" "see you at six"
     python examples/spam_classifier.py --load runs/spam "WIN a free prize, text now"
