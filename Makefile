@@ -32,10 +32,13 @@ PYTEST := $(BIN)/python -m pytest --doctest-modules -n $(WORKERS) --dist loadfil
 TESTED := tests keras_xlnet
 
 .DEFAULT_GOAL := help
-.PHONY: help spam pretrain bench tpu-compile test test-all lint format coverage bazel-test clean
+.PHONY: help quickstart spam pretrain bench tpu-compile test test-all lint format coverage bazel-test clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+quickstart: $(EXAMPLES_STAMP) ## run the shortest example: strings in, SavedModel out
+	$(BIN)/python examples/quickstart.py
 
 spam: $(EXAMPLES_STAMP) ## train the spam classifier; ARGS="..." passes flags on
 	$(BIN)/python examples/spam_classifier.py $(ARGS)

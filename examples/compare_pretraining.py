@@ -1,8 +1,8 @@
-"""Draws runs of pretrain.py side by side, and prints a table of them.
+"""Plots the held-out losses of several runs of pretrain.py, and prints a table of them.
 
     python examples/compare_pretraining.py curves.png runs/one runs/another
 
-Each run is a folder that pretrain.py wrote. Takes a second.
+Each run is a folder that pretrain.py has written. Takes a second.
 """
 
 import json
@@ -11,7 +11,7 @@ import sys
 
 import matplotlib
 
-matplotlib.use("Agg")  # No display is needed, or used.
+matplotlib.use("Agg")  # Draws without a display.
 import matplotlib.pyplot as plt
 
 

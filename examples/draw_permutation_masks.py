@@ -1,8 +1,8 @@
-"""Draws a gallery of permutation masks: who may see whom, in both streams.
+"""Draws six permutation masks: which token may attend to which, in both streams.
 
-    python examples/draw_permutation_masks.py permutation_masks.png
+    python examples/draw_permutation_masks.py docs/permutation_masks.png
 
-Takes a few seconds. The picture in docs/ was made by it.
+Takes a few seconds. The picture is shown in docs/pretraining.md.
 """
 
 import pathlib
@@ -11,7 +11,7 @@ import sys
 import matplotlib
 import numpy as np
 
-matplotlib.use("Agg")  # No display is needed, or used.
+matplotlib.use("Agg")  # Draws without a display.
 import matplotlib.pyplot as plt
 
 from keras_xlnet.layers import PermutationMaskGenerator, SpanMaskSampler
@@ -44,7 +44,9 @@ def main(path):
 
 
 def four_tokens():
-    ranks = np.array([[[3, 1, 0, 2]]])  # the third comes first, then the second
+    ranks = np.array(
+        [[[3, 1, 0, 2]]]
+    )  # The rank of each token: the third is first, then the second.
     generator = PermutationMaskGenerator(4)
     features = generator.generate(
         np.array([[5, 6, 7, 8]]), np.ones((1, 4), "bool"), permutations=ranks

@@ -1,6 +1,6 @@
-"""Writes a small corpus for pretrain.py: threads of messages, made up by a grammar.
+"""Writes a small corpus for pretrain.py: threads of messages, generated from templates.
 
-Names, places and times of a thread come back in it, so a model gains from its memory.
+Names, places and times are repeated within a thread, so that memory helps to predict them.
 """
 
 import pathlib
@@ -56,33 +56,35 @@ THREADS = [MEETING, LENDING, ERRAND, OFFER]
 def write_corpus(directory, num_threads=2000, num_held_out=200, seed=0):
     """Writes `train.txt` and `held_out.txt`, one sentence a line, a blank line between threads.
 
+    Files that exist already are kept.
+
     Args:
-        directory: Where to; made if it is not there. Files that are there are replaced.
-        num_threads: Int, threads to train on.
-        num_held_out: Int, threads that are held out.
-        seed: Int; the same gives the same corpus.
+        directory: Path of the folder; it is made if it does not exist.
+        num_threads: Int, number of threads to train on.
+        num_held_out: Int, number of held-out threads.
+        seed: Int. The same seed gives the same corpus.
 
     Returns:
-        The two paths.
+        A list of the two paths.
     """
     directory = pathlib.Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     rng = random.Random(seed)
-    paths = []
-    for name, count in (("train.txt", num_threads), ("held_out.txt", num_held_out)):
+    paths = [directory / "train.txt", directory / "held_out.txt"]
+    for path, count in zip(paths, (num_threads, num_held_out), strict=True):
         threads = [make_thread(rng) for _ in range(count)]
-        path = directory / name
-        path.write_text("\n\n".join("\n".join(t) for t in threads) + "\n", encoding="utf-8")
-        paths.append(path)
+        # Records remember the time at which their files were written.
+        if not path.is_file():
+            path.write_text("\n\n".join("\n".join(t) for t in threads) + "\n", encoding="utf-8")
     return paths
 
 
 def make_thread(rng):
-    """The sentences of one thread."""
+    """Returns the sentences of one thread."""
     facts = {slot: rng.choice(choices) for slot, choices in CHOICES.items()}
     facts["other"] = rng.choice([f for f in CHOICES["friend"] if f != facts["friend"]])
     facts["number"] = "0800 " + "".join(rng.choice(string.digits) for _ in range(3)) + " 0199"
     lines = rng.choice(THREADS).splitlines()
-    # Some are left out, so that what follows is not always what came before.
+    # Some sentences are left out at random, so that threads differ in their course.
     kept = [line for line in lines if rng.random() < 0.85] or lines
     return [string.Template(rng.choice(line.split("|"))).substitute(facts) for line in kept]

@@ -1,23 +1,76 @@
-"""Samples, baseline and pictures for pretrain.py."""
+"""Records and reports a run of pretrain.py: history, samples, a baseline and a plot."""
 
+import contextlib
 import csv
+import json
+import time
 
 import keras
 import matplotlib
 import numpy as np
 
-matplotlib.use("Agg")  # No display is needed, or used.
+matplotlib.use("Agg")  # Draws without a display.
 import matplotlib.pyplot as plt
 
 
-class Blanks(keras.callbacks.Callback):
-    """Prints and keeps what the model fills into the blanks of a few held-out rows.
+def callbacks(output_dir, tokenizer, held_out):
+    """Returns the callbacks that write the history of a run and samples of its predictions.
+
+    They continue the files of a run that was killed, which `output_dir / "backup"` shows, and
+    replace those of a run that was complete.
 
     Args:
-        dataset: Batches of `PermutationBatches`; the first one is looked at.
+        output_dir: `pathlib.Path` of the run.
         tokenizer: An `XLNetTokenizer`.
-        path: Text file that grows with each epoch.
-        num_rows: Int, rows to show.
+        held_out: Batches of `PermutationBatches` to sample from, or `None` for no samples.
+    """
+    if not any((output_dir / "backup").glob("epoch_*")):
+        for name in ("history.csv", "minutes.json", "blanks.txt"):
+            (output_dir / name).unlink(missing_ok=True)
+    found = [
+        Minutes(output_dir / "minutes.json"),
+        keras.callbacks.CSVLogger(str(output_dir / "history.csv"), append=True),
+        keras.callbacks.TensorBoard(str(output_dir / "tensorboard"), write_graph=False),
+    ]
+    if held_out is not None:
+        found.append(Blanks(held_out, tokenizer, output_dir / "blanks.txt"))
+    return found
+
+
+class Minutes(keras.callbacks.Callback):
+    """Logs the minutes of processor time and wall clock time since training began.
+
+    The sums are kept in a file, so that they include the time before a restart.
+
+    Args:
+        path: `pathlib.Path` of the file.
+    """
+
+    def __init__(self, path):
+        super().__init__()
+        self.path = path
+
+    def on_train_begin(self, logs=None):
+        self.before = {"cpu_minutes": 0.0, "minutes": 0.0}
+        with contextlib.suppress(OSError, ValueError):
+            self.before = json.loads(self.path.read_text(encoding="utf-8"))
+        self.start = {"cpu_minutes": time.process_time(), "minutes": time.perf_counter()}
+
+    def on_epoch_end(self, epoch, logs=None):
+        now = {"cpu_minutes": time.process_time(), "minutes": time.perf_counter()}
+        spent = {key: self.before[key] + (now[key] - self.start[key]) / 60 for key in now}
+        self.path.write_text(json.dumps(spent), encoding="utf-8")
+        logs |= spent
+
+
+class Blanks(keras.callbacks.Callback):
+    """Prints and writes, after each epoch, what the model fills into the blanks of a few rows.
+
+    Args:
+        dataset: Batches of `PermutationBatches`. Rows of the first batch are used.
+        tokenizer: An `XLNetTokenizer`.
+        path: `pathlib.Path` of a text file; each epoch appends to it.
+        num_rows: Int, number of rows to show.
     """
 
     def __init__(self, dataset, tokenizer, path, num_rows=3):
@@ -38,8 +91,8 @@ class Blanks(keras.callbacks.Callback):
             )
         ]
         right = (logits.argmax(axis=-1) == labels).mean()
-        text = f"after epoch {epoch + 1}: {right:.0%} of the blanks right. [filled in] or "
-        text += "[filled in/what it was]\n"
+        text = f"after epoch {epoch + 1}: {right:.0%} of the blanks right. [right] or "
+        text += "[wrong/right answer]\n"
         text += "".join(f"  {row}\n" for row in rows[: self.num_rows])
         print(f"\n{text}", flush=True)
         with self.path.open("a", encoding="utf-8") as file:
@@ -47,27 +100,55 @@ class Blanks(keras.callbacks.Callback):
 
 
 def fill_blanks(tokenizer, token_ids, positions, predicted):
-    """The second half of a row as text, with what was predicted in its blanks."""
+    """Returns the second half of a row as text, with the predictions in its blanks."""
     pieces = [tokenizer.id_to_token(int(i)) for i in token_ids]
     for position, token_id in zip(positions, predicted, strict=True):
-        filled, was = tokenizer.id_to_token(int(token_id)), pieces[position]
-        space = "▁" if was.startswith("▁") else ""
-        filled, was = filled.removeprefix("▁"), was.removeprefix("▁")
-        pieces[position] = f"{space}[{filled}]" if filled == was else f"{space}[{filled}/{was}]"
+        filled, answer = tokenizer.id_to_token(int(token_id)), pieces[position]
+        space = "▁" if answer.startswith("▁") else ""
+        filled, answer = filled.removeprefix("▁"), answer.removeprefix("▁")
+        blank = filled if filled == answer else f"{filled}/{answer}"
+        pieces[position] = f"{space}[{blank}]"
     return "".join(pieces[len(pieces) // 2 :]).replace("▁", " ").strip()
 
 
+def write_report(output_dir, flag_values, records, held_out):
+    """Writes `metrics.json` and `curves.png`, and prints the held-out loss.
+
+    Args:
+        output_dir: `pathlib.Path` of the run.
+        flag_values: Dict, the flags of the run.
+        records: `TokenRecords` of the training text.
+        held_out: Batches of `PermutationBatches`, or `None`.
+    """
+    history = read_history(output_dir / "history.csv")
+    metrics = {"flags": flag_values, "history": history}
+    unigram = None
+    if held_out is not None:
+        unigram = unigram_loss(records, held_out)
+        metrics |= {"held_out_loss": history["val_loss"][-1], "unigram_loss": unigram}
+        print(f"held-out loss {history['val_loss'][-1]:.3f}, of unigrams {unigram:.3f}")
+    (output_dir / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
+    plot_history(history, unigram, output_dir / "curves.png")
+    print(f"the preset is {output_dir / 'preset'}; curves: {output_dir / 'curves.png'}")
+
+
 def read_history(path):
-    """What `CSVLogger` wrote, as lists by name; of an epoch that was done twice, the last time."""
+    """Returns the columns that `CSVLogger` wrote, as lists by name.
+
+    An epoch that was repeated after a restart counts once, with its last values.
+    """
     with path.open(newline="", encoding="utf-8") as file:
         rows = {int(row["epoch"]): row for row in csv.DictReader(file)}
-    # Without validation, Keras makes columns for it all the same.
+    # Without validation, Keras writes "NA" into the columns of the validation metrics.
     names = [name for name, value in next(iter(rows.values())).items() if value != "NA"]
     return {name: [float(row[name]) for row in rows.values()] for name in names}
 
 
 def unigram_loss(records, dataset):
-    """Loss on the targets of `dataset` of who knows only how often tokens are in `records`."""
+    """Returns the loss on the targets of `dataset` of a model that knows only token frequencies.
+
+    The frequencies are those of `records`.
+    """
     counts = np.ones(records.vocabulary_size)
     for index in range(len(records.shards)):
         counts += np.bincount(records.read(index).tokens, minlength=len(counts))
@@ -80,7 +161,7 @@ def unigram_loss(records, dataset):
 
 
 def plot_history(history, unigram, path):
-    """Draws training and held-out loss by epoch."""
+    """Plots the training loss and the held-out loss of each epoch."""
     figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
     epochs = np.arange(1, len(history["loss"]) + 1)
     axes.plot(epochs, history["loss"], marker="o", label="training (dropout on)")

@@ -1,4 +1,4 @@
-"""Reads labelled messages for spam_classifier.py: every problem is one clear line."""
+"""Reads labelled messages for spam_classifier.py; its errors are one line each."""
 
 import collections
 import csv
@@ -13,31 +13,38 @@ BUNDLED = pathlib.Path(__file__).parent / "data" / "spam_messages.tsv"
 UCI_URL = "https://archive.ics.uci.edu/static/public/228/sms+spam+collection.zip"
 UCI_FILE = "SMSSpamCollection"
 UCI_SHA256 = "7d039a24a6083ed9ef0f806ebad56bbb976e3aeb8de05669173bfdc4996c239d"
-# Three parts and the folds of the baseline's own search each need some of both classes.
+# Training, validation and test messages, and the folds of the baselines, need both classes.
 FEWEST_OF_A_CLASS = 10
 
 
-class DataError(Exception):
-    """What is wrong with the user's data or folder, in one line."""
+class DataError(ValueError):
+    """Says in one line what is wrong with the data."""
+
+
+def find_file(data):
+    """Returns the path of the data set: `"bundled"`, `"uci"` (downloads it), or a path itself."""
+    if data == "uci":
+        return download_uci()
+    return BUNDLED if data == "bundled" else pathlib.Path(data)
 
 
 def read_messages(path, text_column="text", label_column="label", positive_label="spam"):
     """Reads messages and labels from a file.
 
-    The file is UTF-8: `label<TAB>text` lines without a header as in the UCI collection, or a TSV
-    or CSV file (by its suffix `.csv`) whose first line names the columns.
+    The file is UTF-8. It has lines `label<TAB>text` without a header, as the UCI collection, or is
+    a TSV file, or a CSV file (with the suffix `.csv`), whose first line names the columns.
 
     Args:
         path: Path of the file.
-        text_column: Name of the column with the messages, where there is a header.
-        label_column: Name of the column with the labels, where there is a header.
+        text_column: Name of the column with the messages, if there is a header.
+        label_column: Name of the column with the labels, if there is a header.
         positive_label: The label that counts as 1.
 
     Returns:
         An object array `(messages,)` of str and an int array `(messages,)` of 0 and 1.
 
     Raises:
-        DataError: If anything is wrong, with the file and the line.
+        DataError: If the file cannot be read or is invalid. The message names file and line.
     """
     text = _read_text(pathlib.Path(path))
     if pathlib.Path(path).suffix.lower() == ".csv":
@@ -45,7 +52,7 @@ def read_messages(path, text_column="text", label_column="label", positive_label
     else:
         rows = _tab_rows(path, text, text_column, label_column)
     if not rows:
-        raise DataError(f"{path}: there are no messages in it")
+        raise DataError(f"{path}: the file has no messages")
     labels, messages = zip(*rows, strict=True)
     return np.array(messages, dtype=object), _binary(path, labels, positive_label)
 
@@ -54,10 +61,10 @@ def download_uci(cache_dir=None):
     """Downloads the UCI SMS Spam Collection once and returns the path of its file.
 
     Args:
-        cache_dir: Folder to keep it in. `None` for Keras' own.
+        cache_dir: Folder for the download. `None` for the cache of Keras.
 
     Raises:
-        DataError: If there is no network, or what came is not the collection.
+        DataError: If the download fails or is not the collection.
     """
     try:
         folder = keras.utils.get_file(
@@ -70,7 +77,9 @@ def download_uci(cache_dir=None):
         ) from error
     found = sorted(pathlib.Path(folder).rglob(UCI_FILE))
     if not found:
-        raise DataError(f"--data uci: {UCI_URL} holds no {UCI_FILE}; delete {folder} and try again")
+        raise DataError(
+            f"--data uci: {UCI_URL} does not contain {UCI_FILE}; delete {folder} and try again"
+        )
     digest = hashlib.sha256(found[0].read_bytes()).hexdigest()
     if digest != UCI_SHA256:
         raise DataError(
@@ -141,7 +150,7 @@ def _csv_rows(path, text, text_column, label_column):
                 )
             rows.append((cells[label_at].strip(), cells[text_at]))
     except csv.Error as error:
-        raise DataError(f"{path}: line {reader.line_num} is no CSV: {error}") from error
+        raise DataError(f"{path}: line {reader.line_num} is not valid CSV: {error}") from error
     return rows
 
 

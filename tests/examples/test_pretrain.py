@@ -13,7 +13,7 @@ from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
 from tests.examples import EXAMPLES
 
 TINY = [
-    "--num_layers=1", "--num_heads=1", "--hidden_dim=8", "--sequence_length=24",
+    "--num_layers=1", "--hidden_dim=8", "--sequence_length=24",
     "--memory_length=12", "--batch_size=4", "--steps_per_epoch=6", "--validation_steps=2",
     "--dropout=0.1", "--nofine_tune",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Every kind of bad data is one clear line that says what is wrong and where."""
+"""Invalid data gives an error of one line that says what is wrong and where."""
 
 import hashlib
 import sys
@@ -62,7 +62,7 @@ def test_columns_by_name_in_csv_and_tsv(tmp_path):
         (GOOD.replace("spam", "junk"), "no message has the label 'spam'; found 'ham': 10, 'junk'"),
         (GOOD + "eggs\thi\n", "two labels are expected, found 3"),
         ("ham\thi\n" * 30 + "spam\twin\n" * 9, "at least 10 messages of each class are needed"),
-        ("label\ttext\n", "there are no messages"),
+        ("label\ttext\n", "the file has no messages"),
         ("label\ttext\tid\nham\thi\n", "line 2 has 2 columns, expected 3"),
     ],
 )
@@ -80,7 +80,7 @@ def test_bad_files(tmp_path, content, message):
     [
         ("a,b\n1,2\n", "no column 'text'; the first line has ['a', 'b'] (see --text_column)"),
         ("label,text\nham,hi,there\n", "line 2 has 3 columns, expected 2: 'ham,hi,there'"),
-        ('label,text\nham,"hi\n', "line 2 is no CSV"),
+        ('label,text\nham,"hi\n', "line 2 is not valid CSV"),
     ],
 )
 def test_bad_csv(tmp_path, content, message):
@@ -105,7 +105,7 @@ def make_archive(tmp_path, content):
 
 def test_download(tmp_path, monkeypatch):
     monkeypatch.setattr(spam_data, "UCI_URL", make_archive(tmp_path, GOOD))
-    # Keras falls back on another folder where this one does not exist.
+    # If the folder does not exist, Keras uses another one.
     caches = [tmp_path / "cache", tmp_path / "other"]
     for cache in caches:
         cache.mkdir()

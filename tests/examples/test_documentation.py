@@ -1,0 +1,54 @@
+"""README.md and docs/: the code runs, links lead somewhere, and tables are complete."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from keras_xlnet import layers, models
+from tests.examples import EXAMPLES
+
+ROOT = EXAMPLES.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def code_of(page):
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_code_of_the_readme_runs_in_a_clone(tmp_path):
+    (code,) = code_of(ROOT / "README.md")
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=420)
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert (tmp_path / "runs" / "quickstart" / "1" / "saved_model.pb").is_file()
+
+
+def test_code_of_the_layers_page_builds_a_model():
+    (code,) = code_of(ROOT / "docs" / "layers.md")
+    names = {}
+    exec(code, names)
+    assert names["model"].output_shape == (None, 1)
+
+
+@pytest.mark.parametrize("name", ["quickstart", "spam", "test"])
+def test_commands_of_the_readme_are_targets_of_make(name):
+    assert f"make {name}" in PAGES[0].read_text(encoding="utf-8")
+    assert f"\n{name}: " in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files(page):
+    links = re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
+    local = [link for link in links if "://" not in link]
+    missing = [link for link in local if not (page.parent / link).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("page, package", [("layers.md", layers), ("models.md", models)])
+def test_tables_name_every_class(page, package):
+    rows = re.findall(r"^\| (`.*?) \|", (ROOT / "docs" / page).read_text("utf-8"), re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert named == set(package.__all__)
