@@ -7,17 +7,17 @@ from keras_xlnet.compat.compiled_update import compiled_update
 from keras_xlnet.compat.distributed_training import DistributedTraining
 from keras_xlnet.compat.optional_inputs import OptionalInputs
 from keras_xlnet.compat.quantization import RestoresQuantization
-from keras_xlnet.models.preset import Preset
+from keras_xlnet.models.preset import load_preset, save_preset
 
 
 class BaseModel(
-    Preset, RefusesCloning, RestoresQuantization, DistributedTraining, OptionalInputs, keras.Model
+    RefusesCloning, RestoresQuantization, DistributedTraining, OptionalInputs, keras.Model
 ):
-    """What Keras has to know about all models of this package.
+    """Base class of all models: what Keras has to be told about them, in one place.
 
-    The mixins of `keras_xlnet.compat` close gaps of Keras: each says which. Here is what they do
-    not do: checks of arrays before the first step, the compiled update of the weights, LoRA, and
-    copies.
+    The mixins of `keras_xlnet.compat` close gaps of Keras; each says which. This class adds
+    presets, copies, LoRA, checks of arrays before the first step, and the compiled update of the
+    weights.
     """
 
     def fit(self, x=None, y=None, *args, validation_data=None, **kwargs):
@@ -90,6 +90,51 @@ class BaseModel(
             for name in projections:
                 dense = getattr(block.attention, f"{name}_dense")
                 dense.enable_lora(rank, lora_alpha=lora_alpha)
+
+    def save_to_preset(self, directory, tokenizer=None):
+        """Writes the model to a directory.
+
+        The state of the optimizer and the memory of a stateful model are not saved. If the
+        directory holds a preset, its files are replaced when all of the new ones are written;
+        other files stay. A save that fails leaves the old preset, or a directory without
+        `config.json`.
+
+        Args:
+            directory: Path of the preset. It is created if it does not exist.
+            tokenizer: An `XLNetTokenizer` to save with a model that has no preprocessor:
+                `XLNetTokenizer.from_preset` loads it.
+
+        Raises:
+            ValueError: If the tokenizer has more ids than the model, the model has a tokenizer
+                already, or has parts (an activation, an initializer) that are not registered.
+        """
+        save_preset(self, directory, tokenizer)
+
+    @classmethod
+    def from_preset(cls, location, **overrides):
+        """Loads a model that `save_to_preset` wrote.
+
+        Nothing that a preset names is imported or executed: presets of others are safe to load.
+
+        Args:
+            location: Path of the preset; `"hf://owner/name"` or `"hf://owner/name@revision"` on
+                the Hugging Face Hub (needs `pip install "xlnet-keras[hub]"`); or the URL of a
+                folder.
+            **overrides: Arguments of the class that replace those in the preset, such as
+                `dropout`, or `bidirectional_data=False` to fine-tune a model that was pretrained
+                in both directions. With `dtype`, weights are converted.
+
+        Returns:
+            A model of this class.
+
+        Raises:
+            FileNotFoundError: If `location` is not a preset.
+            ConnectionError: If `location` does not answer and nothing was downloaded before.
+            ValueError: If `location` holds a model of another class, an override is not an
+                argument of the class, or a file is damaged or does not fit the others. The message
+                names the file and the weight.
+        """
+        return load_preset(cls, location, overrides)
 
     def clone(self):
         """Returns a model of the same class with the same arguments and new weights."""

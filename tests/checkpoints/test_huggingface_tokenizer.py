@@ -88,7 +88,7 @@ def test_no_tokenizer(tmp_path):
 @pytest.mark.parametrize(
     "name, content, message",
     [
-        ("spiece.model", "no model", "spiece.model: proto must be a SentencePiece model"),
+        ("spiece.model", "no model", "spiece.model: `proto` must be a SentencePiece model"),
         ("tokenizer.json", "{", "tokenizer.json is not JSON"),
         ("tokenizer.json", json.dumps({"model": {"type": "BPE"}}), "it has no Unigram model"),
         ("tokenizer.json", json.dumps({"model": 3}), "it has no Unigram model"),

@@ -252,7 +252,7 @@ def test_a_text_task_comes_with_a_preprocessor(fine_tuned, checkpoint):
 def test_damaged_vocabulary_is_named(fine_tuned, tmp_path):
     copy = shutil.copytree(fine_tuned, tmp_path / "copy")
     (copy / "spiece.model").write_bytes(b"no model")
-    with pytest.raises(ValueError, match="spiece.model: proto must be a SentencePiece model"):
+    with pytest.raises(ValueError, match="spiece.model: `proto` must be a SentencePiece model"):
         load_original(copy, task="text_classifier")
 
 

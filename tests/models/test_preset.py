@@ -155,7 +155,7 @@ def test_a_config_cannot_read_another_vocabulary(preset, cls, proto):
     text = (preset / name).read_text()
     assert '"proto": null' in text
     (preset / name).write_text(text.replace('"proto": null', f'"proto": "{proto}"'))
-    with pytest.raises(ValueError, match=f"{name}.*proto must be None"):
+    with pytest.raises(ValueError, match=f"{name}.*`proto` must be None"):
         cls.from_preset(preset)
 
 
@@ -250,7 +250,7 @@ DAMAGES = {
     ),
     "vocabulary": (
         lambda preset: (preset / "assets" / "spiece.model").write_bytes(b"nothing"),
-        "spiece.model: proto must be a SentencePiece model",
+        "spiece.model: `proto` must be a SentencePiece model",
     ),
     "link": (
         lambda preset: (
