@@ -19,10 +19,9 @@ import tensorflow as tf
 from absl import app
 from keras import ops
 
-from keras_xlnet.layers import gelu_tanh
-from keras_xlnet.layers.feed_forward import activate_and_drop
-from keras_xlnet.layers.relative_attention import attention_weights, masked_softmax
-from keras_xlnet.layers.two_stream_block import drop_add_normalize
+from keras_xlnet.compat.fused import fused
+from keras_xlnet.layers import AddAndNorm, gelu_tanh
+from keras_xlnet.ops import attention_weights, hash_dropout, masked_softmax
 
 REPETITIONS = 15
 ROWS, HIDDEN, INTERMEDIATE, RATE = 8 * 128, 768, 3072, 0.1
@@ -30,14 +29,16 @@ _dropout = keras.layers.Dropout(RATE, seed=1)
 _seed = np.array([3, 4], "uint32")
 
 
+@fused
+def fused_gelu_and_dropout(x, seed):
+    return hash_dropout(gelu_tanh(x), RATE, seed)
+
+
 def gelu_and_dropout():
     x = tf.random.normal((ROWS, INTERMEDIATE))
     return {
         "Keras": (lambda x: _dropout(gelu_tanh(x), training=True), (x,)),
-        "fused": (
-            lambda x: activate_and_drop(x, _seed, activation=gelu_tanh, dropout=RATE, fuse=True),
-            (x,),
-        ),
+        "fused": (lambda x: fused_gelu_and_dropout(x, _seed, fuse=True), (x,)),
     }
 
 
@@ -50,12 +51,13 @@ def dropout_residual_and_norm():
             x + _dropout(change, training=True), gamma, beta, epsilon=1e-12
         )
 
-    def fused(x, change):
-        return drop_add_normalize(
-            x, change, gamma, beta, _seed, dropout=RATE, epsilon=1e-12, fuse=True
-        )
+    add_and_norm = AddAndNorm(RATE, seed=1)
+    add_and_norm.build(x.shape)
 
-    return {"Keras": (by_operation, (x, change)), "fused": (fused, (x, change))}
+    def in_one_program(x, change):
+        return add_and_norm(x, change, training=True)
+
+    return {"Keras": (by_operation, (x, change)), "fused": (in_one_program, (x, change))}
 
 
 def softmax_and_dropout():
@@ -66,12 +68,15 @@ def softmax_and_dropout():
         scores += ops.where(different, segments, 0.0)
         return _dropout(masked_softmax(scores, allowed), training=True)
 
-    def fused(scores, segments):
+    def in_one_program(scores, segments):
         return attention_weights(
             scores, segments, different, allowed, _seed, dropout=RATE, fuse=True
         )
 
-    return {"Keras": (by_operation, (scores, segments)), "fused": (fused, (scores, segments))}
+    return {
+        "Keras": (by_operation, (scores, segments)),
+        "fused": (in_one_program, (scores, segments)),
+    }
 
 
 def product_of_matrices():

@@ -17,7 +17,7 @@ import tensorflow as tf
 from absl import app
 from keras import ops
 
-from keras_xlnet.layers.relative_attention import relative_shift
+from keras_xlnet.ops import relative_shift
 
 # (heads, batch, query rows, context rows)
 SHAPES = [(2, 32, 64, 64), (12, 8, 128, 128), (12, 2, 512, 512), (8, 4, 256, 384)]

@@ -61,7 +61,7 @@ def layout_map(mesh, batch_axis="batch", model_axis="model"):
         rf"{_BLOCK}/feed_forward/intermediate/bias": (model_axis,),
         rf"{_BLOCK}/feed_forward/output/kernel": (model_axis, None),
         r"(?:.*/)?memory_\d+/(?:training|evaluation)_state": (batch_axis, None, None),
-        r"(?:.*/)?memory_(?:mask|segments)/(?:training|evaluation)_state": (batch_axis, None),
+        r"(?:.*/)?memory_(?:mask|segment_ids)/(?:training|evaluation)_state": (batch_axis, None),
     }.items():
         layouts[pattern] = axes
     return layouts
