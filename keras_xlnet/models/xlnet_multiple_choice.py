@@ -8,15 +8,15 @@ from keras_xlnet.models.task_model import TaskModel, check_backbone, pooled_logi
 
 @register
 class XLNetMultipleChoice(TaskModel):
-    """Chooses one of some texts, such as the one that answers a question.
+    """Chooses one of several texts, such as the one that answers a question.
 
-    Each choice is a text of its own (context, question and answer). All of them go through the
-    backbone as one batch. The pooled sequence of each goes through a dense layer with tanh (the
-    original's summary), dropout, and a dense layer with one output.
+    Each choice is a text (passage, question and answer). The backbone processes all of them as one
+    batch. The pooled sequence of each goes through a dense layer with tanh (the summary of the
+    original), dropout, and a dense layer with one output.
 
     It is compiled with AdamW at 5e-5 (for a pretrained backbone), the cross-entropy of the
-    index of the right choice, and the accuracy. Call `compile` to change that; what it is not
-    given stays so.
+    index of the right choice, and the accuracy. Call `compile` to change that; what is not
+    passed to it stays.
 
     Args:
         backbone: An `XLNetBackbone`.
@@ -26,8 +26,8 @@ class XLNetMultipleChoice(TaskModel):
         dropout: Float, dropout rate before the last layer.
         name: Name of the model.
 
-    Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as of `XLNetBackbone`, but
-    `(batch, num_choices, length)`, for any number of choices.
+    Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`, but of
+    shape `(batch, num_choices, length)`, for any number of choices.
 
     Outputs: Tensor `(batch, num_choices)`, float32.
 
@@ -89,7 +89,7 @@ class XLNetMultipleChoice(TaskModel):
 
 
 class _JoinChoices(keras.Operation):
-    """`(batch, num_choices, length)` -> `(batch * num_choices, length)`, whatever is unknown."""
+    """`(batch, num_choices, length)` -> `(batch * num_choices, length)`, of any static shape."""
 
     def call(self, x):
         return ops.reshape(x, (-1, ops.shape(x)[2]))

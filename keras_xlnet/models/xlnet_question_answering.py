@@ -16,42 +16,42 @@ _LABELS = ("start_positions", "end_positions", "is_impossible")
 class XLNetQuestionAnswering(TaskModel):
     """Finds the answer to a question in a text, or that there is none (SQuAD 2.0).
 
-    It finds the `start_n_top` most probable starts and, for each, the `end_n_top` most probable
-    ends: where an answer ends depends on where it starts.
+    It computes the `start_n_top` most probable starts and, for each, the `end_n_top` most probable
+    ends, as the probability of an end depends on the start.
 
-    In training the start is known: `fit` and `evaluate` want labels, and give the model the right
-    start along with its inputs. It comes compiled: AdamW at 5e-5 (right for a pretrained
-    backbone), and the original's loss, half of the sum of three cross-entropies: of the start, of
-    the end given the right start, and of whether there is no answer. The accuracy of each is a
-    metric. Call `compile` to change that; what is not passed to it stays.
+    `fit` and `evaluate` need labels, and pass the labelled start to the model with its inputs. The
+    model is compiled with AdamW at 5e-5 (for a pretrained backbone) and the loss of the original,
+    half of the sum of three cross-entropies: of the start, of the end given the labelled start,
+    and of whether there is no answer. The accuracy of each is a metric. Call `compile` to change
+    that; what is not passed to it stays.
 
     Args:
         backbone: An `XLNetBackbone`.
-        start_n_top: Int, how many starts are looked at.
-        end_n_top: Int, how many ends of each.
-        dropout: Float, dropout rate of the head that says whether there is no answer.
+        start_n_top: Int, the number of starts.
+        end_n_top: Int, the number of ends for each start.
+        dropout: Float, dropout rate of the head for unanswerable questions.
         name: Name of the model.
 
-    Inputs, a dict. Only `token_ids` must be given:
-        token_ids, segment_ids, padding_mask: as of `XLNetBackbone`.
+    Inputs, a dict of which only `token_ids` is required:
+        token_ids, segment_ids, padding_mask: As in `XLNetBackbone`.
         paragraph_mask: `(batch, length)` bool, `True` where an answer may start or end: in the
-            paragraph, and at `<cls>` if that is where the labels of unanswerable questions point
-            (as the original's do). This is the opposite of the original's `p_mask`. All real
-            tokens by default.
+            paragraph, and at `<cls>` if the labels of unanswerable questions are there, as in the
+            original. It is the inverse of the original's `p_mask`. All real tokens by default.
         cls_index: `(batch,)` int32, the position of `<cls>`. The last real token by default.
-        start_positions: `(batch,)` int32, optional, asks for the outputs of training. `fit` and
-            `evaluate` take it from the labels.
+        start_positions: `(batch,)` int32, optional. With it, the outputs are those of training.
+            `fit` and `evaluate` take it from the labels.
 
     Labels, a dict:
         start_positions, end_positions: `(batch,)` int, the first and the last token of the answer.
         is_impossible: `(batch,)`, 1 where there is no answer.
 
     Outputs, a dict, all log-probabilities and logits float32:
-        start_top_log_probs, start_top_index: `(batch, start_n_top)`, best first. Where fewer
-            positions are allowed, or there, the rest has log-probabilities of -1e30 or lower.
+        start_top_log_probs, start_top_index: `(batch, start_n_top)`, in descending order. If
+            fewer positions are allowed, or the sequence is shorter, the log-probabilities of the
+            others are -1e30 or lower.
         end_top_log_probs, end_top_index: `(batch, start_n_top * end_n_top)`: the ends of the first
-            start, then those of the second.
-        cls_logits: `(batch,)`, above 0 where there is rather no answer.
+            start, then those of the second, and so on.
+        cls_logits: `(batch,)`, above 0 where no answer is more probable than an answer.
 
     Outputs with `start_positions`, a dict with the keys of the labels:
         start_positions: Log-probabilities `(batch, length)`.
@@ -136,10 +136,10 @@ class XLNetQuestionAnswering(TaskModel):
         of_labels = {
             "start_positions": start_log_probs,
             "end_positions": ops.squeeze(end_log_probs, 1),
-            # With one class, for sample weights: Keras takes the mean over the last axis.
+            # With an axis of one class: Keras takes the mean over the last axis for sample weights.
             "is_impossible": ops.expand_dims(cls_logits, 1),
         }
-        # Not tracked: it has no layer that this model has not, and would be saved beside it.
+        # Not tracked: it has the layers of this model, and would be saved a second time.
         self._untracked = types.SimpleNamespace(
             with_start=keras.Model({**inputs, "start_positions": start}, of_labels)
         )
@@ -172,7 +172,7 @@ class XLNetQuestionAnswering(TaskModel):
             },
         }
 
-    # === The two graphs ===
+    # === One graph for inference, one for training ===
 
     def call(self, inputs, training=None, mask=None):
         inputs = self._complete(inputs)
@@ -193,33 +193,33 @@ class XLNetQuestionAnswering(TaskModel):
             mask = super()._default("padding_mask", inputs)
         if key == "paragraph_mask":
             return mask
-        # The first place at which as many real tokens have been seen as there are.
+        # The first position at which the count of real tokens is the largest.
         return ops.argmax(ops.cumsum(ops.cast(mask, "int32"), axis=1), axis=1)
 
-    # === Training: the right start is one of the inputs ===
+    # === Training: the labelled start is one of the inputs ===
 
     def train_step(self, *args):
-        """As `keras.Model.train_step`; the model is told where the answer starts."""
+        """Computes a train step as `keras.Model` does, with the labelled start as an input."""
         *state, data = args
         return super().train_step(*state, _with_start(data))
 
     def test_step(self, *args):
-        """As `keras.Model.test_step`; the model is told where the answer starts."""
+        """Computes a test step as `keras.Model` does, with the labelled start as an input."""
         *state, data = args
         return super().test_step(*state, _with_start(data))
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """As `keras.Model.compute_loss`."""
+        """Computes the loss as `keras.Model` does."""
         y_pred = self._predicted_with_start(x, y, y_pred)
         return super().compute_loss(x, y, y_pred, sample_weight, training=training)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        """As `keras.Model.compute_metrics`."""
+        """Computes the metrics as `keras.Model` does."""
         y_pred = self._predicted_with_start(x, y, y_pred)
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
     def _predicted_with_start(self, x, y, y_pred):
-        # Before the first step Keras may call the model with symbols, as if it needed no labels.
+        # Before the first step Keras may call the model symbolically, without labels.
         if "start_positions" in y_pred:
             return y_pred
         x, *_ = _with_start((x, y))
@@ -227,7 +227,7 @@ class XLNetQuestionAnswering(TaskModel):
 
 
 class _TopPositions(keras.Operation):
-    """The `k` best of the last axis: log-probabilities and positions, even if there are fewer."""
+    """The `k` largest log-probabilities of the last axis and their positions, padded to `k`."""
 
     def __init__(self, k, name):
         super().__init__(name=name)
@@ -235,7 +235,7 @@ class _TopPositions(keras.Operation):
 
     def call(self, log_probs):
         length = ops.shape(log_probs)[-1]
-        # Worse than all others, so that short sequences have as many beams as long ones.
+        # Less than all others, so that short sequences have as many beams as long ones.
         pad_width = [(0, 0)] * (len(log_probs.shape) - 1) + [(0, self.k)]
         padded = ops.pad(log_probs, pad_width, constant_values=-2e30)
         log_probs, index = ops.top_k(padded, self.k)

@@ -26,7 +26,7 @@ _METRICS = {
 class XLNetTextClassifier(TextTaskModel):
     """Classifies texts, or pairs of texts, with an XLNet backbone.
 
-    The pooled sequence goes through a dense layer with tanh (the original's summary), dropout,
+    The pooled sequence goes through a dense layer with tanh (the summary of the original), dropout,
     and a dense layer with one output a class.
 
     It is compiled with AdamW at 5e-5 (for a pretrained backbone), the loss and the accuracy
@@ -37,16 +37,16 @@ class XLNetTextClassifier(TextTaskModel):
         num_classes: Int, number of outputs.
         preprocessor: An `XLNetPreprocessor`. With one, `fit`, `evaluate` and `predict` take raw
             strings.
-        activation: `"softmax"` for classes that exclude each other (labels are class indices),
+        activation: `"softmax"` for exclusive classes (labels are class indices),
             `"sigmoid"` for several labels a text (labels are vectors of 0 and 1), `"linear"` for
             regression.
         pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`, with padding on either
             side.
         dropout: Float, dropout rate before the last layer.
-        class_names: Optional list of `num_classes` strings, for exported models and reports.
+        class_names: Optional list of `num_classes` strings, used by exported models and reports.
         name: Name of the model.
 
-    Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as of `XLNetBackbone`.
+    Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`.
 
     Outputs: Tensor `(batch, num_classes)`, float32: probabilities, or values for `"linear"`.
 

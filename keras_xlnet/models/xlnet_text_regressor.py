@@ -7,9 +7,9 @@ from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 
 @register
 class XLNetTextRegressor(TextTaskModel):
-    """Gives texts, or pairs of texts, a number, such as how alike two sentences are.
+    """Predicts a number for texts, or pairs of texts, such as the similarity of two sentences.
 
-    The pooled sequence goes through a dense layer with tanh (the original's summary), dropout,
+    The pooled sequence goes through a dense layer with tanh (the summary of the original), dropout,
     and a dense layer with one output.
 
     It is compiled with AdamW at 5e-5 (for a pretrained backbone), mean squared error, and
@@ -25,7 +25,7 @@ class XLNetTextRegressor(TextTaskModel):
         dropout: Float, dropout rate before the last layer.
         name: Name of the model.
 
-    Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as of `XLNetBackbone`.
+    Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`.
 
     Outputs: Tensor `(batch, 1)`, float32.
 

@@ -15,7 +15,7 @@ from keras_xlnet.models.task_model import (
 
 @register
 class XLNetTokenClassifier(TaskModel):
-    """Classifies each token of a text, such as for the recognition of names.
+    """Classifies each token of a text, for example to recognize names.
 
     The output of the backbone goes through dropout and a dense layer with one output a class.
 
@@ -33,7 +33,7 @@ class XLNetTokenClassifier(TaskModel):
         class_names: Optional list of `num_classes` strings, for reports.
         name: Name of the model.
 
-    Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as of `XLNetBackbone`.
+    Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`.
 
     Outputs: Tensor `(batch, length, num_classes)`, float32.
 

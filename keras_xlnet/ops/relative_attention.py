@@ -82,6 +82,11 @@ def relative_multi_head_attention(
     >>> keras_xlnet.ops.relative_multi_head_attention(q, k, v, r, u, u).shape
     TensorShape([2, 1, 4, 8])
     """
+    if query.shape[2] == 0:
+        # An empty segment. TensorFlow 2.21 divides by zero in the products of compiled graphs.
+        scores = ops.zeros((*ops.shape(query)[:3], ops.shape(key)[2]), dtype=query.dtype)
+        return (ops.zeros_like(query), scores) if return_attention_scores else ops.zeros_like(query)
+
     # Scaling the query and the biases is scaling the score, with fewer numbers to multiply.
     scale = 1.0 / math.sqrt(query.shape[-1])
     dtype = query.dtype
@@ -168,20 +173,13 @@ def relative_shift(scores, context_length):
     """
     num_heads, batch_size, query_length, num_positions = ops.shape(scores)
     columns = num_positions - 1
-    # Smaller than S only if there are no query rows.
-    width = _smaller_length(context_length, columns)
     # `ops.slice`, because the gradient of `x[:, :, a:]` is 10 times slower in TensorFlow; and
     # three axes, because TensorFlow slices matrices in one thread.
     x = ops.reshape(scores, (num_heads, batch_size, query_length * num_positions))
     x = ops.slice(x, (0, 0, query_length), (num_heads, batch_size, query_length * columns))
     x = ops.reshape(x, (num_heads, batch_size * query_length, columns))
-    x = ops.slice(x, (0, 0, 0), (num_heads, batch_size * query_length, width))
+    x = ops.slice(x, (0, 0, 0), (num_heads, batch_size * query_length, context_length))
     return ops.reshape(x, (num_heads, batch_size, query_length, context_length))
-
-
-def _smaller_length(a, b):
-    """The smaller of two lengths, each an int or a tensor."""
-    return min(a, b) if isinstance(a, int) and isinstance(b, int) else ops.minimum(a, b)
 
 
 def gather_distances(scores, first_distance_row, context_length):

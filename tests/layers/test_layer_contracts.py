@@ -41,6 +41,10 @@ CASES = {
         lambda: layers.FeedForward(12, 0.1, activation="relu", seed=4),
         {"inputs": CONTENT},
     ),
+    "add_and_norm": (
+        lambda: layers.AddAndNorm(0.1, seed=4),
+        {"inputs": CONTENT, "change": CONTENT[::-1]},
+    ),
     "dropout": (lambda: layers.HashDropout(0.1, seed=4), {"inputs": CONTENT}),
     "one_stream": (
         lambda: layers.TwoStreamBlock(2, 3, 12, dropout=0.1, attention_dropout=0.2, seed=1),
@@ -127,6 +131,22 @@ def assert_same(actual, expected, atol=0.0):
     for a, e in zip(tf.nest.flatten(actual), tf.nest.flatten(expected), strict=True):
         a, e = (np.asarray(keras.ops.cast(x, "float32")) for x in (a, e))
         np.testing.assert_allclose(a, e, rtol=0, atol=atol)
+
+
+@every_layer
+def test_a_model_with_a_policy_object_is_saved_and_loaded(name, tmp_path):
+    made_layer, inputs = made(name)
+    layer = type(made_layer).from_config(
+        {**made_layer.get_config(), "dtype": keras.DTypePolicy("float32")}
+    )
+    symbolic = {
+        key: keras.Input(batch_shape=value.shape, dtype=value.dtype, name=key)
+        for key, value in inputs.items()
+    }
+    model = keras.Model(symbolic, layer(**symbolic))
+    model.save(tmp_path / "model.keras")
+    copy = keras.saving.load_model(tmp_path / "model.keras")
+    assert_same(copy(inputs), model(inputs))
 
 
 @every_layer

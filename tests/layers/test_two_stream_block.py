@@ -1,7 +1,12 @@
 """Both streams see no more than the masks allow; tests/models compares them with the original."""
 
+import collections
+import functools
+
+import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_xlnet import layers
 
@@ -112,3 +117,41 @@ def test_dropout_sites_of_one_block_are_independent():
         block.feed_forward_add_and_norm.dropout,
     ]
     assert len({layer.seed for layer in dropouts}) == 4
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_calls_of_its_layers_are_really_called(parts, compiled, monkeypatch):
+    # In a TensorFlow graph, training computes what can be fused in compiled functions.
+    _, inputs, query = parts
+    block = layers.TwoStreamBlock(2, 5, 24, dropout=0.1, attention_dropout=0.1, seed=3)
+    block(query_stream=query, **inputs)
+    called = collections.Counter()
+    for cls in (layers.FeedForward, keras.layers.LayerNormalization, layers.AddAndNorm):
+
+        def counted(self, *args, call=cls.call, name=cls.__name__, **kwargs):
+            called[name] += 1
+            return call(self, *args, **kwargs)
+
+        monkeypatch.setattr(cls, "call", functools.wraps(cls.call)(counted))
+
+    def run():
+        return block(query_stream=query, training=True, **inputs)
+
+    (tf.function(run) if compiled else run)()
+    assert called["FeedForward"] == 2
+    assert called["AddAndNorm"] == 4
+    # Layers of equal configuration share a compiled function.
+    assert called["LayerNormalization"] >= (1 if compiled else 4)
+
+
+@pytest.mark.parametrize("wrong", [-1, -5, 7, 100])
+def test_target_positions_outside_read_no_other_row(parts, wrong):
+    block, inputs, query = parts
+    positions = np.array([[6, 0], [1, wrong], [4, 0], [2, 6]])
+    before = block(query_stream=query[:, :2], target_positions=positions, **inputs)[1][1]
+    for key in ("query_attention_mask", "segment_matrix"):
+        changed = ~inputs[key]
+        changed[1] = inputs[key][1]
+        inputs = {**inputs, key: changed}
+    after = block(query_stream=query[:, :2], target_positions=positions, **inputs)[1][1]
+    np.testing.assert_array_equal(after, before)

@@ -166,6 +166,18 @@ def test_tied_biases_equal_untied_ones_of_the_same_values(batch):
     assert len(untied.weights) == len(tied.weights) + 3 * 2 - 3
 
 
+@pytest.mark.parametrize("attention_type", ["bi", "uni"])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_segment_of_length_0_keeps_the_memory(attention_type, compiled, rng):
+    model = make(memory_length=4, attention_type=attention_type)
+    call = tf.function(model) if compiled else model
+    first = model({"token_ids": rng.integers(9, 60, (2, 3))})
+    inputs = {key: first[key] for key in ("memory", "memory_mask")}
+    second = call({"token_ids": np.zeros((2, 0), "int32"), **inputs})
+    assert second["sequence_output"].shape == (2, 0, 12)
+    np.testing.assert_array_equal(second["memory"], first["memory"])
+
+
 def test_backward_half_reads_in_reverse(rng):
     # Text in reverse with the signs of all distances flipped is the same text.
     ids = rng.integers(9, 60, (2, 6))
@@ -312,7 +324,7 @@ def test_activation_names_keep_their_keras_meaning(batch):
     "damage, error, message",
     [
         (lambda d: (d / "config.json").unlink(), FileNotFoundError, "config.json is missing"),
-        (lambda d: (d / "model.weights.h5").unlink(), FileNotFoundError, "h5 is missing"),
+        (lambda d: (d / "model.safetensors").unlink(), FileNotFoundError, "tensors is missing"),
         (
             lambda d: (d / "config.json").write_text('{"registered_name": "other>Model"}'),
             ValueError,
