@@ -10,8 +10,10 @@ Delete this file when: it returns a number for each.
 
 import keras
 
+from keras_xlnet.compat.unknown_arguments import register
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
+
+@register
 class ReplicaSeedGenerator(keras.random.SeedGenerator):
     """A `keras.random.SeedGenerator` whose numbers differ between replicas.
 

@@ -1,8 +1,10 @@
 import keras
 from keras import ops
 
+from keras_xlnet.compat.unknown_arguments import register
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
+
+@register
 class Perplexity(keras.metrics.Mean):
     """Computes the perplexity of a language model, the exponential of the mean cross-entropy.
 

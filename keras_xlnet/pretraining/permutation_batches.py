@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import tensorflow as tf
 
+from keras_xlnet.compat.unknown_arguments import check_arguments
 from keras_xlnet.layers import PermutationMaskGenerator
 from keras_xlnet.pretraining.batch_assembly import assemble_batch
 from keras_xlnet.pretraining.reading_schedule import ReadingSchedule
@@ -18,6 +19,7 @@ from keras_xlnet.pretraining.target_sampler import TargetSampler, word_start_tab
 from keras_xlnet.pretraining.tf_data_ops import uniform_draws
 
 
+@check_arguments
 class PermutationBatches:
     """Makes batches for permutation language modeling from token records.
 

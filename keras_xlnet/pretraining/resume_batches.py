@@ -2,7 +2,10 @@
 
 import keras
 
+from keras_xlnet.compat.unknown_arguments import check_arguments
 
+
+@check_arguments
 class ResumeBatches(keras.callbacks.Callback):
     """Makes `fit` continue with the batch after the last one that the optimizer was updated with.
 

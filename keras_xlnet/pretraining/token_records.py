@@ -4,6 +4,7 @@ import os
 
 import tensorflow as tf
 
+from keras_xlnet.compat.unknown_arguments import check_arguments
 from keras_xlnet.pretraining.record_metadata import (
     FORMAT_VERSION,
     INFO_FILE,
@@ -16,6 +17,7 @@ from keras_xlnet.pretraining.token_shard import parse_document, read_shard
 _SHARD_KEYS = {"file", "bytes", "documents", "sentences", "tokens"}
 
 
+@check_arguments
 class TokenRecords:
     """The token records that `write_token_records` wrote to a directory.
 

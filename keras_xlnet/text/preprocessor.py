@@ -3,6 +3,7 @@
 import keras
 import tensorflow as tf
 
+from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.text.string_inputs import as_strings, check_string_dtype
 from keras_xlnet.text.tokenizer import XLNetTokenizer
 
@@ -15,7 +16,7 @@ _MIN_LENGTH_SINGLE = 3
 _MIN_LENGTH_PAIR = 5
 
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
+@register
 class XLNetPreprocessor(keras.layers.Layer):
     """Converts a text or a pair of texts to `token_ids`, `segment_ids` and `padding_mask`.
 

@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 import tensorflow_text
 
+from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.text.digit_comma import digit_comma_table
 from keras_xlnet.text.normalization import preprocess_text
 from keras_xlnet.text.sentencepiece_model import (
@@ -22,7 +23,7 @@ from keras_xlnet.text.tokenizer_preset import load_tokenizer, save_tokenizer
 _ASSET = "spiece.model"
 
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
+@register
 class XLNetTokenizer(keras.layers.Layer):
     """Converts strings to XLNet's token ids, in the TensorFlow graph.
 

@@ -6,10 +6,13 @@ import shutil
 import keras
 import numpy as np
 
+from keras_xlnet.compat.unknown_arguments import check_arguments
+
 _UNFINISHED = "unfinished"
 _DELETED = "deleted"
 
 
+@check_arguments
 class ExactBackupAndRestore(keras.callbacks.Callback):
     """Saves a backup after each epoch, so that a killed run continues with the exact same numbers.
 

@@ -1,10 +1,10 @@
-import keras
 from keras import ops
 
+from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.training.weight_decay_optimizer import WeightDecayOptimizer
 
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
+@register
 class LambWeightDecay(WeightDecayOptimizer):
     """LAMB with weight decay inside the trust ratio, as in the paper and in tensorflow-addons.
 

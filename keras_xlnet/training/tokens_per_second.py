@@ -2,9 +2,11 @@ import time
 
 import keras
 
+from keras_xlnet.compat.unknown_arguments import check_arguments
 from keras_xlnet.layers.arguments import check_positive_int
 
 
+@check_arguments
 class TokensPerSecond(keras.callbacks.Callback):
     """Adds `tokens_per_second` to the logs of each epoch, for the progress bar and TensorBoard.
 

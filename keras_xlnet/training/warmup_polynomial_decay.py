@@ -1,10 +1,11 @@
 import keras
 from keras import ops
 
+from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_number, check_positive_int
 
 
-@keras.saving.register_keras_serializable(package="keras_xlnet")
+@register
 class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
     """A learning rate schedule with linear warmup and polynomial decay.
 
