@@ -1,6 +1,6 @@
 """Prints the worst differences to the original's numbers as the table of docs/accuracy.md.
 
-    python tests/golden/worst_differences.py         # some minutes on 2 cores
+    python tests/golden/worst_differences.py         # about a minute on 2 cores
 
 Runs the tests of the numeric code that use golden numbers, and records what
 `numpy.testing.assert_allclose` compares in them. Ids and masks are compared exactly and are not in
