@@ -7,8 +7,9 @@ import warnings
 
 import numpy as np
 
-from keras_xlnet.checkpoints.tasks import BACKBONE, backbone_of, get_task
+from keras_xlnet.checkpoints.tasks import BACKBONE, get_task
 from keras_xlnet.layers.arguments import check_positive_int
+from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.models.vocabulary import check_vocabulary
 from keras_xlnet.presets.weights import assign_matches, check_matches
 

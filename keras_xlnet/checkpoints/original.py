@@ -6,7 +6,6 @@ import pathlib
 from keras_xlnet.checkpoints import original_files
 from keras_xlnet.checkpoints.opening import OpenCheckpoint, build, tokenizer_to_save
 from keras_xlnet.checkpoints.tasks import (
-    backbone_of,
     get_task,
     match_model,
     name_pattern,
@@ -14,6 +13,7 @@ from keras_xlnet.checkpoints.tasks import (
 )
 from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, values_to_save
 from keras_xlnet.checkpoints.xlnet_weights import ENCODER
+from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.presets import file_in
 from keras_xlnet.text import XLNetPreprocessor
 

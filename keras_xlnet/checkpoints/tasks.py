@@ -190,11 +190,6 @@ def name_pattern(name):
     return re.compile(re.escape(name).replace(r"\{task_name\}", "(.+)"))
 
 
-def backbone_of(model):
-    """Returns the backbone of a task model, or the model itself if it is a backbone."""
-    return getattr(model, "backbone", model)
-
-
 def match_model(model, format, task_name="task", found=()):
     """Returns the `WeightMatch`es of all weights of a model. Arguments as of `match_weights`."""
     rows = get_task(task_of_model(model)).rows

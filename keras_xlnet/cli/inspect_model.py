@@ -5,7 +5,6 @@ import pathlib
 from keras_xlnet.checkpoints import detect_format, load_checkpoint, load_tokenizer
 from keras_xlnet.checkpoints.huggingface import open_huggingface
 from keras_xlnet.checkpoints.original import open_original
-from keras_xlnet.checkpoints.tasks import backbone_of
 from keras_xlnet.cli.arguments import (
     add_original,
     add_source,
@@ -13,6 +12,7 @@ from keras_xlnet.cli.arguments import (
     original_arguments,
     task_of,
 )
+from keras_xlnet.models.base_model import backbone_of
 
 NAME = "inspect"
 HELP = "show what a checkpoint contains: sizes, parameters, tokenizer, what is missing"

@@ -4,8 +4,8 @@ import keras
 import numpy as np
 
 from keras_xlnet.checkpoints import detect_format, load_checkpoint
-from keras_xlnet.checkpoints.tasks import backbone_of
 from keras_xlnet.cli.arguments import add_source, add_task, task_of
+from keras_xlnet.models.base_model import backbone_of
 
 NAME = "verify"
 HELP = "run two checkpoints on the same random input, and print the worst difference"

@@ -15,7 +15,7 @@ from keras import ops
 
 
 class HeadProjection(keras.layers.EinsumDense):
-    """Computes what `keras.layers.EinsumDense` does, to or from heads, as one matrix product.
+    """A `keras.layers.EinsumDense` to or from heads that is one matrix product.
 
     Args:
         num_contracted: Int, how many of the last axes of the input are summed over.

@@ -15,7 +15,7 @@ _FORBIDDEN = -1e30
 
 @register
 class AnswerStart(RestoresQuantization, keras.layers.Layer):
-    """Computes the log-probability that the answer to a question starts at a token.
+    """A head for the log-probability that the answer to a question starts at a token.
 
     Args:
         kernel_initializer: Initializer of the kernel, `None` for normal(0, 0.02).
@@ -61,7 +61,7 @@ class AnswerStart(RestoresQuantization, keras.layers.Layer):
 
 @register
 class AnswerEnd(RestoresQuantization, keras.layers.Layer):
-    """Computes the log-probability that an answer ends at a token, given its start.
+    """A head for the log-probability that an answer ends at a token, given its start.
 
     Args:
         layer_norm_epsilon: Float.
@@ -135,7 +135,7 @@ class AnswerEnd(RestoresQuantization, keras.layers.Layer):
 
 @register
 class Answerability(RestoresQuantization, keras.layers.Layer):
-    """Computes the logit that a text does NOT contain the answer to a question.
+    """A head for the logit that a text does NOT contain the answer to a question.
 
     The features are the `<cls>` token, and the mean of the tokens weighted by the probability that
     the answer starts there.

@@ -7,7 +7,7 @@ from keras_xlnet.layers.arguments import check_choice
 
 @register
 class AttentionMask(keras.layers.Layer):
-    """Returns which context rows each content row may attend to, for both streams.
+    """The attention masks of both streams: which context rows a content row may attend to.
 
     Args:
         attention_type: `"bi"` for all rows that the other masks allow, `"uni"` for those of them
@@ -99,7 +99,7 @@ class AttentionMask(keras.layers.Layer):
 
 @register
 class SegmentMatrix(keras.layers.Layer):
-    """Returns which pairs of content and context rows are in different segments.
+    """A matrix of the pairs of content and context rows that are in different segments.
 
     Call arguments:
         segment_ids: Int tensor `(batch, content_length)`. Any ids: they are only

@@ -5,7 +5,7 @@ from keras_xlnet.compat.unknown_arguments import register
 
 @register
 class LogitBias(keras.layers.Layer):
-    """Adds a trainable bias to the logits of a softmax that is tied to an embedding.
+    """A trainable bias for the logits of a softmax that is tied to an embedding.
 
     Call arguments:
         logits: Tensor `(..., vocabulary_size)`.

@@ -7,7 +7,7 @@ from keras_xlnet.layers.arguments import check_positive_int
 
 @register
 class RecurrentMemory(keras.layers.Layer):
-    """Returns the memory for the next segment: memory in, new memory out.
+    """Memory of earlier segments as input and output: memory in, new memory out.
 
     Memory carries no gradient. `StatefulMemory` keeps it in variables.
 
@@ -69,7 +69,7 @@ class RecurrentMemory(keras.layers.Layer):
 
 @register
 class StatefulMemory(keras.layers.Layer):
-    """Keeps memory in variables, and returns what was remembered BEFORE the call.
+    """Memory of earlier segments in variables: returns what was remembered BEFORE the call.
 
     As with a stateful RNN of Keras, row `r` of a batch must continue row `r` of the batch before.
     Memory carries no gradient.

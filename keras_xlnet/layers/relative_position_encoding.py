@@ -8,7 +8,7 @@ from keras_xlnet.layers.arguments import check_choice, check_positive_int
 
 @register
 class RelativePositionEncoding(keras.layers.Layer):
-    """Computes sinusoids of the distances between a query row and the context rows.
+    """The position table: sinusoids of the distances between a query row and the context rows.
 
     Row `n` of the table encodes the distance `context_length - n`, which is positive where the
     context row is before the query row. The table has no batch axis: all rows of the batch share

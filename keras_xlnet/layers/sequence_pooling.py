@@ -16,7 +16,7 @@ _MODES = ("last", "first", "mean", "attention", "cls")
 
 @register
 class SequencePooling(RestoresQuantization, keras.layers.Layer):
-    """Computes one vector for a sequence from its real tokens, with padding on either side.
+    """Pooling: one vector for the real tokens of a sequence, with padding on either side.
 
     Args:
         mode: `"last"` or `"first"` real token, `"mean"` of the real tokens, `"cls"`: the token
@@ -166,7 +166,7 @@ class SequencePooling(RestoresQuantization, keras.layers.Layer):
 
 @register
 class SequenceSummary(RestoresQuantization, keras.layers.Layer):
-    """Computes one vector for a sequence: pooling, a dense layer with tanh, dropout.
+    """A summary of a sequence: pooling, a dense layer with tanh, dropout.
 
     Args:
         mode: Mode of `SequencePooling`. The default `"last"` is `<cls>`, with padding on either
