@@ -40,7 +40,7 @@ GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 MEMORY_VARIANTS = ("base", "bidata_clamp", "uni_same_length", "mask")
 POLICIES = ("mixed_bfloat16", "float16")
 # They are replaced, and drawing them would cost JAX a compilation for each shape.
-FIRST_WEIGHTS = "zeros"
+INITIALIZER = "zeros"
 POOLING_MODES = ("last", "first", "mean", "cls", "attention")
 
 COMPUTATIONS = {}
@@ -61,7 +61,7 @@ def golden(name):
 
 
 def original(checkpoint, **kwargs):
-    return load_original(GOLDEN / checkpoint, kernel_initializer=FIRST_WEIGHTS, **kwargs)
+    return load_original(GOLDEN / checkpoint, kernel_initializer=INITIALIZER, **kwargs)
 
 
 def original_variable(checkpoint, name):
@@ -101,13 +101,14 @@ def small_backbone(**kwargs):
         "intermediate_dim": 20,
         "dropout": 0.0,
         "attention_dropout": 0.0,
-        "kernel_initializer": FIRST_WEIGHTS,
+        "kernel_initializer": INITIALIZER,
     }
     return fill(XLNetBackbone(**{**sizes, **kwargs}))
 
 
-def small_classifier(preprocessor=None, seed=0, **kwargs):
-    return fill(XLNetTextClassifier(small_backbone(), 3, preprocessor, dropout=0.0, **kwargs), seed)
+def small_classifier(preprocessor=None, seed=0, num_layers=1, **kwargs):
+    backbone = small_backbone(num_layers=num_layers)
+    return fill(XLNetTextClassifier(backbone, 3, preprocessor, dropout=0.0, **kwargs), seed)
 
 
 def token_batch(batch_size=6, length=9, seed=1):

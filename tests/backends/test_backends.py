@@ -205,8 +205,8 @@ def original_gradient(arrays, path):
         kernel = of(f"transformer/layer_{i}/rel_attn/{letter}/kernel")
         # The original keeps the output kernel as (hidden, heads, head_dim) like the others.
         return np.transpose(kernel, (1, 2, 0)) if letter == "o" else kernel
-    if layer.endswith("_norm"):
-        part = "rel_attn" if layer == "attention_norm" else "ff"
+    if layer == "norm":
+        part = "rel_attn" if "/attention_add_and_norm/" in path else "ff"
         return of(f"transformer/layer_{i}/{part}/LayerNorm/{name}")
     number = {"intermediate": 1, "output": 2}[layer]
     return of(f"transformer/layer_{i}/ff/layer_{number}/{name}")

@@ -95,7 +95,7 @@ def test_no_tokenizer(tmp_path):
         (
             "tokenizer.json",
             json.dumps({"model": {"type": "Unigram", "vocab": [["a", 0.0]]}}),
-            "tokenizer.json: proto must",
+            "tokenizer.json: `proto` must",
         ),
         (
             "tokenizer.json",

@@ -243,7 +243,7 @@ def test_only_token_ids_are_needed(preprocessor):
     [
         (lambda m: m.predict("one text"), "pass a list"),
         (lambda m: m.fit(TEXTS, LABELS[:5]), "sizes"),
-        (lambda m: m.predict((SPAM, HAM[:1])), r"equally many. Received: {'text': 4, 'pair': 1}"),
+        (lambda m: m.predict((SPAM, HAM[:1])), r"equal lengths. Received: {'text': 4, 'pair': 1}"),
     ],
 )
 def test_bad_text_is_refused(preprocessor, call, message):
@@ -260,7 +260,7 @@ def test_text_without_a_preprocessor_is_refused():
     "kwargs, message",
     [
         ({"num_classes": 0}, "`num_classes` must be a positive integer"),
-        ({"num_classes": 1}, "always 1.0"),
+        ({"num_classes": 1}, "always gives 1.0"),
         ({"num_classes": 2, "activation": "relu"}, "`activation` must be one of"),
         ({"num_classes": 2, "pooling": "max"}, "`mode` must be one of"),
         ({"num_classes": 2, "class_names": ["a"]}, "`class_names` must have `num_classes` names"),

@@ -57,7 +57,7 @@ def test_loss_and_accuracy_are_means_over_the_tokens_that_count(activation):
 @pytest.mark.parametrize(
     "kwargs, message",
     [
-        ({"num_classes": 1}, "always 1.0"),
+        ({"num_classes": 1}, "always gives 1.0"),
         ({"num_classes": 2.0}, "`num_classes` must be a positive integer"),
         ({"num_classes": 2, "activation": "sigmoid"}, "`activation` must be one of"),
         ({"num_classes": 2, "class_names": ["a"]}, "`class_names` must have `num_classes` names"),
