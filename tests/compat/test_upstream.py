@@ -166,13 +166,17 @@ def test_sequential_map():
 
 def test_unknown_arguments():
     inputs = keras.Input((3,))
+    outputs = keras.layers.Dense(1)(inputs)
     try:
-        keras.Model(inputs=inputs, outputs=inputs, mem_len=384)
+        keras.Model(inputs=inputs, outputs=outputs, mem_len=384)
     except (TypeError, ValueError):
         pytest.fail(delete("unknown_arguments"))
 
 
 def test_varying_outputs():
+    if keras.__version__.startswith("3.12"):
+        pytest.skip("Keras 3.12 does not check the number of outputs")
+
     class OneOrTwo(keras.layers.Layer):
         def call(self, a, b=None):
             return a if b is None else (a, b)
