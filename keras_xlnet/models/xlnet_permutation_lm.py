@@ -117,11 +117,12 @@ class XLNetPermutationLM(TaskModel):
             memories[key](inputs[new], reset=reset) if key in memories else inputs.get(key)
             for key, new in (("memory_mask", "padding_mask"), ("memory_segment_ids", "segment_ids"))
         )
-        read_memory = read_memory_from(inputs)
         if stateful:
 
             def read_memory(layer, content):
                 return memories[f"memory_{layer}"](content, reset=reset)
+        else:
+            read_memory = read_memory_from(inputs)
 
         embeddings = backbone.token_embedding(inputs["token_ids"])
         targets = inputs["target_positions" if partial_prediction else "target_mask"]

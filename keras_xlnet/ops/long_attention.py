@@ -128,8 +128,9 @@ def scanned_relative_attention(
             start = chunk["start"]
             if first_distance_row is None:
                 first_row = query_length - start - rows
-                table = arguments.pop("position_key")
-                arguments["position_key"] = _take_rows(table, first_row, context_length + rows)
+                arguments["position_key"] = _take_rows(
+                    arguments["position_key"], first_row, context_length + rows
+                )
             return relative_multi_head_attention(
                 query,
                 segment_matrix=_take_rows(segment_matrix, start, rows),
