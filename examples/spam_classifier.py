@@ -35,7 +35,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from keras_xlnet.checkpoints import detect_task, load_checkpoint, load_tokenizer
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
-from keras_xlnet.presets import replace_files
+from keras_xlnet.preset_files import replace_files
 from keras_xlnet.serving import export_text_classifier
 from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
 from keras_xlnet.training import STRATEGIES, make_strategy, worker_directory

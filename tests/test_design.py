@@ -18,16 +18,16 @@ BELOW = {
     "compat": set(),
     "ops": {"compat"},
     "layers": {"compat", "ops"},
-    "presets": set(),
-    "text": {"compat", "presets"},
-    "models": {"compat", "layers", "presets"},
+    "preset_files": set(),
+    "text": {"compat", "preset_files"},
+    "models": {"compat", "layers", "preset_files"},
     "training": {"compat", "layers"},
     "pretraining": {"compat", "layers", "models", "text"},
     "evaluation": {"compat", "layers", "models"},
     "visualization": {"compat", "layers", "models"},
-    "checkpoints": {"compat", "layers", "models", "presets", "text"},
+    "checkpoints": {"compat", "layers", "models", "preset_files", "text"},
     "serving": {"compat", "layers", "models", "text"},
-    "cli": {"compat", "layers", "models", "presets", "text", "checkpoints"},
+    "cli": {"compat", "layers", "models", "preset_files", "text", "checkpoints"},
 }
 
 

@@ -16,8 +16,8 @@ from keras_xlnet.checkpoints.tasks import (
     task_of_variables,
 )
 from keras_xlnet.layers.arguments import check_choice
-from keras_xlnet.presets import file_in
-from keras_xlnet.presets.files import read_json
+from keras_xlnet.preset_files import file_in
+from keras_xlnet.preset_files.files import read_json
 from keras_xlnet.text import XLNetTokenizer
 
 FORMATS = ("original", "huggingface", "preset")

@@ -13,9 +13,9 @@ from keras_xlnet.checkpoints.tasks import get_task, match_model, task_of_model
 from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, values_to_save
 from keras_xlnet.checkpoints.xlnet_weights import ENCODER, MASK_EMBEDDING
 from keras_xlnet.models.base_model import backbone_of
-from keras_xlnet.presets import file_in, local_directory
-from keras_xlnet.presets.files import read_json
-from keras_xlnet.presets.safetensors_files import SafetensorsFiles, write_safetensors
+from keras_xlnet.preset_files import file_in, local_directory
+from keras_xlnet.preset_files.files import read_json
+from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles, write_safetensors
 from keras_xlnet.text import XLNetPreprocessor
 
 CONFIG = "config.json"

@@ -5,7 +5,7 @@ import typing
 import keras
 
 from keras_xlnet.layers import gelu_tanh
-from keras_xlnet.presets.files import read_json
+from keras_xlnet.preset_files.files import read_json
 
 # Theirs -> ours. `gelu` is the erf form in both. The original's, our default, is the tanh form.
 _ACTIVATIONS = {

@@ -6,8 +6,8 @@ import pathlib
 
 from sentencepiece import sentencepiece_model_pb2
 
-from keras_xlnet.presets import file_in
-from keras_xlnet.presets.files import read_json
+from keras_xlnet.preset_files import file_in
+from keras_xlnet.preset_files.files import read_json
 from keras_xlnet.text import XLNetTokenizer
 
 VOCABULARY = "spiece.model"

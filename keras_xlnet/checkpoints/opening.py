@@ -11,7 +11,7 @@ from keras_xlnet.checkpoints.tasks import BACKBONE, get_task
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.models.vocabulary import check_vocabulary
-from keras_xlnet.presets.weights import assign_matches, check_matches
+from keras_xlnet.preset_files.weights import assign_matches, check_matches
 
 _SMALL = 10**6  # Parameters.
 

@@ -14,7 +14,7 @@ from keras_xlnet.checkpoints.tasks import (
 from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, values_to_save
 from keras_xlnet.checkpoints.xlnet_weights import ENCODER
 from keras_xlnet.models.base_model import backbone_of
-from keras_xlnet.presets import file_in
+from keras_xlnet.preset_files import file_in
 from keras_xlnet.text import XLNetPreprocessor
 
 

@@ -2,8 +2,8 @@
 
 import pathlib
 
-from keras_xlnet.presets import file_in
-from keras_xlnet.presets.files import read_json
+from keras_xlnet.preset_files import file_in
+from keras_xlnet.preset_files.files import read_json
 from keras_xlnet.text import XLNetTokenizer
 
 CONFIG, PREFIX, VOCABULARY = "xlnet_config.json", "xlnet_model.ckpt", "spiece.model"

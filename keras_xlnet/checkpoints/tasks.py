@@ -20,7 +20,7 @@ from keras_xlnet.checkpoints.weight_mapping import OWNERS, Row, dense, kernel, m
 from keras_xlnet.checkpoints.xlnet_weights import ENCODER, MASK_EMBEDDING
 from keras_xlnet.checkpoints.xlnet_weights import SUMMARY as SUMMARY_WEIGHTS
 from keras_xlnet.layers.arguments import check_choice
-from keras_xlnet.presets.weights import model_weights
+from keras_xlnet.preset_files.weights import model_weights
 
 
 @dataclasses.dataclass(frozen=True)

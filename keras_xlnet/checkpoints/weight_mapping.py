@@ -10,7 +10,7 @@ import re
 import keras
 import numpy as np
 
-from keras_xlnet.presets.weights import FLOATS, WeightMatch
+from keras_xlnet.preset_files.weights import FLOATS, WeightMatch
 
 OWNERS = {"original": "The original", "huggingface": "Hugging Face's transformers"}
 

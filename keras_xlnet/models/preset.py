@@ -6,9 +6,9 @@ import json
 import keras
 
 from keras_xlnet.models.vocabulary import check_vocabulary
-from keras_xlnet.presets import file_in, local_directory, replace_files
-from keras_xlnet.presets.trusted_config import read_config, trusted
-from keras_xlnet.presets.weights import load_weights, save_weights
+from keras_xlnet.preset_files import file_in, local_directory, replace_files
+from keras_xlnet.preset_files.trusted_config import read_config, trusted
+from keras_xlnet.preset_files.weights import load_weights, save_weights
 
 _CONFIG, _WEIGHTS = "config.json", "model.safetensors"
 _TOKENIZER, _VOCABULARY = "tokenizer.json", "assets/spiece.model"

@@ -5,8 +5,8 @@ import pathlib
 
 import keras
 
-from keras_xlnet.presets import file_in, local_directory
-from keras_xlnet.presets.trusted_config import read_config, trusted
+from keras_xlnet.preset_files import file_in, local_directory
+from keras_xlnet.preset_files.trusted_config import read_config, trusted
 
 _CONFIG_FILE, _ASSET_FILE = "tokenizer.json", "assets/spiece.model"
 

@@ -1,4 +1,4 @@
-"""Presets as users save and load them; what is refused in which file: tests/presets."""
+"""Presets as users save and load them; what is refused in which file: tests/preset_files."""
 
 import json
 import shutil
@@ -178,7 +178,7 @@ def test_a_save_that_fails_leaves_the_old_preset(backbone, tmp_path, monkeypatch
         raise OSError("No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("keras_xlnet.presets.safetensors_files.save_file", full)
+        patch.setattr("keras_xlnet.preset_files.safetensors_files.save_file", full)
         with pytest.raises(OSError, match="No space left"):
             XLNetBackbone(200, 2, 1, 8, 16).save_to_preset(tmp_path)
     assert files_in(tmp_path) == ["config.json", "model.safetensors"]

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from keras_xlnet.presets import file_in, replace_files
+from keras_xlnet.preset_files import file_in, replace_files
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_killed_between_files_nothing_marks_it_as_complete(tmp_path, monkeypatch
         done.append(target)
         source.rename(target)
 
-    monkeypatch.setattr("keras_xlnet.presets.files.os.replace", replace)
+    monkeypatch.setattr("keras_xlnet.preset_files.files.os.replace", replace)
     with pytest.raises(KeyboardInterrupt):
         write(tmp_path, "new")
     if calls:

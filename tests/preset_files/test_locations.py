@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from keras_xlnet.presets import local_directory
+from keras_xlnet.preset_files import local_directory
 
 NAMES = (("config.json", "model.safetensors"), ("tokenizer.json", "assets/spiece.model", "*.bin"))
 
@@ -94,7 +94,7 @@ def test_without_a_network_a_snapshot_from_before_is_used(tmp_path):
     """The real huggingface_hub, offline."""
     pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed")
     code = (
-        "import sys; from keras_xlnet.presets import local_directory\n"
+        "import sys; from keras_xlnet.preset_files import local_directory\n"
         "try: print(local_directory(sys.argv[1], ['config.json'], ['a*']))\n"
         "except Exception as error: print(type(error).__name__, error)"
     )

@@ -4,7 +4,7 @@ import inspect
 
 import keras
 
-from keras_xlnet.presets.files import quoted, read_json
+from keras_xlnet.preset_files.files import quoted, read_json
 
 _MAX_BYTES = 1 << 24
 _MAX_DEPTH = 64

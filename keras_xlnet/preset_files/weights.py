@@ -7,7 +7,7 @@ import typing
 import keras
 import numpy as np
 
-from keras_xlnet.presets.safetensors_files import SafetensorsFiles, write_safetensors
+from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles, write_safetensors
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 _BLOCK_BYTES = 2**24
@@ -221,7 +221,7 @@ def assign_in_blocks(variable, array):
     Example:
 
     >>> variable = keras.Variable(np.zeros((3, 2)))
-    >>> keras_xlnet.presets.assign_in_blocks(variable, np.ones((3, 2)))
+    >>> keras_xlnet.preset_files.assign_in_blocks(variable, np.ones((3, 2)))
     >>> float(keras.ops.sum(variable))
     6.0
     """

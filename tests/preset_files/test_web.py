@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from keras_xlnet.presets import local_directory
+from keras_xlnet.preset_files import local_directory
 
 NAMES = (("config.json", "model.safetensors"), ("tokenizer.json", "assets/spiece.model", "*.bin"))
 

@@ -3,8 +3,8 @@
 Depends on Keras only; `text`, `models` and `checkpoints` read and write files with it.
 """
 
-from keras_xlnet.presets.files import file_in, replace_files
-from keras_xlnet.presets.locations import local_directory
-from keras_xlnet.presets.weights import assign_in_blocks
+from keras_xlnet.preset_files.files import file_in, replace_files
+from keras_xlnet.preset_files.locations import local_directory
+from keras_xlnet.preset_files.weights import assign_in_blocks
 
 __all__ = ["assign_in_blocks", "file_in", "local_directory", "replace_files"]

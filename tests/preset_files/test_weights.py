@@ -10,7 +10,12 @@ from safetensors.numpy import load_file, save_file
 
 from keras_xlnet.checkpoints import load_original, save_original
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
-from keras_xlnet.presets.weights import assign_in_blocks, load_weights, model_weights, save_weights
+from keras_xlnet.preset_files.weights import (
+    assign_in_blocks,
+    load_weights,
+    model_weights,
+    save_weights,
+)
 
 KERNEL = "block_0/feed_forward/intermediate/kernel"
 BIAS = "block_0/feed_forward/intermediate/bias"
@@ -277,7 +282,7 @@ def test_bfloat16_is_read_as_it_was_written(fresh, tmp_path):
 
 @pytest.mark.parametrize("block_bytes", [1, 24, 100])
 def test_blocks_of_rows_are_all_assigned(block_bytes, monkeypatch, rng):
-    monkeypatch.setattr("keras_xlnet.presets.weights._BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr("keras_xlnet.preset_files.weights._BLOCK_BYTES", block_bytes)
     value = rng.normal(size=(7, 3)).astype("float32")
     variable = keras.Variable(np.zeros((7, 3)))
     assign_in_blocks(variable, value)
@@ -286,7 +291,7 @@ def test_blocks_of_rows_are_all_assigned(block_bytes, monkeypatch, rng):
 
 @pytest.mark.parametrize("block_bytes", [1, 64, 96])  # 20 rows of 32 bytes: 1, 2 and 3 at a time
 def test_large_weights_are_read_in_blocks_from_the_file(model, file, monkeypatch, block_bytes):
-    monkeypatch.setattr("keras_xlnet.presets.weights._BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr("keras_xlnet.preset_files.weights._BLOCK_BYTES", block_bytes)
     copy = XLNetBackbone(20, 1, 1, 8, 16)
     load_weights(copy, file)
     assert_same(model.get_weights(), copy.get_weights())

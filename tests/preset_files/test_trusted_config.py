@@ -5,7 +5,7 @@ import pytest
 
 from keras_xlnet.layers import gelu_tanh
 from keras_xlnet.models import XLNetBackbone
-from keras_xlnet.presets.trusted_config import read_config, trusted
+from keras_xlnet.preset_files.trusted_config import read_config, trusted
 
 
 @keras.saving.register_keras_serializable(package="test_trusted_config")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from keras_xlnet.presets.safetensors_files import SafetensorsFiles, write_safetensors
+from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles, write_safetensors
 
 
 @pytest.fixture

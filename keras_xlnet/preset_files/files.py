@@ -30,7 +30,7 @@ def file_in(directory, name):
     >>> import pathlib, tempfile
     >>> directory = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (directory / "config.json").write_text("{}")
-    >>> keras_xlnet.presets.file_in(directory, "config.json").name
+    >>> keras_xlnet.preset_files.file_in(directory, "config.json").name
     'config.json'
     """
     directory, name = pathlib.Path(directory), pathlib.PurePath(name)
@@ -89,7 +89,7 @@ def replace_files(directory, names=None):
 
     >>> import pathlib, tempfile
     >>> directory = pathlib.Path(tempfile.mkdtemp())
-    >>> with keras_xlnet.presets.replace_files(directory) as folder:
+    >>> with keras_xlnet.preset_files.replace_files(directory) as folder:
     ...     _ = (folder / "notes.txt").write_text("new")
     >>> (directory / "notes.txt").read_text()
     'new'

@@ -4,7 +4,7 @@ import os
 import pathlib
 import re
 
-from keras_xlnet.presets.web import url_directory
+from keras_xlnet.preset_files.web import url_directory
 
 _HUB = re.compile(
     r"(?:hf://(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>\S+))?"
@@ -36,7 +36,7 @@ def local_directory(location, required, optional=()):
 
     >>> import tempfile
     >>> directory = tempfile.mkdtemp()
-    >>> str(keras_xlnet.presets.local_directory(directory, ["config.json"])) == directory
+    >>> str(keras_xlnet.preset_files.local_directory(directory, ["config.json"])) == directory
     True
     """
     text = os.fspath(location)
