@@ -20,6 +20,9 @@ class BaseModel(
     weights.
     """
 
+    # Whether a backbone from another model's preset is read forwards and without memory.
+    _is_fine_tuned = True
+
     def fit(self, x=None, y=None, *args, validation_data=None, **kwargs):
         """Trains as `keras.Model.fit` does.
 
@@ -114,15 +117,23 @@ class BaseModel(
     def from_preset(cls, location, **overrides):
         """Loads a model that `save_to_preset` wrote.
 
+        If the preset holds a model of another class, its backbone is used: a task model gets it
+        with a new head, and with the preprocessor of the preset, or a new one for the preset's
+        tokenizer. Such a backbone is made for fine-tuning, without memory and with text that is
+        read forwards (`memory_length=None`, `reuse_length=None`, `remember_segment_ids=False`,
+        `bidirectional_data=False`), unless overridden; `XLNetPermutationLM` takes it as it is.
+
         Nothing that a preset names is imported or executed: presets of others are safe to load.
 
         Args:
             location: Path of the preset; `"hf://owner/name"` or `"hf://owner/name@revision"` on
                 the Hugging Face Hub (needs `pip install "xlnet-keras[hub]"`); or the URL of a
                 folder.
-            **overrides: Arguments of the class that replace those in the preset, such as
-                `dropout`, or `bidirectional_data=False` to fine-tune a model that was pretrained
-                in both directions. With `dtype`, weights are converted.
+            **overrides: Arguments that replace those in the preset: of the class (`num_classes`),
+                of its backbone (`attention_dropout`) and of its preprocessor (`sequence_length`).
+                An argument that both the class and its backbone have, such as `dropout`, is that
+                of the class, and `backbone_dropout` that of the backbone. With `dtype`, weights
+                are converted.
 
         Returns:
             A model of this class.
@@ -130,11 +141,23 @@ class BaseModel(
         Raises:
             FileNotFoundError: If `location` is not a preset.
             ConnectionError: If `location` does not answer and nothing was downloaded before.
-            ValueError: If `location` holds a model of another class, an override is not an
-                argument of the class, or a file is damaged or does not fit the others. The message
-                names the file and the weight.
+            TypeError: If an argument that a new head needs is missing.
+            ValueError: If an override is not an argument, a backbone is asked for and `location`
+                holds one of another class, or a file is damaged or does not fit the others. The
+                message names the file and the weight.
+
+        Example:
+
+        >>> import tempfile
+        >>> directory = tempfile.mkdtemp()
+        >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32, memory_length=4)
+        >>> keras_xlnet.models.XLNetPermutationLM(backbone).save_to_preset(directory)
+        >>> classifier = keras_xlnet.models.XLNetTextClassifier.from_preset(
+        ...     directory, num_classes=3, dropout=0.2, backbone_dropout=0.0)
+        >>> classifier.dropout, classifier.backbone.dropout, classifier.backbone.memory_length
+        (0.2, 0.0, None)
         """
-        return load_preset(cls, location, overrides)
+        return load_preset(cls, BaseModel, location, overrides)
 
     def clone(self):
         """Returns a model of the same class with the same arguments and new weights."""

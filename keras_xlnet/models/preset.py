@@ -1,5 +1,6 @@
 """Presets: directories with the config, the weights and the tokenizer of a model."""
 
+import contextlib
 import inspect
 import json
 
@@ -7,11 +8,21 @@ import keras
 
 from keras_xlnet.models.vocabulary import check_vocabulary
 from keras_xlnet.preset_files import file_in, local_directory, replace_files
-from keras_xlnet.preset_files.trusted_config import read_config, trusted
+from keras_xlnet.preset_files.files import quoted
+from keras_xlnet.preset_files.trusted_config import check_class, read_config, trusted
 from keras_xlnet.preset_files.weights import load_weights, save_weights
 
 _CONFIG, _WEIGHTS = "config.json", "model.safetensors"
 _TOKENIZER, _VOCABULARY = "tokenizer.json", "assets/spiece.model"
+# Arguments of a backbone that is taken out of another model.
+_FOR_FINE_TUNING = {
+    "bidirectional_data": False,
+    "memory_length": None,
+    "reuse_length": None,
+    "remember_segment_ids": False,
+}
+# Arguments of a language model whose backbone alone is wanted: they need a memory.
+_WITHOUT_STATE = {"stateful": False, "batch_size": None, "attend_to_empty_memory": False}
 
 
 def save_preset(model, directory, tokenizer=None):
@@ -35,32 +46,207 @@ def save_preset(model, directory, tokenizer=None):
             tokenizer.save_to_preset(folder)
 
 
-def load_preset(cls, location, overrides):
-    """Loads a model of a class from a preset, as `BaseModel.from_preset` describes."""
+def load_preset(cls, family, location, overrides):
+    """Loads a model of a class from a preset, as `BaseModel.from_preset` describes.
+
+    Args:
+        cls: The class of the model.
+        family: The base class of all models that presets hold.
+        location, overrides: As in `BaseModel.from_preset`.
+    """
     directory = local_directory(location, (_CONFIG, _WEIGHTS), (_TOKENIZER, _VOCABULARY))
-    config_file, weights_file = (file_in(directory, name) for name in (_CONFIG, _WEIGHTS))
-    config = read_config(config_file, cls)
-    unknown = sorted(set(overrides) - set(config["config"]) - set(_arguments(cls)))
-    if unknown:
-        raise ValueError(f"{cls.__name__} has no arguments {unknown} to override")
-    config["config"] |= overrides
+    config_file = file_in(directory, _CONFIG)
+    config = read_config(config_file, cls, family)
+    given = _split(overrides, cls, _class_of_backbone(config, family, config_file))
+    if config["registered_name"] == keras.saving.get_registered_name(cls):
+        return _load_same(directory, config, given)
+    if _has_backbone(cls):
+        return _load_around_backbone(cls, directory, config, given)
+    check_class(_backbone_entry(config), cls, config_file)
+    return _load_backbone(cls, directory, config, given)
+
+
+def _load_same(directory, config, given):
+    """Returns the model that a preset holds."""
+    entry = config["config"].get("preprocessor")
+    has_other = "preprocessor" in given["model"]
+    preprocessor = given["model"].pop("preprocessor", None)
+    model = _make(directory, config, given)
+    if not has_other and (entry is not None or given["preprocessor"]):
+        preprocessor = _preprocessor(directory, entry, given["preprocessor"])
+    if preprocessor is not None:
+        _check_vocabulary(preprocessor, model, directory)
+        model._hold_preprocessor(preprocessor)
+    _load_weights(model, directory, given)
+    return model
+
+
+def _load_around_backbone(cls, directory, config, given):
+    """Returns a new model of a class around the backbone of the model that a preset holds."""
+    of_model = given["model"]
+    needed = [name for name in _required(cls) if name not in of_model]
+    if needed:
+        raise TypeError(
+            f"{cls.__name__}.from_preset needs {needed}: {directory} holds a "
+            f"{config['class_name']}, and only its backbone is used"
+        )
+    if _takes_text(cls) and "preprocessor" not in of_model:
+        entry = config["config"].get("preprocessor")
+        of_model["preprocessor"] = _preprocessor(directory, entry, given["preprocessor"])
+    return cls(_load_backbone(cls, directory, config, given), **of_model)
+
+
+def _load_backbone(cls, directory, config, given):
+    """Returns the backbone of the model that a preset holds."""
+    entry = config["config"]
+    entry |= {key: value for key, value in _WITHOUT_STATE.items() if key in entry}
+    of_backbone = _FOR_FINE_TUNING if cls._is_fine_tuned else {}
+    of_backbone = {**of_backbone, **given["backbone"]}
+    given = {"model": {}, "backbone": of_backbone}
+    # All of the model is made and loaded, so that all of the file is checked.
+    model = _make(directory, config, given)
+    _load_weights(model, directory, given)
+    return getattr(model, "backbone", model)
+
+
+def _make(directory, config, given):
+    """Returns the model of a config with other arguments, without a preprocessor."""
+    config_file = directory / _CONFIG
+    with _naming(config_file, given["model"] | given["backbone"]):
+        config["config"] |= given["model"]
+        _backbone_entry(config)["config"] |= given["backbone"]
+        if "preprocessor" in config["config"]:
+            config["config"]["preprocessor"] = None
+        return keras.saving.deserialize_keras_object(config)
+
+
+def _load_weights(model, directory, given):
+    load_weights(model, file_in(directory, _WEIGHTS), cast="dtype" in given["backbone"])
+
+
+def _preprocessor(directory, entry, overrides):
+    """Returns the preprocessor of a config, or a new one for the tokenizer beside a model.
+
+    Args:
+        directory: Path of the preset.
+        entry: Config of a preprocessor, or `None`.
+        overrides: Other arguments of the preprocessor.
+    """
+    if entry is None and not (directory / _TOKENIZER).exists():
+        if overrides:
+            raise ValueError(
+                f"{directory} has no tokenizer, and so no preprocessor for {sorted(overrides)}"
+            )
+        return None
+    if entry is None:
+        tokenizer = _registered("XLNetTokenizer").from_preset(directory)
+        return _registered("XLNetPreprocessor")(tokenizer, **overrides)
+    with _naming(directory / _CONFIG, overrides):
+        entry["config"] |= overrides
+        preprocessor = keras.saving.deserialize_keras_object(entry)
+        tokenizer = preprocessor.tokenizer
+    file = file_in(directory, _VOCABULARY)
     try:
-        model = keras.saving.deserialize_keras_object(config)
+        tokenizer.load_assets(str(file.parent))
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from error
+    return preprocessor
+
+
+def _check_vocabulary(preprocessor, model, directory):
+    try:
+        check_vocabulary(preprocessor.tokenizer, model)
+    except ValueError as error:
+        raise ValueError(f"{directory / _VOCABULARY}: {error}") from error
+
+
+# === Configs and overrides ===
+
+
+def _backbone_entry(config):
+    """Returns the part of a model's config that describes its backbone."""
+    return config["config"].get("backbone", config)
+
+
+def _class_of_backbone(config, family, file):
+    entry = _backbone_entry(config)
+    cls = None
+    if isinstance(entry, dict) and isinstance(entry.get("config"), dict):
+        cls = keras.saving.get_registered_object(str(entry.get("registered_name")))
+    if not (isinstance(cls, type) and issubclass(cls, family)):
+        raise ValueError(f"{file} does not describe a model: its backbone is {quoted(entry)}")
+    return cls
+
+
+def _split(overrides, cls, backbone_cls):
+    """Returns the arguments of a model, of its backbone and of its preprocessor.
+
+    An argument that both a model and its backbone have is the model's. `backbone_` before it makes
+    it the backbone's.
+    """
+    of_model = _argument_names(cls) - {"backbone"}
+    places = {}
+    if _takes_text(cls):
+        names = _argument_names(_registered("XLNetPreprocessor")) - {"tokenizer", "trainable"}
+        places |= {name: ("preprocessor", name) for name in names}
+    if _has_backbone(cls):
+        names = _argument_names(backbone_cls)
+        places |= {f"backbone_{n}" if n in of_model else n: ("backbone", n) for n in names}
+        places |= {name: ("model", name) for name in of_model}
+    else:
+        places |= {name: ("backbone", name) for name in of_model}
+    unknown = sorted(set(overrides) - set(places))
+    if unknown:
+        raise ValueError(
+            f"{cls.__name__} has no arguments {unknown} to override. Those that it has, with its "
+            f"backbone and preprocessor: {', '.join(sorted(places))}"
+        )
+    given = {"model": {}, "backbone": {}, "preprocessor": {}}
+    for name, value in overrides.items():
+        part, argument = places[name]
+        given[part][argument] = value
+    if given["preprocessor"] and "preprocessor" in given["model"]:
+        raise ValueError(
+            f"{sorted(given['preprocessor'])} are arguments of the preprocessor of the preset, and "
+            "`preprocessor` takes its place: pass one or the other"
+        )
+    return given
+
+
+def _argument_names(cls):
+    return {name for name in inspect.signature(cls).parameters if name != "kwargs"} | {"trainable"}
+
+
+def _required(cls):
+    """Returns the names of the arguments without a default, besides the backbone."""
+    parameters = inspect.signature(cls).parameters.values()
+    named = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty]
+    return [p.name for p in named if p.name != "backbone"]
+
+
+def _has_backbone(cls):
+    return "backbone" in _argument_names(cls)
+
+
+def _takes_text(cls):
+    return "preprocessor" in _argument_names(cls)
+
+
+def _registered(name):
+    """Returns a class of `keras_xlnet.text`, which the models do not depend on."""
+    return keras.saving.get_registered_object(f"keras_xlnet>{name}")
+
+
+@contextlib.contextmanager
+def _naming(config_file, overrides):
+    """Raises `ValueError` with the name of the file for what is wrong in a config."""
+    try:
+        yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         given = f" with {overrides}" if overrides else ""
         raise ValueError(
             f"{config_file}{given} does not describe a model: {_first(error)}"
         ) from error
-    preprocessor = getattr(model, "preprocessor", None)
-    if preprocessor is not None:
-        file = file_in(directory, _VOCABULARY)
-        try:
-            preprocessor.tokenizer.load_assets(str(file.parent))
-            check_vocabulary(preprocessor.tokenizer, model)
-        except ValueError as error:
-            raise ValueError(f"{file}: {error}") from error
-    load_weights(model, weights_file, cast="dtype" in overrides)
-    return model
 
 
 def _first(error):
@@ -68,7 +254,3 @@ def _first(error):
     while error.__context__ is not None:
         error = error.__context__
     return error
-
-
-def _arguments(cls):
-    return [name for name in inspect.signature(cls).parameters if name != "kwargs"]

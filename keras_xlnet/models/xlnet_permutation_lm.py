@@ -84,6 +84,7 @@ class XLNetPermutationLM(TaskModel):
         "batch_size",
         "attend_to_empty_memory",
     )
+    _is_fine_tuned = False
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ _BUILT_IN = {
 }
 
 
-def read_config(file, cls):
+def read_config(file, cls, family=None):
     """Reads the config of an object from a JSON file that need not be trusted.
 
     Everything that the config names must be registered with Keras, by this package or by the
@@ -27,6 +27,7 @@ def read_config(file, cls):
     Args:
         file: `pathlib.Path` of the file.
         cls: The registered class that the config must be of.
+        family: Optional base class. Registered classes with this base are accepted too.
 
     Returns:
         A dict for `keras.saving.deserialize_keras_object`.
@@ -37,15 +38,28 @@ def read_config(file, cls):
     if file.stat().st_size > _MAX_BYTES:
         raise ValueError(f"{file} is larger than {_MAX_BYTES} bytes, the limit for a config")
     config = read_json(file)
+    found = _registered_object(config.get("registered_name"))
+    if not (family and isinstance(found, type) and issubclass(found, family)):
+        check_class(config, cls, file)
+    if not isinstance(config.get("config"), dict):
+        raise ValueError(f"{file}: 'config' must be an object, not {quoted(config.get('config'))}")
+    return trusted(config, file)
+
+
+def check_class(config, cls, file):
+    """Raises `ValueError` if a config is of another class than `cls`.
+
+    Args:
+        config: Dict with `registered_name`.
+        cls: A registered class.
+        file: What the error calls the place that the config came from.
+    """
     expected = keras.saving.get_registered_name(cls)
     if config.get("registered_name") != expected:
         raise ValueError(
             f"{file} holds a {quoted(config.get('registered_name'))}, not the {expected!r} that "
             f"was asked for{_hint(config)}"
         )
-    if not isinstance(config.get("config"), dict):
-        raise ValueError(f"{file}: 'config' must be an object, not {quoted(config.get('config'))}")
-    return trusted(config, file)
 
 
 def trusted(config, source):
@@ -118,7 +132,11 @@ def _is_known(entry):
 
 
 def _is_registered(name):
-    return isinstance(name, str) and keras.saving.get_registered_object(name) is not None
+    return _registered_object(name) is not None
+
+
+def _registered_object(name):
+    return keras.saving.get_registered_object(name) if isinstance(name, str) else None
 
 
 def _name(entry):

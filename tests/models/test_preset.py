@@ -6,9 +6,17 @@ import shutil
 import keras
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
-from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetTextClassifier
+from keras_xlnet.models import (
+    XLNetBackbone,
+    XLNetMultipleChoice,
+    XLNetPermutationLM,
+    XLNetQuestionAnswering,
+    XLNetTextClassifier,
+    XLNetTextRegressor,
+    XLNetTokenClassifier,
+)
 from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
 
 IDS = {"token_ids": np.random.default_rng(3).integers(0, 200, (2, 6))}
@@ -55,6 +63,11 @@ def files_in(directory):
 
 def sequence(model):
     return np.asarray(model(IDS)["sequence_output"])
+
+
+def predict(model):
+    """As `model.predict`, without compiling it."""
+    return np.asarray(model(model.preprocessor(TEXTS)))
 
 
 WITH_TOKENIZER = ["assets/spiece.model", "config.json", "model.safetensors", "tokenizer.json"]
@@ -113,6 +126,160 @@ def test_dtype_may_be_another_when_it_is_asked_for(backbone, tmp_path):
     assert {w.dtype for w in half.weights} == {"bfloat16"}
     for a, b in zip(half.get_weights(), backbone.get_weights(), strict=True):
         np.testing.assert_allclose(a.astype("float32"), b, rtol=2**-8)
+
+
+# === From a preset of another class ===
+
+
+@pytest.fixture(scope="module")
+def pretrained(tokenizer, tmp_path_factory):
+    """The preset of a language model as in pretraining: it remembers, and reads backwards too."""
+    directory = tmp_path_factory.mktemp("pretrained") / "preset"
+    backbone = XLNetBackbone(
+        *(200, 1, 1, 8, 16),
+        memory_length=3,
+        reuse_length=2,
+        remember_segment_ids=True,
+        bidirectional_data=True,
+        kernel_initializer="glorot_normal",
+    )
+    model = XLNetPermutationLM(
+        backbone, stateful=True, batch_size=2, attend_to_empty_memory=True, name="mine"
+    )
+    model.save_to_preset(directory, tokenizer)
+    return directory
+
+
+def assert_backbone_is_of(backbone, preset):
+    stored = load_file(preset / "model.safetensors")
+    for weight in backbone.weights:
+        np.testing.assert_array_equal(weight, stored[weight.path])
+
+
+TASKS = {
+    XLNetTextClassifier: {"num_classes": 3},
+    XLNetTextRegressor: {},
+    XLNetTokenClassifier: {"num_classes": 3},
+    XLNetMultipleChoice: {},
+    XLNetQuestionAnswering: {"start_n_top": 2},
+}
+
+
+@pytest.mark.parametrize("cls", TASKS, ids=lambda cls: cls.__name__)
+def test_task_models_start_from_a_language_model(cls, pretrained):
+    model = cls.from_preset(pretrained, **TASKS[cls])
+    backbone = model.backbone
+    assert type(model) is cls and type(backbone) is XLNetBackbone
+    assert_backbone_is_of(backbone, pretrained)
+    assert backbone.memory_length is backbone.reuse_length is None
+    assert backbone.bidirectional_data is backbone.remember_segment_ids is False
+    if cls in (XLNetTextClassifier, XLNetTextRegressor):
+        assert model.preprocessor.tokenizer.lowercase
+        assert predict(model).shape == (2, TASKS[cls].get("num_classes", 1))
+
+
+def test_a_fine_tuned_model_can_be_saved_and_loaded(pretrained, tmp_path):
+    model = XLNetTextClassifier.from_preset(pretrained, num_classes=2, sequence_length=8)
+    model.save_to_preset(tmp_path)
+    copy = XLNetTextClassifier.from_preset(tmp_path)
+    np.testing.assert_allclose(predict(copy), predict(model), atol=1e-6)
+    # With the preprocessor that it has.
+    regressor = XLNetTextRegressor.from_preset(tmp_path)
+    assert regressor.preprocessor.sequence_length == 8
+    assert_backbone_is_of(regressor.backbone, tmp_path)
+
+
+def test_a_backbone_is_taken_out_of_every_model(pretrained, saved):
+    for preset in pretrained, saved:
+        backbone = XLNetBackbone.from_preset(preset)
+        assert_backbone_is_of(backbone, preset)
+        assert backbone.memory_length is None and not backbone.bidirectional_data
+    backbone = XLNetBackbone.from_preset(pretrained, memory_length=4, bidirectional_data=True)
+    assert (backbone.memory_length, backbone.reuse_length) == (4, None)
+    assert backbone.bidirectional_data
+
+
+def test_a_language_model_takes_a_backbone_as_it_is(tmp_path):
+    backbone = XLNetBackbone(200, 1, 1, 8, 16, memory_length=3, bidirectional_data=True)
+    backbone.save_to_preset(tmp_path)
+    model = XLNetPermutationLM.from_preset(tmp_path, stateful=True, batch_size=4)
+    assert model.batch_size == 4
+    assert (model.backbone.memory_length, model.backbone.bidirectional_data) == (3, True)
+    assert_backbone_is_of(model.backbone, tmp_path)
+
+
+def test_overrides_reach_the_model_its_backbone_and_its_preprocessor(pretrained, saved):
+    overrides = {
+        "dropout": 0.2,
+        "backbone_dropout": 0.3,
+        "attention_dropout": 0.4,
+        "dtype": "mixed_bfloat16",
+        "activation": "sigmoid",
+        "backbone_activation": "relu",
+        "sequence_length": 9,
+        "padding_side": "right",
+        "trainable": True,
+        "backbone_trainable": False,
+    }
+    for preset, other in ((pretrained, {"num_classes": 2}), (saved, {})):
+        model = XLNetTextClassifier.from_preset(preset, **overrides, **other)
+        backbone, preprocessor = model.backbone, model.preprocessor
+        assert (model.dropout, backbone.dropout, backbone.attention_dropout) == (0.2, 0.3, 0.4)
+        assert (model.activation, backbone.activation.__name__) == ("sigmoid", "relu")
+        assert backbone.dtype_policy.name == "mixed_bfloat16"
+        assert (preprocessor.sequence_length, preprocessor.padding_side) == (9, "right")
+        assert not backbone.trainable_variables and model.trainable_variables
+        assert_backbone_is_of(backbone, preset)
+
+
+def test_a_preprocessor_of_the_user(pretrained, saved, tokenizer):
+    preprocessor = XLNetPreprocessor(tokenizer, 7)
+    for preset in pretrained, saved:
+        for given in preprocessor, None:
+            model = XLNetTextClassifier.from_preset(preset, num_classes=2, preprocessor=given)
+            assert model.preprocessor is given
+    with pytest.raises(ValueError, match=r"\['sequence_length'\] are arguments of the preproc"):
+        XLNetTextClassifier.from_preset(saved, preprocessor=preprocessor, sequence_length=9)
+
+
+def test_without_a_tokenizer_there_is_no_preprocessor(backbone, tmp_path):
+    backbone.save_to_preset(tmp_path)
+    model = XLNetTextClassifier.from_preset(tmp_path, num_classes=2)
+    assert model.preprocessor is None
+    with pytest.raises(
+        ValueError, match=r"no tokenizer, .* preprocessor for \['sequence_length'\]"
+    ):
+        XLNetTextClassifier.from_preset(tmp_path, num_classes=2, sequence_length=9)
+
+
+def test_what_a_new_head_needs_is_named(pretrained):
+    message = r"from_preset needs \['num_classes'\]: .* holds a XLNetPermutationLM, and only its"
+    with pytest.raises(TypeError, match=message):
+        XLNetTextClassifier.from_preset(pretrained)
+
+
+def test_the_whole_file_is_checked(pretrained, tmp_path):
+    preset = shutil.copytree(pretrained, tmp_path / "preset")
+    weights = load_file(preset / "model.safetensors")
+    save_file({**weights, "other": np.ones(2, "float32")}, preset / "model.safetensors")
+    with pytest.raises(ValueError, match="'other' in .* is not a weight of the model"):
+        XLNetBackbone.from_preset(preset)
+    # One of the language model, which a backbone does not need.
+    del weights["logits/bias"]
+    save_file(weights, preset / "model.safetensors")
+    with pytest.raises(ValueError, match="lacks 1 of 20 weights of the model: 'logits/bias'"):
+        XLNetTextClassifier.from_preset(preset, num_classes=2)
+
+
+def test_a_backbone_of_another_class_is_refused(tmp_path):
+    @keras.saving.register_keras_serializable(package="test_preset")
+    class Other(XLNetBackbone):
+        pass
+
+    Other(200, 1, 1, 8, 16).save_to_preset(tmp_path)
+    with pytest.raises(ValueError, match="holds a 'test_preset>Other', not the 'keras_xlnet>XLN"):
+        XLNetBackbone.from_preset(tmp_path)
+    assert type(XLNetTextRegressor.from_preset(tmp_path).backbone) is Other
 
 
 # === Tokenizers ===
@@ -280,6 +447,8 @@ def test_missing_files_are_named(preset, name):
 def test_bad_overrides_are_named(saved):
     with pytest.raises(ValueError, match=r"no arguments \['layers'\] to override"):
         XLNetTextClassifier.from_preset(saved, layers=3)
+    with pytest.raises(ValueError, match=r"no arguments \['sequence_length'\] to override"):
+        XLNetMultipleChoice.from_preset(saved, sequence_length=3)
     with pytest.raises(ValueError, match=r"with {'dropout': 2} .*`dropout` must be a dropout rate"):
         XLNetTextClassifier.from_preset(saved, dropout=2)
 
