@@ -1,0 +1,293 @@
+"""The tasks of results.py: their recipes, their files, and what is trained and tested on."""
+
+import csv
+import dataclasses
+import functools
+import pathlib
+
+import numpy as np
+import spam_data
+from scipy import stats
+from sklearn import metrics
+from sklearn.model_selection import StratifiedKFold, train_test_split
+
+FOLDS = 5
+FEW_SHOT = (50, 100, 250, 500, 1000, "all")
+ONE_THOUSAND = (1000, "all")
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """How a model is trained on a task.
+
+    Args:
+        sequence_length: Int, tokens that an example is cut to.
+        epochs: Int, passes over the training examples of the fine-tuned model.
+        scratch_epochs: Int, the same of the model from scratch.
+        learning_rate: Float, the peak, after a tenth of the steps; it falls as a cosine to 0.
+        batch_size: Int, examples in a step.
+        fewest_steps: Int, more epochs are trained if there are fewer steps than this.
+        dropout: Float, dropout rate of the backbone, of attention and of the head.
+        weight_decay: Float, that of AdamW.
+    """
+
+    sequence_length: int
+    epochs: int
+    scratch_epochs: int
+    learning_rate: float = 5e-4
+    batch_size: int = 32
+    fewest_steps: int = 150
+    dropout: float = 0.1
+    weight_decay: float = 0.01
+
+    def steps(self, examples, from_scratch=False):
+        """Returns the number of training steps for a number of examples."""
+        epochs = self.scratch_epochs if from_scratch else self.epochs
+        return max(self.fewest_steps, -(-examples * epochs // self.batch_size))
+
+
+# Chosen with `--split validation`, which does not read the test examples. SMS has no examples that
+# are not tested in some fold: its epochs and rates are those of SST-2.
+RECIPES = {
+    "sms": Recipe(sequence_length=64, epochs=4, scratch_epochs=8),
+    "sst2": Recipe(sequence_length=48, epochs=4, scratch_epochs=8),
+    "cola": Recipe(sequence_length=32, epochs=5, scratch_epochs=8),
+    "mrpc": Recipe(sequence_length=96, epochs=5, scratch_epochs=8),
+    "rte": Recipe(sequence_length=128, epochs=5, scratch_epochs=8),
+    "stsb": Recipe(sequence_length=64, epochs=5, scratch_epochs=8),
+    "qwf": Recipe(sequence_length=32, epochs=3, scratch_epochs=5),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Examples:
+    """Texts and labels.
+
+    Args:
+        texts: Object array of str, `(examples,)`, or `(examples, 2)` for pairs.
+        labels: Array `(examples,)`: int32 for classes, float32 for numbers.
+    """
+
+    texts: np.ndarray
+    labels: np.ndarray
+
+    def __len__(self):
+        return len(self.labels)
+
+    def __getitem__(self, rows):
+        return Examples(self.texts[rows], self.labels[rows])
+
+    @property
+    def is_classes(self):
+        return np.issubdtype(self.labels.dtype, np.integer)
+
+
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """The examples of a task.
+
+    Args:
+        train: `Examples` to train on.
+        validation: `Examples` to choose recipes with. `None`: a fifth of `train` is held out.
+        test: `Examples` to test on. `None`: `train` is divided into folds.
+    """
+
+    train: Examples
+    validation: Examples | None
+    test: Examples | None
+
+    def parts(self, seed, split):
+        """Returns the examples to train on and those to test on.
+
+        Args:
+            seed: Int. If there is no test part, the seeds 0 to 4 are the folds of a
+                cross-validation, 5 to 9 those of another one.
+            split: `"test"`, or `"validation"` to choose recipes without the test examples.
+
+        Raises:
+            ValueError: If every example is a test example of some fold, and `split` is not
+                `"test"`.
+        """
+        if self.test is None:
+            if split != "test":
+                raise ValueError("every example is tested in some fold")
+            folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed // FOLDS)
+            train, test = list(folds.split(self.train.texts, self.train.labels))[seed % FOLDS]
+            return self.train[train], self.train[test]
+        if split == "test":
+            return self.train, self.test
+        if self.validation is not None:
+            return self.train, self.validation
+        train, held_out = _divide(self.train, 0.2, seed=0)
+        return self.train[train], self.train[held_out]
+
+
+def draw_subset(examples, size, seed):
+    """Returns some of the examples: the same for the same seed, with the shares of the classes.
+
+    Args:
+        examples: `Examples`.
+        size: Int, or `"all"`.
+        seed: Int.
+
+    Returns:
+        `Examples`, or `None` if there are not more than `size`.
+    """
+    if size == "all":
+        return examples
+    if size >= len(examples):
+        return None
+    return examples[_divide(examples, size, seed)[1]]
+
+
+def _divide(examples, size, seed):
+    """Two arrays of rows, the second with `size` rows, or with this share of the rows."""
+    return train_test_split(
+        np.arange(len(examples)),
+        test_size=size,
+        random_state=seed,
+        stratify=examples.labels if examples.is_classes else None,
+    )
+
+
+# === Metrics, in percent ===
+
+
+def _percent(function, **arguments):
+    return lambda labels, predictions: 100 * float(function(labels, predictions, **arguments))
+
+
+def _correlation(function):
+    def correlate(labels, predictions):
+        # Undefined for predictions that are all equal.
+        return 100 * float(function(labels, predictions)[0]) if np.ptp(predictions) else 0.0
+
+    return correlate
+
+
+METRICS = {
+    "accuracy": _percent(metrics.accuracy_score),
+    "F1": _percent(metrics.f1_score, zero_division=0),
+    "MCC": _percent(metrics.matthews_corrcoef),
+    "Pearson": _correlation(stats.pearsonr),
+    "Spearman": _correlation(stats.spearmanr),
+}
+
+
+# === Files ===
+
+
+def _read_sms(folder):
+    path = folder / "sms_spam_collection" / "SMSSpamCollection" if folder else spam_data.BUNDLED
+    texts, labels = spam_data.read_messages(path if path.exists() else spam_data.BUNDLED)
+    return Data(Examples(texts, labels.astype("int32")), None, None)
+
+
+def _read_sst2(folder):
+    read = functools.partial(_read_rows, texts=(0,), label=1)
+    return _of_files(folder, "sst2", read, "train.tsv", "dev.tsv", "test.tsv")
+
+
+def _read_cola(folder):
+    # Its test labels are not public: the in-domain part that is called dev is what is tested on.
+    read = functools.partial(_read_rows, texts=(3,), label=1)
+    return _of_files(folder, "cola", read, "raw_in_domain_train.tsv", None, "raw_in_domain_dev.tsv")
+
+
+def _read_mrpc(folder):
+    read = functools.partial(_read_rows, texts=(3, 4), label=0, header=True)
+    names = "msr_paraphrase_train.txt", None, "msr_paraphrase_test.txt"
+    return _of_files(folder, "mrpc", read, *names)
+
+
+def _read_rte(folder):
+    # As CoLA. 1 is "not entailment".
+    read = functools.partial(_read_rows, texts=(0, 1), label=2, header=True)
+    return _of_files(folder, "rte", read, "train.tsv", None, "dev.tsv")
+
+
+def _read_stsb(folder):
+    read = functools.partial(_read_rows, texts=(5, 6), label=4, dtype="float32")
+    return _of_files(folder, "stsb", read, "sts-train.csv", "sts-dev.csv", "sts-test.csv")
+
+
+def _read_qwf(folder):
+    # Well-formed is what four of five raters call so, as in the paper.
+    def read(path):
+        ratings = _read_rows(path, texts=(0,), label=1, dtype="float32")
+        return Examples(ratings.texts, (ratings.labels > 0.79).astype("int32"))
+
+    names = "train.tsv", "dev.tsv", "test.tsv"
+    return _of_files(folder, "query_wellformedness", read, *names)
+
+
+def _of_files(folder, task, read, *names):
+    if folder is None:
+        raise FileNotFoundError("no --data")
+    paths = [name and folder / "tasks" / task / name for name in names]
+    return Data(*(path and read(path) for path in paths))
+
+
+def _read_rows(path, texts, label, header=False, dtype="int32"):
+    """Reads a file of columns divided by tabs, in which quotes are ordinary characters."""
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[int(header) :]
+    columns = [np.array([row[column] for row in rows], dtype=object) for column in texts]
+    labels = np.array([float(row[label]) for row in rows])
+    return Examples(
+        columns[0] if len(columns) == 1 else np.stack(columns, axis=1), labels.astype(dtype)
+    )
+
+
+# === The tasks ===
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """A task.
+
+    Args:
+        title: String, what the table calls it.
+        read: Function from the folder of the data to `Data`.
+        metrics: Names in `METRICS`. The baseline is tuned for the first.
+        sizes: Numbers of training examples.
+        published: Figures of BERT-Tiny and BERT-Mini by name of a metric (Turc et al. 2019).
+    """
+
+    title: str
+    read: callable
+    metrics: tuple
+    sizes: tuple
+    published: dict = dataclasses.field(default_factory=dict)
+
+
+TASKS = {
+    "sms": Task("SMS spam", _read_sms, ("F1", "MCC"), FEW_SHOT),
+    "sst2": Task("SST-2", _read_sst2, ("accuracy",), FEW_SHOT, {"accuracy": ("83.2", "85.9")}),
+    "cola": Task("CoLA", _read_cola, ("MCC",), ONE_THOUSAND),
+    "mrpc": Task("MRPC", _read_mrpc, ("F1", "accuracy"), ONE_THOUSAND, {"F1": ("81", "81")}),
+    "rte": Task("RTE", _read_rte, ("accuracy",), ONE_THOUSAND, {"accuracy": ("57", "58")}),
+    "stsb": Task(
+        "STS-B", _read_stsb, ("Pearson", "Spearman"), ONE_THOUSAND, {"Pearson": ("74", "75")}
+    ),
+    "qwf": Task("query well-formedness", _read_qwf, ("accuracy",), ONE_THOUSAND),
+}
+
+
+def read_tasks(names, folder):
+    """Reads the data of tasks, and says which have no files.
+
+    Args:
+        names: Names in `TASKS`.
+        folder: Path of the folder with `tasks/` and `sms_spam_collection/`, or `None`.
+
+    Returns:
+        A dict of `Data` by name, and a dict of what is missing by name.
+    """
+    found, missing = {}, {}
+    for name in names:
+        try:
+            found[name] = TASKS[name].read(pathlib.Path(folder) if folder else None)
+        except FileNotFoundError as error:
+            missing[name] = str(error)
+    return found, missing
