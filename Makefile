@@ -2,7 +2,8 @@ PYTHON ?= python3
 VENV ?= .venv
 # The compiler for TPUs has an environment of its own: 1.4 GB, and an exact release of JAX.
 TPU_VENV ?= .venv-tpu
-# More flags for what `make spam` and `make pretrain` run: make spam ARGS="--output_dir runs/mine"
+# More flags for what `make spam`, `make results` and `make pretrain` run:
+# make spam ARGS="--output_dir runs/mine"
 ARGS ?=
 # More flags for pytest: make test PYTEST_ARGS="-k memory -x"
 PYTEST_ARGS ?=
@@ -32,7 +33,7 @@ PYTEST := $(BIN)/python -m pytest --doctest-modules -n $(WORKERS) --dist loadfil
 TESTED := tests keras_xlnet
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart spam pretrain bench tpu-compile test test-all lint format coverage bazel-test clean
+.PHONY: help quickstart spam results pretrain bench tpu-compile test test-all lint format coverage bazel-test clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,8 +41,11 @@ help: ## show this list
 quickstart: $(EXAMPLES_STAMP) ## run the shortest example: strings in, SavedModel out
 	$(BIN)/python examples/quickstart.py
 
-spam: $(EXAMPLES_STAMP) ## train the spam classifier; ARGS="..." passes flags on
+spam: $(EXAMPLES_STAMP) ## fine-tune the preset on spam; ARGS="..." passes flags on
 	$(BIN)/python examples/spam_classifier.py $(ARGS)
+
+results: $(EXAMPLES_STAMP) ## compare the preset on seven tasks (hours); ARGS="--data ..." passes flags on
+	$(BIN)/python examples/results.py $(ARGS)
 
 pretrain: $(EXAMPLES_STAMP) ## pretrain on a made-up corpus; ARGS="..." passes flags on
 	$(BIN)/python examples/pretrain.py $(ARGS)

@@ -235,7 +235,8 @@ def make_optimizer(steps):
 def fine_tune(preset, output_dir):
     """Runs the other example, started from the preset."""
     example = pathlib.Path(__file__).with_name("spam_classifier.py")
-    command = [sys.executable, example, "--checkpoint", preset, "--output_dir", output_dir]
+    command = [sys.executable, example, "--preset", preset, "--output_dir", output_dir]
+    command += ["--data", example.with_name("data") / "spam_messages.tsv"]
     command += ["--epochs", "20", "--learning_rate", "1e-3"]
     print("", *command, flush=True)
     subprocess.run(command, check=True)

@@ -2,30 +2,20 @@
 
 import collections
 import csv
-import hashlib
 import io
 import pathlib
 
-import keras
 import numpy as np
 
-BUNDLED = pathlib.Path(__file__).parent / "data" / "spam_messages.tsv"
-UCI_URL = "https://archive.ics.uci.edu/static/public/228/sms+spam+collection.zip"
-UCI_FILE = "SMSSpamCollection"
-UCI_SHA256 = "7d039a24a6083ed9ef0f806ebad56bbb976e3aeb8de05669173bfdc4996c239d"
+# The UCI SMS Spam Collection, byte for byte: examples/data/README.md.
+BUNDLED = pathlib.Path(__file__).parent / "data" / "SMSSpamCollection"
+BUNDLED_SHA256 = "7d039a24a6083ed9ef0f806ebad56bbb976e3aeb8de05669173bfdc4996c239d"
 # Training, validation and test messages, and the folds of the baselines, need both classes.
 FEWEST_OF_A_CLASS = 10
 
 
 class DataError(ValueError):
     """Says in one line what is wrong with the data."""
-
-
-def find_file(data):
-    """Returns the path of the data set: `"bundled"`, `"uci"` (downloads it), or a path itself."""
-    if data == "uci":
-        return download_uci()
-    return BUNDLED if data == "bundled" else pathlib.Path(data)
 
 
 def read_messages(path, text_column="text", label_column="label", positive_label="spam"):
@@ -55,38 +45,6 @@ def read_messages(path, text_column="text", label_column="label", positive_label
         raise DataError(f"{path}: the file has no messages")
     labels, messages = zip(*rows, strict=True)
     return np.array(messages, dtype=object), _binary(path, labels, positive_label)
-
-
-def download_uci(cache_dir=None):
-    """Downloads the UCI SMS Spam Collection once and returns the path of its file.
-
-    Args:
-        cache_dir: Folder for the download. `None` for the cache of Keras.
-
-    Raises:
-        DataError: If the download fails or is not the collection.
-    """
-    try:
-        folder = keras.utils.get_file(
-            "sms_spam_collection.zip", UCI_URL, extract=True, cache_dir=cache_dir
-        )
-    except Exception as error:  # urllib's, socket's, zipfile's, and get_file's plain Exception
-        raise DataError(
-            f"--data uci: cannot download {UCI_URL} ({_one_line(error)}). Without a network, get "
-            f"{UCI_FILE} elsewhere and pass --data path/to/{UCI_FILE}"
-        ) from error
-    found = sorted(pathlib.Path(folder).rglob(UCI_FILE))
-    if not found:
-        raise DataError(
-            f"--data uci: {UCI_URL} does not contain {UCI_FILE}; delete {folder} and try again"
-        )
-    digest = hashlib.sha256(found[0].read_bytes()).hexdigest()
-    if digest != UCI_SHA256:
-        raise DataError(
-            f"--data uci: {found[0]} has SHA-256 {digest}, expected {UCI_SHA256}; delete "
-            f"{folder} and try again"
-        )
-    return found[0]
 
 
 def _read_text(path):
@@ -175,7 +133,3 @@ def _binary(path, labels, positive_label):
 
 def _short(line):
     return repr(line if len(line) <= 60 else line[:57] + "...")
-
-
-def _one_line(error):
-    return " ".join(str(error).split())[:200]
