@@ -2,7 +2,6 @@
 
 import hashlib
 import sys
-import zipfile
 
 import numpy as np
 import pytest
@@ -27,11 +26,16 @@ def test_uci_format(tmp_path):
     np.testing.assert_array_equal(labels, [0, 1] * 10)
 
 
-def test_bundled_set():
+def test_bundled_messages_are_those_of_uci():
+    digest = hashlib.sha256(spam_data.BUNDLED.read_bytes()).hexdigest()
+    assert digest == spam_data.BUNDLED_SHA256
     texts, labels = read_messages(spam_data.BUNDLED)
-    assert len(texts) > 600 and len(set(texts)) == len(texts)
-    assert 0.15 < labels.mean() < 0.35
-    assert {len(t) < 20 for t in texts} == {True, False} and max(map(len, texts)) > 250
+    assert len(texts) == 5574 and labels.sum() == 747
+
+
+def test_made_up_messages():
+    texts, labels = read_messages(spam_data.BUNDLED.with_name("spam_messages.tsv"))
+    assert len(set(texts)) == len(texts) == 723 and labels.sum() == 190
 
 
 def test_columns_by_name_in_csv_and_tsv(tmp_path):
@@ -94,26 +98,3 @@ def test_missing_file_and_folder(tmp_path):
         read_messages(tmp_path / "missing.txt")
     with pytest.raises(DataError, match="cannot be read: Is a directory"):
         read_messages(tmp_path)
-
-
-def make_archive(tmp_path, content):
-    archive = tmp_path / "archive.zip"
-    with zipfile.ZipFile(archive, "w") as file:
-        file.writestr("SMSSpamCollection", content)
-    return archive.as_uri()
-
-
-def test_download(tmp_path, monkeypatch):
-    monkeypatch.setattr(spam_data, "UCI_URL", make_archive(tmp_path, GOOD))
-    # If the folder does not exist, Keras uses another one.
-    caches = [tmp_path / "cache", tmp_path / "other"]
-    for cache in caches:
-        cache.mkdir()
-    with pytest.raises(DataError, match="has SHA-256 .* expected 7d039a24"):
-        spam_data.download_uci(caches[0])
-    digest = hashlib.sha256(GOOD.encode()).hexdigest()
-    monkeypatch.setattr(spam_data, "UCI_SHA256", digest)
-    assert len(read_messages(spam_data.download_uci(caches[0]))[0]) == 20
-    monkeypatch.setattr(spam_data, "UCI_URL", "file:///nowhere/at/all.zip")
-    with pytest.raises(DataError, match="Without a network, get SMSSpamCollection elsewhere"):
-        spam_data.download_uci(caches[1])

@@ -33,7 +33,8 @@ def test_baselines_and_tables():
     texts = np.array(["win cash now", "see you at six"] * 10, dtype=object)
     labels = np.array([1, 0] * 10)
     baselines = spam_report.fit_baselines(texts, labels)
-    assert (baselines["tfidf_logistic_regression"].predict(texts) == labels).all()
+    assert (baselines["tfidf_tuned"].predict(texts) == labels).all()
+    assert baselines["tfidf_tuned"].predict_proba(texts).shape == (20, 2)
     assert not baselines["majority"].predict(texts[:1]).any()
     rows = {"a": 0.5, "b": (0.25, 0.1)}
     rows = {name: dict.fromkeys(spam_report.METRICS, value) for name, value in rows.items()}
