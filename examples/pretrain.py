@@ -39,6 +39,7 @@ import pretrain_report
 from absl import app, flags
 from pretrain_budget import CpuBudget
 from pretrain_corpus import write_corpus
+from pretrain_embeddings import cooccurrence_embeddings
 
 from keras_xlnet.checkpoints import load_original, load_tokenizer
 from keras_xlnet.evaluation import BitsPerCharacter, Perplexity
@@ -73,6 +74,9 @@ flags.DEFINE_bool("bidirectional_data", True, "Half of the rows are read in reve
 flags.DEFINE_bool("segment_pairs", True, "Each row holds two segments.")
 flags.DEFINE_integer("num_layers", 2, "Number of layers.", lower_bound=1)
 flags.DEFINE_integer("hidden_dim", 128, "Width, a multiple of 64 (or less).", lower_bound=2)
+flags.DEFINE_enum(
+    "embeddings", "random", ["random", "cooccurrence"], "Initial weights of the token embeddings."
+)
 flags.DEFINE_float("dropout", 0.0, "Dropout rate.", lower_bound=0, upper_bound=0.9)
 flags.DEFINE_enum("dtype", "float32", ["float32", "mixed_bfloat16"], "What is multiplied in.")
 flags.DEFINE_integer("batch_size", 16, "Rows of a batch.", lower_bound=1)
@@ -182,7 +186,7 @@ def pretrain(output_dir, tokenizer, records, held_out, strategy):
         validation = functools.reduce(lambda a, b: a.concatenate(b), held_out.values())
     steps = FLAGS.steps_per_epoch or batches.steps_per_pass
     with strategy.scope():
-        model = make_model(tokenizer.vocabulary_size(), FLAGS.batch_size // num_replicas)
+        model = make_model(records, FLAGS.batch_size // num_replicas)
         metrics = [Perplexity(), BitsPerCharacter.of(tokenizer)]
         model.compile(make_optimizer(FLAGS.epochs * steps), weighted_metrics={"logits": metrics})
     print(f"{model.backbone.count_params():,} weights, {steps} steps an epoch")
@@ -225,7 +229,7 @@ def make_batches(records, num_replicas):
     )
 
 
-def make_model(vocabulary_size, batch_size):
+def make_model(records, batch_size):
     """Returns the model for batches of `batch_size` rows on each replica."""
     has_memory = FLAGS.memory_length > 0
     head = {"objective": FLAGS.objective, "stateful": has_memory, "batch_size": batch_size}
@@ -243,7 +247,7 @@ def make_model(vocabulary_size, batch_size):
     if FLAGS.checkpoint:
         return load_original(FLAGS.checkpoint, "permutation_lm", **head, **encoder)
     backbone = XLNetBackbone(
-        vocabulary_size,
+        records.vocabulary_size,
         FLAGS.num_layers,
         num_heads=max(1, FLAGS.hidden_dim // 64),
         hidden_dim=FLAGS.hidden_dim,
@@ -253,6 +257,8 @@ def make_model(vocabulary_size, batch_size):
         kernel_initializer="glorot_normal",
         **encoder,
     )
+    if FLAGS.embeddings == "cooccurrence":
+        initialize_embeddings(backbone.get_layer("token_embedding").embeddings, records)
     return XLNetPermutationLM(backbone, **head)
 
 

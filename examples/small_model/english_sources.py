@@ -81,7 +81,9 @@ def join_books(pieces):
     """Groups pieces by the proper names in them. Returns a list of lists of pieces."""
     if len(pieces) < 2:
         return [pieces] if pieces else []
-    vectorizer = TfidfVectorizer(analyzer=NAME.findall, max_df=0.03, min_df=2, sublinear_tf=True)
+    # Names in many pieces, such as those of towns and months, say nothing about the book.
+    most = max(20, round(0.03 * len(pieces)))
+    vectorizer = TfidfVectorizer(analyzer=NAME.findall, max_df=most, min_df=2, sublinear_tf=True)
     names = vectorizer.fit_transform(pieces)
     distances = 1 - (names @ names.T).toarray()
     clustering = AgglomerativeClustering(

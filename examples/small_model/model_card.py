@@ -19,14 +19,15 @@ classifier = XLNetTextClassifier.from_preset("{name}", num_classes=2)
 
 | | |
 | --- | --- |
-| weights | {weights:,} ({layers} layers of width {width}, {heads} heads, {pieces:,} cased pieces) |
-| read in pretraining | {read:,} tokens ({steps:,} steps of {rows} rows x {length}; a text of {tokens:,} tokens) |
+| weights | {weights:,}: {layers} layers of width {width}, {heads} heads, {pieces:,} pieces |
+| text | {tokens:,} tokens |
+| pretraining | {steps:,} steps of {rows} rows of {length} tokens: {read:,} tokens |
 | processor time | {cpu_hours:.1f} hours of CPU cores |
-| pretraining again | `python examples/pretrain.py --preset {name} --corpus mine.txt` |
+| to continue | `python examples/pretrain.py --preset {name} --corpus mine.txt` |
 
 ## Held-out text
 
-Whole documents that were not trained on; {share:.0%} of their tokens are predicted, from the others.
+Whole documents that were not trained on. {share:.0%} of their tokens are predicted from the others.
 
 | source | bits per character |
 | --- | --- |
