@@ -39,7 +39,7 @@ import pretrain_report
 from absl import app, flags
 from pretrain_budget import CpuBudget
 from pretrain_corpus import write_corpus
-from pretrain_embeddings import cooccurrence_embeddings
+from pretrain_embeddings import initialize_embeddings
 
 from keras_xlnet.checkpoints import load_original, load_tokenizer
 from keras_xlnet.evaluation import BitsPerCharacter, Perplexity
