@@ -87,6 +87,9 @@ flags.DEFINE_float(
     "cpu_minutes", None, "Train for this processor time; --epochs is not used.", lower_bound=0.1
 )
 flags.DEFINE_integer("validation_steps", None, "Batches of each held-out file. [all]")
+flags.DEFINE_enum(
+    "optimizer", "original", ["original", "adamw"], "XLNet's Adam, or AdamW with bias correction."
+)
 flags.DEFINE_float("learning_rate", 1e-3, "Peak learning rate.", lower_bound=0)
 flags.DEFINE_integer("num_processes", 1, "Processes that tokenize.", lower_bound=1)
 flags.DEFINE_integer("seed", 0, "Seed of everything that is random.", lower_bound=0)
@@ -263,12 +266,16 @@ def make_model(records, batch_size):
 
 
 def make_optimizer(steps):
-    if FLAGS.cpu_minutes:  # `CpuBudget` sets the learning rate.
-        return AdamWeightDecay(FLAGS.learning_rate, weight_decay=0.01, global_clipnorm=1.0)
-    schedule = WarmupPolynomialDecay(
-        FLAGS.learning_rate, train_steps=steps, warmup_steps=max(1, steps // 20), min_ratio=0.01
-    )
-    return AdamWeightDecay(schedule, weight_decay=0.01, global_clipnorm=1.0)
+    rate = FLAGS.learning_rate
+    if not FLAGS.cpu_minutes:  # With `--cpu_minutes`, `CpuBudget` sets the learning rate.
+        rate = WarmupPolynomialDecay(
+            rate, train_steps=steps, warmup_steps=max(1, steps // 20), min_ratio=0.01
+        )
+    if FLAGS.optimizer == "original":
+        return AdamWeightDecay(rate, weight_decay=0.01, global_clipnorm=1.0)
+    optimizer = keras.optimizers.AdamW(rate, weight_decay=0.1, beta_2=0.98, global_clipnorm=1.0)
+    optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
+    return optimizer
 
 
 def budget(output_dir):

@@ -12,7 +12,7 @@ LARGEST_VOCABULARY = 20_000  # Counts of all pairs are held in memory: 1.6 GB.
 CHUNK = 4_000_000
 
 
-def initialize_embeddings(variable, records, deviation=0.02):
+def initialize_embeddings(variable, records, deviation=0.06):
     """Assigns co-occurrence embeddings. Tokens that do not occur in the records keep their weights.
 
     Args:

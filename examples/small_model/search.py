@@ -38,6 +38,7 @@ BASE = {
     "predicted_share": 0.33,
     "batch_size": 32,
     "learning_rate": 1e-3,
+    "optimizer": "adamw",
     "embeddings": "cooccurrence",
     "dtype": "mixed_bfloat16",
     "lines": "paragraphs",
@@ -48,6 +49,7 @@ BASE = {
 VARIANTS = {
     "4 x 256": {},
     "random embeddings": {"embeddings": "random"},
+    "XLNet's own Adam": {"optimizer": "original"},
     "6 x 256": {"num_layers": 6},
     "8 x 256": {"num_layers": 8},
     "6 x 320": {"num_layers": 6, "hidden_dim": 320},
