@@ -44,8 +44,8 @@ Whole documents that were not trained on. {share:.0%} of their tokens are predic
 # The flags of pretrain.py that are not paths of a machine.
 SHOWN = (
     "num_layers", "hidden_dim", "sequence_length", "memory_length", "predicted_share", "unit",
-    "bidirectional_data", "segment_pairs", "batch_size", "optimizer", "learning_rate", "cpu_minutes", "dtype",
-    "lines", "embeddings", "seed",
+    "bidirectional_data", "segment_pairs", "embeddings", "batch_size", "optimizer",
+    "learning_rate", "cpu_minutes", "dtype", "lines", "seed",
 )  # fmt: skip
 
 
