@@ -146,6 +146,7 @@ def test_the_paper_used_a_fifth_of_its_chips():
     assert f"= {used:.0%}".replace("%", " %") in PAGE
 
 
+@pytest.mark.slow
 def test_the_program_of_the_page_trains_a_small_model(tmp_path):
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     small = {
