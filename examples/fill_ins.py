@@ -12,8 +12,8 @@ We had walked along the canal for most of the afternoon and talked of nothing in
 Some boats were lying under the trees. A woman on one of them was hanging up shirts, and she \
 waved when she noticed us. Further on, the path became narrow and turned away from the bank, \
 between gardens and sheds, until we came to a small square with a fountain and a few benches. \
-Nobody else was there. We sat for some time, and then we went back the way we had come."""
-# Stands in for a word that nobody can know.
+No one else was there. We sat for some time, and then we went back the way we had come."""
+# Stands in for a word that cannot be known.
 UNKNOWN, PLACEHOLDER = "?", "it"
 
 

@@ -192,7 +192,7 @@ def fill_ins_table(guesses):
         for text, probability in best:
             mark = "**" if text in fill_in.right_pieces else ""
             cells.append(f"{mark}{shown(text)}{mark} {probability:.0%}")
-        expected = escape(", ".join(fill_in.answers)) or "(nobody can know)"
+        expected = escape(", ".join(fill_in.answers)) or "(no right answer)"
         kinds[fill_in.kind].append(
             (escape(fill_in.sentence), expected, f"{num_pieces}", ", ".join(cells))
         )
