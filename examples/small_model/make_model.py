@@ -13,7 +13,8 @@ learning rate fell.
 xlnet_small_en was made with
 
     python examples/small_model/english_sources.py corpus/*.txt.xz --output_dir runs/english
-    python examples/small_model/make_model.py --corpus runs/english --name xlnet_small_en
+    python examples/small_model/make_model.py --corpus runs/english --name xlnet_small_en \\
+        --notes examples/small_model/xlnet_small_en.md
 """
 
 import json
@@ -29,6 +30,7 @@ from corpus import prepare_corpus, sample_lines
 from model_card import write_card
 
 from keras_xlnet.models import XLNetPermutationLM
+from keras_xlnet.preset_files import write_preset_info
 from keras_xlnet.text import XLNetTokenizer
 
 FLAGS = flags.FLAGS
@@ -39,6 +41,7 @@ flags.DEFINE_list("vocabulary_sizes", ["8000", "12000", "16000"], "Sizes to comp
 flags.DEFINE_float("vocabulary_cpu_minutes", 8, "Processor time of each comparison.", 0.1)
 flags.DEFINE_float("cpu_minutes", 600, "Processor time of the pretraining.", 0.1)
 flags.DEFINE_multi_string("recipe", [], "A flag of pretrain.py that replaces one of RECIPE.")
+flags.DEFINE_string("description", "An XLNet made by make_model.py", "One line about the preset.")
 flags.DEFINE_string("notes", None, "Markdown file about data, licences and limits for the card.")
 
 PRETRAIN = pathlib.Path(__file__).parents[1] / "pretrain.py"
@@ -119,11 +122,14 @@ def read_metrics(run):
 
 def write_preset(output_dir, run):
     """Writes the preset in float16, with its card."""
-    model = XLNetPermutationLM.from_preset(run / "permutation_lm", dtype="float32")
+    model = XLNetPermutationLM.from_preset(
+        run / "permutation_lm", dtype="float32", stateful=False, batch_size=None
+    )
     tokenizer = XLNetTokenizer.from_preset(run / "permutation_lm")
     preset = output_dir / FLAGS.name
     model.save_to_preset(preset, tokenizer, dtype="float16")
-    write_card(preset, FLAGS.name, model, run, FLAGS.notes)
+    figures = write_card(preset, FLAGS.name, model, run, FLAGS.notes)
+    write_preset_info(preset, FLAGS.description, figures)
     print(f"the preset is {preset}")
 
 
