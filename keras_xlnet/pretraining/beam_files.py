@@ -97,3 +97,6 @@ def _match(pattern):
 
 def _create(path):
     return FileSystems.create(path, compression_type=CompressionTypes.UNCOMPRESSED)
+
+
+BEAM_FILES = BeamFiles()

@@ -90,7 +90,7 @@ def write_token_records_with_beam(
     >>> documents = ["the cat sat\\non the mat", "the dog ran"] * 20
     >>> _ = (folder / "a.jsonl").write_text(
     ...     "".join(json.dumps({"text": document}) + "\\n" for document in documents))
-    >>> tokenizer = XLNetTokenizer.train(iter(documents), vocabulary_size=32)
+    >>> tokenizer = XLNetTokenizer.train(iter(documents), vocabulary_size=30)
     >>> records = write_token_records_with_beam(
     ...     str(folder / "*.jsonl"), tokenizer, folder / "records", file_format="jsonl")
     >>> records.num_documents, records.num_sentences
@@ -103,23 +103,24 @@ def write_token_records_with_beam(
         raise ImportError(
             'write_token_records_with_beam needs Apache Beam: pip install "xlnet-keras[beam]"'
         ) from error
-    from keras_xlnet.pretraining.beam_files import BeamFiles
+    from keras_xlnet.pretraining.beam_files import BEAM_FILES
 
     directory = os.fspath(directory)
     check_writer_arguments(tokenizer, lines, document_start, shard_bytes)
     _check_arguments(directory, file_format, text_field, document_start)
     options = _pipeline_options(pipeline_options)
     FileSystems.set_options(options)
-    beam_files = BeamFiles()
-    found = beam_files.describe(files)
+    found = BEAM_FILES.describe(files)
     settings = new_settings(found, tokenizer, lines, document_start, end_of_document, shard_bytes)
     if file_format != "text":
         settings |= {"file_format": file_format, "text_field": text_field}
-    if not begin_records(directory, settings, tokenizer, beam_files):
-        plan = plan_shards(_sizes(found, file_format, text_field, beam_files), shard_bytes)
+    # Before anything is written: it finds a Parquet file without the column.
+    sizes = _sizes(found, file_format, text_field, BEAM_FILES)
+    if not begin_records(directory, settings, tokenizer, BEAM_FILES):
+        plan = plan_shards(sizes, shard_bytes)
         with beam.Pipeline(options=options) as pipeline:
             _build(pipeline, plan, directory, settings)
-    remove_temporary_files(directory, beam_files)
+    remove_temporary_files(directory, BEAM_FILES)
     return _open(directory)
 
 
@@ -184,24 +185,24 @@ def _build(pipeline, plan, directory, settings):
 
 
 def _write_shard(job, directory, settings):
-    from keras_xlnet.pretraining.beam_files import BeamFiles
+    from keras_xlnet.pretraining.beam_files import BEAM_FILES
 
     index, parts = job
-    files = BeamFiles()
-    counts = read_counts(directory, index, files)
+    counts = read_counts(directory, index, BEAM_FILES)
     if counts is not None:
         return index, counts
-    return write_shard(directory, settings, index, [FilePart(*part) for part in parts], files)
+    parts = [FilePart(*part) for part in parts]
+    return write_shard(directory, settings, index, parts, BEAM_FILES)
 
 
 def _finish(counts, directory, settings):
     # In the pipeline and not after it: a job of a cluster ends well without the process that
     # started it.
-    from keras_xlnet.pretraining.beam_files import BeamFiles
+    from keras_xlnet.pretraining.beam_files import BEAM_FILES
 
-    files = BeamFiles()
-    shards = describe_shards(directory, [shard for _, shard in sorted(dict(counts).items())], files)
-    finish_records(directory, settings, shards, files)
+    counts = [shard for _, shard in sorted(dict(counts).items())]
+    shards = describe_shards(directory, counts, BEAM_FILES)
+    finish_records(directory, settings, shards, BEAM_FILES)
 
 
 def _open(directory):

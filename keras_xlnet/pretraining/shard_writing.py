@@ -4,6 +4,7 @@
 """
 
 import concurrent.futures
+import functools
 import multiprocessing
 import os
 import threading
@@ -70,7 +71,7 @@ def write_shard(directory, settings, index, parts, files):
         Tuple of `index` and a dict of the numbers of `bytes`, `documents`, `sentences` and
         `tokens`.
     """
-    tokenizer = load_tokenizer(directory, settings["tokenizer"], files)
+    tokenizer = _tokenizer(directory, tuple(settings["tokenizer"].items()), files)
     documents = _read(parts, settings, files)
     counts = dict.fromkeys(("documents", "sentences", "tokens"), 0)
     with files.replacing(os.path.join(directory, _shard_file(index))) as temporary:
@@ -129,6 +130,12 @@ def _exit_with_parent():
     # Without this, a worker whose parent is killed waits for its next job forever.
     multiprocessing.parent_process().join()
     os._exit(1)
+
+
+# TensorFlow compiles a new tokenizer in its first call, which takes as long as a megabyte of text.
+@functools.lru_cache(maxsize=1)
+def _tokenizer(directory, expected, files):
+    return load_tokenizer(directory, dict(expected), files)
 
 
 def _read(parts, settings, files):
