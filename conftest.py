@@ -4,12 +4,9 @@ import importlib.util
 
 import pytest
 
-# Modules whose examples need Apache Beam (extra `beam`), which `make test` does not install.
+# Its example needs Apache Beam (extra `beam`), which `make test` does not install.
 if importlib.util.find_spec("apache_beam") is None:
-    collect_ignore = [
-        "keras_xlnet/pretraining/beam_files.py",
-        "keras_xlnet/pretraining/beam_record_writer.py",
-    ]
+    collect_ignore = ["keras_xlnet/pretraining/beam_record_writer.py"]
 
 
 @pytest.fixture(autouse=True)

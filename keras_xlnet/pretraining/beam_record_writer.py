@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_xlnet.layers.arguments import check_choice
 from keras_xlnet.pretraining.document_fields import parquet_bytes
+from keras_xlnet.pretraining.file_systems import BEAM_FILES
 from keras_xlnet.pretraining.record_metadata import (
     begin_records,
     finish_records,
@@ -103,8 +104,6 @@ def write_token_records_with_beam(
         raise ImportError(
             'write_token_records_with_beam needs Apache Beam: pip install "xlnet-keras[beam]"'
         ) from error
-    from keras_xlnet.pretraining.beam_files import BEAM_FILES
-
     directory = os.fspath(directory)
     check_writer_arguments(tokenizer, lines, document_start, shard_bytes)
     _check_arguments(directory, file_format, text_field, document_start)
@@ -185,8 +184,6 @@ def _build(pipeline, plan, directory, settings):
 
 
 def _write_shard(job, directory, settings):
-    from keras_xlnet.pretraining.beam_files import BEAM_FILES
-
     index, parts = job
     counts = read_counts(directory, index, BEAM_FILES)
     if counts is not None:
@@ -198,8 +195,6 @@ def _write_shard(job, directory, settings):
 def _finish(counts, directory, settings):
     # In the pipeline and not after it: a job of a cluster ends well without the process that
     # started it.
-    from keras_xlnet.pretraining.beam_files import BEAM_FILES
-
     counts = [shard for _, shard in sorted(dict(counts).items())]
     shards = describe_shards(directory, counts, BEAM_FILES)
     finish_records(directory, settings, shards, BEAM_FILES)

@@ -10,7 +10,7 @@ import tempfile
 
 import tensorflow as tf
 
-from keras_xlnet.pretraining.tensorflow_files import TENSORFLOW_FILES
+from keras_xlnet.pretraining.file_systems import TENSORFLOW_FILES
 from keras_xlnet.text import XLNetTokenizer
 
 FORMAT_VERSION = 1

@@ -14,8 +14,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_xlnet.pretraining.document_fields import read_fields
+from keras_xlnet.pretraining.file_systems import TENSORFLOW_FILES
 from keras_xlnet.pretraining.record_metadata import load_tokenizer, read_json, write_json
-from keras_xlnet.pretraining.tensorflow_files import TENSORFLOW_FILES
 from keras_xlnet.pretraining.text_files import read_documents
 from keras_xlnet.pretraining.token_shard import serialize_document
 

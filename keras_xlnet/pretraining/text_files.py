@@ -7,8 +7,8 @@ import re
 import zlib
 from typing import NamedTuple
 
+from keras_xlnet.pretraining.file_systems import TENSORFLOW_FILES
 from keras_xlnet.pretraining.sentences import split_sentences
-from keras_xlnet.pretraining.tensorflow_files import TENSORFLOW_FILES
 
 _BYTES_PER_READ = 2**20
 _UTF8_BOM = b"\xef\xbb\xbf"

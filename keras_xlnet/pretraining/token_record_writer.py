@@ -4,6 +4,7 @@ import os
 import re
 
 from keras_xlnet.layers.arguments import check_choice, check_positive_int
+from keras_xlnet.pretraining.file_systems import TENSORFLOW_FILES
 from keras_xlnet.pretraining.record_metadata import (
     FORMAT_VERSION,
     begin_records,
@@ -12,7 +13,6 @@ from keras_xlnet.pretraining.record_metadata import (
     remove_temporary_files,
 )
 from keras_xlnet.pretraining.shard_writing import write_shards
-from keras_xlnet.pretraining.tensorflow_files import TENSORFLOW_FILES
 from keras_xlnet.pretraining.text_files import plan_shards
 from keras_xlnet.pretraining.token_records import TokenRecords
 from keras_xlnet.text import XLNetTokenizer

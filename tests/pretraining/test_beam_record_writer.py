@@ -18,6 +18,7 @@ from keras_xlnet.pretraining import (
     write_token_records,
     write_token_records_with_beam,
 )
+from keras_xlnet.pretraining.file_systems import BEAM_FILES
 from keras_xlnet.text import XLNetTokenizer
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
@@ -184,7 +185,6 @@ def test_a_file_system_that_tensorflow_does_not_know(beam_write, tokenizer, tmp_
 
 def test_a_file_that_another_attempt_has_written_is_kept(tmp_path):
     pytest.importorskip("apache_beam")
-    from keras_xlnet.pretraining.beam_files import BEAM_FILES
     from tests.pretraining.renamed_file_system import RenamedFileSystem
 
     assert RenamedFileSystem.scheme() == "renamed"

@@ -1,19 +1,58 @@
-"""What the writers of token records do with files, on the file systems that Apache Beam knows."""
+"""What the writers of token records do with files, on file systems of TensorFlow and of Beam."""
 
 import contextlib
+import fnmatch
 import os
 import re
 import shutil
 import tempfile
 import uuid
 
-from apache_beam.io.filesystem import BeamIOError, CompressionTypes
-from apache_beam.io.filesystems import FileSystems
+import tensorflow as tf
 
-from keras_xlnet.pretraining.tensorflow_files import TENSORFLOW_FILES
+from keras_xlnet.text.text_paths import find_text_files
 
 _GLOB_CHARACTERS = re.compile(r"[*?\[]")
 _BYTES_PER_COPY = 2**20
+# Otherwise Beam decompresses files by their names.
+_UNCOMPRESSED = "uncompressed"
+
+
+class TensorFlowFiles:
+    """File operations of `tf.io.gfile`. `BeamFiles` has the same methods."""
+
+    def describe(self, files):
+        """Returns `[path, number of bytes, time of change in nanoseconds]` of each text file.
+
+        Args:
+            files: Path or glob pattern, or a list of them; see `find_text_files`.
+        """
+        statistics = {path: tf.io.gfile.stat(path) for path in find_text_files(files)}
+        return [[path, stat.length, stat.mtime_nsec] for path, stat in statistics.items()]
+
+    def exists(self, path):
+        """Returns whether there is a file or directory."""
+        return tf.io.gfile.exists(path)
+
+    def open(self, path):
+        """Opens a file for reading bytes. The file can `seek`, and is not decompressed."""
+        return tf.io.gfile.GFile(path, "rb")
+
+    def make_directory(self, path):
+        """Creates a directory and its parents, unless they exist."""
+        tf.io.gfile.makedirs(path)
+
+    @contextlib.contextmanager
+    def replacing(self, path):
+        """Yields another path to write to, and then renames that file, so `path` is complete."""
+        temporary = f"{path}.{os.getpid()}.tmp"
+        yield temporary
+        tf.io.gfile.rename(temporary, path, overwrite=True)
+
+    def delete(self, directory, pattern):
+        """Deletes the files in a directory whose names match a pattern, if there are any."""
+        for name in fnmatch.filter(tf.io.gfile.listdir(directory), pattern):
+            tf.io.gfile.remove(os.path.join(directory, name))
 
 
 class BeamFiles:
@@ -37,16 +76,16 @@ class BeamFiles:
 
     def exists(self, path):
         """Returns whether there is a file or directory."""
-        return FileSystems.exists(path)
+        return _file_systems().exists(path)
 
     def open(self, path):
         """Opens a file for reading bytes. The file can `seek`, and is not decompressed."""
-        return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+        return _file_systems().open(path, compression_type=_UNCOMPRESSED)
 
     def make_directory(self, path):
         """Creates a directory and its parents, unless they exist."""
-        if not FileSystems.exists(path):
-            FileSystems.mkdirs(path)
+        if not _file_systems().exists(path):
+            _file_systems().mkdirs(path)
 
     @contextlib.contextmanager
     def replacing(self, path):
@@ -62,23 +101,23 @@ class BeamFiles:
             with open(local, "rb") as source, _create(temporary) as target:
                 shutil.copyfileobj(source, target, _BYTES_PER_COPY)
         try:
-            FileSystems.rename([temporary], [path])
-        except BeamIOError:
+            _file_systems().rename([temporary], [path])
+        except OSError:  # BeamIOError
             # HDFS does not replace files. What is there is complete, and another attempt to do
             # the same work wrote it.
-            if not FileSystems.exists(path):
+            if not _file_systems().exists(path):
                 raise
-            FileSystems.delete([temporary])
+            _file_systems().delete([temporary])
 
     def delete(self, directory, pattern):
         """Deletes the files in a directory whose names match a pattern, if there are any."""
         paths = [metadata.path for metadata in _match(os.path.join(directory, pattern))]
         if paths:
-            FileSystems.delete(paths)
+            _file_systems().delete(paths)
 
 
 def _describe(pattern):
-    if FileSystems.get_scheme(pattern) is None:
+    if _file_systems().get_scheme(pattern) is None:
         # Beam rounds the time of local files, and finds no relative patterns without a directory.
         return TENSORFLOW_FILES.describe(pattern)
     matches = _match(pattern)
@@ -92,11 +131,19 @@ def _describe(pattern):
 
 
 def _match(pattern):
-    return FileSystems.match([pattern])[0].metadata_list
+    return _file_systems().match([pattern])[0].metadata_list
 
 
 def _create(path):
-    return FileSystems.create(path, compression_type=CompressionTypes.UNCOMPRESSED)
+    return _file_systems().create(path, compression_type=_UNCOMPRESSED)
 
 
+def _file_systems():
+    # Imported here, because Beam is optional.
+    from apache_beam.io.filesystems import FileSystems
+
+    return FileSystems
+
+
+TENSORFLOW_FILES = TensorFlowFiles()
 BEAM_FILES = BeamFiles()
