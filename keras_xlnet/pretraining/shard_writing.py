@@ -37,11 +37,7 @@ def write_shards(plan, directory, settings, num_processes, verbose):
         List of a dict for each shard that has tokens.
     """
     counts = {index: read_counts(directory, index, TENSORFLOW_FILES) for index in range(len(plan))}
-    jobs = [
-        (directory, settings, index, plan[index], TENSORFLOW_FILES)
-        for index in counts
-        if counts[index] is None
-    ]
+    jobs = [(directory, settings, index, plan[index]) for index in counts if counts[index] is None]
     progress = keras.utils.Progbar(len(plan), unit_name="shard", verbose=verbose)
     progress.update(len(plan) - len(jobs))
     for index, written in _run(jobs, min(num_processes, len(jobs))):
@@ -108,13 +104,13 @@ def describe_shards(directory, counts, files):
 
 def _run(jobs, num_processes):
     if num_processes <= 1:
-        yield from (write_shard(*job) for job in jobs)
+        yield from (_write_shard(*job) for job in jobs)
         return
     # Not "fork": TensorFlow runs threads, and a forked child can wait for their locks forever.
     context = multiprocessing.get_context("spawn")
     pool = concurrent.futures.ProcessPoolExecutor(num_processes, context, _start_worker)
     try:
-        futures = [pool.submit(write_shard, *job) for job in jobs]
+        futures = [pool.submit(_write_shard, *job) for job in jobs]
         yield from (future.result() for future in concurrent.futures.as_completed(futures))
     finally:
         pool.shutdown(cancel_futures=True)
@@ -132,7 +128,11 @@ def _exit_with_parent():
     os._exit(1)
 
 
-# TensorFlow compiles a new tokenizer in its first call, which takes as long as a megabyte of text.
+def _write_shard(*job):
+    return write_shard(*job, TENSORFLOW_FILES)
+
+
+# Kept from shard to shard: TensorFlow compiles a new tokenizer in its first call.
 @functools.lru_cache(maxsize=1)
 def _tokenizer(directory, expected, files):
     return load_tokenizer(directory, dict(expected), files)
