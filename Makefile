@@ -2,6 +2,8 @@ PYTHON ?= python3
 VENV ?= .venv
 # The compiler for TPUs has an environment of its own: 1.4 GB, and an exact release of JAX.
 TPU_VENV ?= .venv-tpu
+# Apache Beam needs older releases of protobuf and others than the newest that TensorFlow takes.
+BEAM_VENV ?= .venv-beam
 # More flags for what `make spam`, `make results` and `make pretrain` run:
 # make spam ARGS="--output_dir runs/mine"
 ARGS ?=
@@ -31,9 +33,11 @@ export KERAS_BACKEND := tensorflow
 # One file a worker at a time, so that a module's expensive fixtures are built once.
 PYTEST := $(BIN)/python -m pytest --doctest-modules -n $(WORKERS) --dist loadfile
 TESTED := tests keras_xlnet
+BEAM_TESTED := $(addprefix tests/pretraining/test_, beam_record_writer.py document_fields.py) \
+	keras_xlnet/pretraining/beam_record_writer.py
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart spam results pretrain bench tpu-compile test test-all lint format coverage bazel-test clean
+.PHONY: help quickstart spam results pretrain bench tpu-compile test test-all test-beam lint format coverage bazel-test clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +60,10 @@ test: $(TEST_STAMP) ## run the fast tests and the doctests; PYTEST_ARGS="..." pa
 test-all: $(ALL_STAMP) ## run every test, the slow ones and the PyTorch backend too
 	$(PYTEST) $(PYTEST_ARGS) $(TESTED)
 
+test-beam: ## run the tests of records by Apache Beam, in an environment of their own
+	$(MAKE) test VENV=$(BEAM_VENV) TEST_EXTRAS=test,beam TESTED="$(BEAM_TESTED)" \
+		PYTEST_ARGS="-m 'slow or not slow' $(PYTEST_ARGS)"
+
 bench: $(BENCH_STAMP) $(PEER_STAMPS) ## compare speed with other implementations; ARGS="..." passes flags on
 	$(BIN)/python -m benchmarks.compare $(ARGS)
 
@@ -77,8 +85,8 @@ coverage: $(TEST_STAMP) ## run the fast tests with coverage; pages in build/cove
 bazel-test: $(TEST_STAMP) ## run the fast tests under Bazel (CONTRIBUTING.md says what it needs)
 	bazel test --python_path=$(abspath $(BIN))/python $(BAZEL_ARGS) //...
 
-clean: ## remove .venv, .venv-tpu, .bench, caches and build outputs; keeps runs/
-	rm -rf .venv .venv-tpu .bench build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
+clean: ## remove .venv, .venv-beam, .venv-tpu, .bench, caches and build outputs; keeps runs/
+	rm -rf .venv .venv-beam .venv-tpu .bench build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp comes last, so an interrupted run is repaired by the next one. No --clear: VENV may name

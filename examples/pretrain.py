@@ -12,7 +12,9 @@ last epoch when it is started again. More ways to run it:
 
     python examples/pretrain.py --corpus "texts/*.txt" --held_out other.txt --num_layers 6
     python examples/pretrain.py --corpus wiki.txt.gz --lines paragraphs --document_start "^ = [^=]"
+    python examples/pretrain.py --preset xlnet_small_en --corpus mine.txt
     python examples/pretrain.py --checkpoint xlnet_cased_L-12_H-768_A-12 --corpus mine.txt
+    python examples/pretrain.py --corpus texts.txt --cpu_minutes 600 --dtype mixed_bfloat16
 
 The ablations of the paper (table 6) leave out one part each:
 
@@ -23,6 +25,8 @@ The ablations of the paper (table 6) leave out one part each:
     python examples/pretrain.py --nosegment_pairs          # no second segment
 """
 
+import functools
+import glob
 import os
 import pathlib
 import subprocess
@@ -33,10 +37,12 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import pretrain_report
 from absl import app, flags
+from pretrain_budget import CpuBudget
 from pretrain_corpus import write_corpus
+from pretrain_embeddings import initialize_embeddings
 
 from keras_xlnet.checkpoints import load_original, load_tokenizer
-from keras_xlnet.evaluation import Perplexity
+from keras_xlnet.evaluation import BitsPerCharacter, Perplexity
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
 from keras_xlnet.pretraining import PermutationBatches, ResumeBatches, write_token_records
 from keras_xlnet.text import XLNetTokenizer
@@ -58,20 +64,32 @@ flags.DEFINE_string("document_start", None, "Regular expression of the first lin
 flags.DEFINE_string("output_dir", "runs/pretrain", "Where everything is written.")
 flags.DEFINE_string("tokenizer", None, "SentencePiece model to use. [one is trained]")
 flags.DEFINE_integer("vocabulary_size", None, "Size of a trained vocabulary. [8000; made-up: 400]")
+flags.DEFINE_string("preset", None, "Continue from a preset of a permutation language model.")
 flags.DEFINE_string("checkpoint", None, "Continue from an original checkpoint.")
 flags.DEFINE_enum("objective", "permutation", ["permutation", "denoising"], "What is learned.")
 flags.DEFINE_integer("memory_length", 32, "Rows of memory; 0 for none.", lower_bound=0)
+flags.DEFINE_float("predicted_share", 1 / 6, "Share of the tokens that are predicted.", 0.01, 0.9)
 flags.DEFINE_enum("unit", "word", ["word", "piece", "token"], "What spans are counted in.")
 flags.DEFINE_bool("bidirectional_data", True, "Half of the rows are read in reverse.")
 flags.DEFINE_bool("segment_pairs", True, "Each row holds two segments.")
 flags.DEFINE_integer("num_layers", 2, "Number of layers.", lower_bound=1)
 flags.DEFINE_integer("hidden_dim", 128, "Width, a multiple of 64 (or less).", lower_bound=2)
+flags.DEFINE_enum(
+    "embeddings", "random", ["random", "cooccurrence"], "Initial weights of the token embeddings."
+)
 flags.DEFINE_float("dropout", 0.0, "Dropout rate.", lower_bound=0, upper_bound=0.9)
+flags.DEFINE_enum("dtype", "float32", ["float32", "mixed_bfloat16"], "What is multiplied in.")
 flags.DEFINE_integer("batch_size", 16, "Rows of a batch.", lower_bound=1)
 flags.DEFINE_integer("sequence_length", 64, "Tokens of a row, an even number.", lower_bound=8)
 flags.DEFINE_integer("epochs", 4, "Number of epochs; each ends with a backup.", lower_bound=1)
 flags.DEFINE_integer("steps_per_epoch", None, "Batches of an epoch. [one pass over the corpus]")
-flags.DEFINE_integer("validation_steps", None, "Held-out batches after each epoch. [all]")
+flags.DEFINE_float(
+    "cpu_minutes", None, "Train for this processor time; --epochs is not used.", lower_bound=0.1
+)
+flags.DEFINE_integer("validation_steps", None, "Batches of each held-out file. [all]")
+flags.DEFINE_enum(
+    "optimizer", "original", ["original", "adamw"], "XLNet's Adam, or AdamW with bias correction."
+)
 flags.DEFINE_float("learning_rate", 1e-3, "Peak learning rate.", lower_bound=0)
 flags.DEFINE_integer("num_processes", 1, "Processes that tokenize.", lower_bound=1)
 flags.DEFINE_integer("seed", 0, "Seed of everything that is random.", lower_bound=0)
@@ -99,7 +117,7 @@ def main(arguments):
 
 
 def prepare(output_dir):
-    """Returns the tokenizer, the records of the corpus, and those of the held-out text or None."""
+    """Returns the tokenizer, the records of the corpus, and those of each held-out file by name."""
     corpus, held_out = FLAGS.corpus, FLAGS.held_out
     if not corpus:
         corpus, held_out = (
@@ -107,9 +125,21 @@ def prepare(output_dir):
         )
     tokenizer = find_tokenizer(output_dir, corpus)
     records = write_records(corpus, tokenizer, output_dir / "records")
-    if held_out is not None:
-        held_out = write_records(held_out, tokenizer, output_dir / "held_out")
+    files = [pathlib.Path(file) for pattern in held_out or () for file in find_files(pattern)]
+    held_out = {
+        file.name.split(".")[0]: write_records(
+            file, tokenizer, output_dir / "held_out" / file.name.split(".")[0]
+        )
+        for file in files
+    }
     return tokenizer, records, held_out
+
+
+def find_files(pattern):
+    files = sorted(glob.glob(pattern))
+    if not files:
+        raise FileNotFoundError(f"--held_out: no file matches {pattern}")
+    return files
 
 
 def write_records(files, tokenizer, directory):
@@ -126,9 +156,11 @@ def write_records(files, tokenizer, directory):
 
 
 def find_tokenizer(output_dir, corpus):
-    """Returns the given tokenizer, that of the checkpoint, or one trained by the first run."""
+    """Returns the given tokenizer, that of a preset or checkpoint, or one trained before."""
     if FLAGS.tokenizer:
         return XLNetTokenizer(FLAGS.tokenizer)
+    if FLAGS.preset:
+        return XLNetTokenizer.from_preset(FLAGS.preset)
     if FLAGS.checkpoint:
         return load_tokenizer(FLAGS.checkpoint)
     path = output_dir / "tokenizer" / "spiece.model"
@@ -146,27 +178,32 @@ def pretrain(output_dir, tokenizer, records, held_out, strategy):
     """Trains, reports and writes the presets."""
     num_replicas = strategy.num_replicas_in_sync
     batches = make_batches(records, num_replicas)
+    held_out = {
+        source: make_batches(found, num_replicas)
+        .evaluation_dataset()
+        .take(FLAGS.validation_steps or -1)
+        for source, found in held_out.items()
+    }
     validation = None
-    if held_out is not None:
-        validation = make_batches(held_out, num_replicas).evaluation_dataset()
-        validation = validation.take(FLAGS.validation_steps or -1)
+    if held_out:
+        validation = functools.reduce(lambda a, b: a.concatenate(b), held_out.values())
     steps = FLAGS.steps_per_epoch or batches.steps_per_pass
     with strategy.scope():
-        model = make_model(tokenizer.vocabulary_size(), FLAGS.batch_size // num_replicas)
-        model.compile(
-            make_optimizer(FLAGS.epochs * steps), weighted_metrics={"logits": [Perplexity()]}
-        )
+        model = make_model(records, FLAGS.batch_size // num_replicas)
+        metrics = [Perplexity(), BitsPerCharacter.of(tokenizer)]
+        model.compile(make_optimizer(FLAGS.epochs * steps), weighted_metrics={"logits": metrics})
     print(f"{model.backbone.count_params():,} weights, {steps} steps an epoch")
     # Workers return their predictions in turn, so what is filled into blanks would be mixed up.
     blanks_of = validation if num_replicas == 1 else None
     model.fit(
         batches.dataset(),
         validation_data=validation,
-        epochs=FLAGS.epochs,
+        epochs=sys.maxsize if FLAGS.cpu_minutes else FLAGS.epochs,
         steps_per_epoch=steps,
         shuffle=False,  # Memory needs the batches in their order.
         callbacks=[
             TokensPerSecond(FLAGS.batch_size * batches.reuse_length),
+            *budget(output_dir),
             # Before the backup, so that no epoch is in a backup but not in the history.
             *pretrain_report.callbacks(output_dir, tokenizer, blanks_of),
             ExactBackupAndRestore(output_dir / "backup"),
@@ -174,10 +211,11 @@ def pretrain(output_dir, tokenizer, records, held_out, strategy):
         ],
         verbose=1 if sys.stdout.isatty() else 2,
     )
+    bits = pretrain_report.bits_by_source(model, held_out)
     model.backbone.save_to_preset(output_dir / "preset", tokenizer)
     model.save_to_preset(output_dir / "permutation_lm", tokenizer)
     flag_values = {f.name: f.value for f in FLAGS.get_key_flags_for_module(sys.argv[0])}
-    pretrain_report.write_report(output_dir, flag_values, records, validation)
+    pretrain_report.write_report(output_dir, flag_values, records, validation, bits)
 
 
 def make_batches(records, num_replicas):
@@ -185,7 +223,7 @@ def make_batches(records, num_replicas):
         records,
         FLAGS.batch_size,
         FLAGS.sequence_length,
-        num_predictions=max(2, FLAGS.sequence_length // 6),  # About a sixth, as in the original.
+        num_predictions=max(2, int(FLAGS.predicted_share * FLAGS.sequence_length)),
         unit=FLAGS.unit,
         segment_pairs=FLAGS.segment_pairs,
         bidirectional_data=FLAGS.bidirectional_data,
@@ -194,7 +232,7 @@ def make_batches(records, num_replicas):
     )
 
 
-def make_model(vocabulary_size, batch_size):
+def make_model(records, batch_size):
     """Returns the model for batches of `batch_size` rows on each replica."""
     has_memory = FLAGS.memory_length > 0
     head = {"objective": FLAGS.objective, "stateful": has_memory, "batch_size": batch_size}
@@ -205,11 +243,14 @@ def make_model(vocabulary_size, batch_size):
         "memory_length": FLAGS.memory_length if has_memory else None,
         "reuse_length": FLAGS.sequence_length // 2 if has_memory else None,
         "seed": FLAGS.seed,
+        "dtype": FLAGS.dtype,
     }
+    if FLAGS.preset:
+        return XLNetPermutationLM.from_preset(FLAGS.preset, **head, **encoder)
     if FLAGS.checkpoint:
         return load_original(FLAGS.checkpoint, "permutation_lm", **head, **encoder)
     backbone = XLNetBackbone(
-        vocabulary_size,
+        records.vocabulary_size,
         FLAGS.num_layers,
         num_heads=max(1, FLAGS.hidden_dim // 64),
         hidden_dim=FLAGS.hidden_dim,
@@ -219,14 +260,32 @@ def make_model(vocabulary_size, batch_size):
         kernel_initializer="glorot_normal",
         **encoder,
     )
+    if FLAGS.embeddings == "cooccurrence":
+        initialize_embeddings(backbone.get_layer("token_embedding").embeddings, records)
     return XLNetPermutationLM(backbone, **head)
 
 
 def make_optimizer(steps):
-    schedule = WarmupPolynomialDecay(
-        FLAGS.learning_rate, train_steps=steps, warmup_steps=max(1, steps // 20), min_ratio=0.01
-    )
-    return AdamWeightDecay(schedule, weight_decay=0.01, global_clipnorm=1.0)
+    rate = FLAGS.learning_rate
+    if not FLAGS.cpu_minutes:  # With `--cpu_minutes`, `CpuBudget` sets the learning rate.
+        rate = WarmupPolynomialDecay(
+            rate, train_steps=steps, warmup_steps=max(1, steps // 20), min_ratio=0.01
+        )
+    if FLAGS.optimizer == "original":
+        return AdamWeightDecay(rate, weight_decay=0.01, global_clipnorm=1.0)
+    optimizer = keras.optimizers.AdamW(rate, weight_decay=0.1, beta_2=0.98, global_clipnorm=1.0)
+    optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
+    return optimizer
+
+
+def budget(output_dir):
+    """Returns the callback of `--cpu_minutes`, if it is given."""
+    if not FLAGS.cpu_minutes:
+        return []
+    path = output_dir / "budget.json"
+    if not any((output_dir / "backup").glob("epoch_*")):
+        path.unlink(missing_ok=True)
+    return [CpuBudget(path, FLAGS.cpu_minutes, FLAGS.learning_rate)]
 
 
 # === Fine-tuning ===

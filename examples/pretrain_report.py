@@ -111,7 +111,23 @@ def fill_blanks(tokenizer, token_ids, positions, predicted):
     return "".join(pieces[len(pieces) // 2 :]).replace("▁", " ").strip()
 
 
-def write_report(output_dir, flag_values, records, held_out):
+def bits_by_source(model, held_out):
+    """Returns and prints the bits per character of each held-out text.
+
+    Args:
+        model: A model that was compiled with `BitsPerCharacter`.
+        held_out: Dict of batches of `PermutationBatches` by the name of their source.
+    """
+    bits = {
+        source: model.evaluate(batches, verbose=0, return_dict=True)["bits_per_character"]
+        for source, batches in held_out.items()
+    }
+    for source, value in bits.items():
+        print(f"{source}: {value:.3f} bits per character")
+    return bits
+
+
+def write_report(output_dir, flag_values, records, held_out, bits):
     """Writes `metrics.json` and `curves.png`, and prints the held-out loss.
 
     Args:
@@ -119,9 +135,11 @@ def write_report(output_dir, flag_values, records, held_out):
         flag_values: Dict, the flags of the run.
         records: `TokenRecords` of the training text.
         held_out: Batches of `PermutationBatches`, or `None`.
+        bits: Dict of bits per character by source.
     """
     history = read_history(output_dir / "history.csv")
-    metrics = {"flags": flag_values, "history": history}
+    metrics = {"flags": flag_values, "history": history, "bits_per_character": bits}
+    metrics["tokens"] = records.num_tokens
     unigram = None
     if held_out is not None:
         unigram = unigram_loss(records, held_out)

@@ -126,8 +126,7 @@ def _short(method):
 
 def words_read(preset):
     """Returns how many words a shipped preset was pretrained on, for the table."""
-    shipped = getattr(keras_xlnet, "presets", dict)()
-    words = shipped.get(preset, {}).get("words_read")
+    words = keras_xlnet.presets().get(preset, {"figures": {}})["figures"].get("words read")
     return f"{words / 1e6:,.0f} million" if words else "not stated"
 
 
@@ -195,8 +194,11 @@ def _draw_bars(axis, scores):
                     color=COLORS[method],
                     label=NAMES[method] if i == 0 else None,
                     capsize=2,
+                    zorder=2,
                 )
     names = [f"{TASKS[task].title.split()[0]}\n{TASKS[task].metrics[0]}" for task in scores.tasks]
     axis.set_xticks(range(len(scores.tasks)), names, fontsize=8)
     axis.set(title="Most training examples", ylabel="percent")
     axis.grid(axis="y", alpha=0.3)
+    if len(scores.methods) > 1:
+        axis.legend(fontsize=8, loc="lower right", framealpha=1.0)

@@ -13,6 +13,7 @@ from keras_xlnet import (
     text,
     training,
 )
+from keras_xlnet.preset_files import presets
 
 __version__ = "0.1.0"
 
@@ -24,6 +25,7 @@ __all__ = [
     "models",
     "ops",
     "preset_files",
+    "presets",
     "pretraining",
     "serving",
     "text",

@@ -16,7 +16,7 @@ from keras_xlnet.checkpoints.tasks import (
     task_of_variables,
 )
 from keras_xlnet.layers.arguments import check_choice
-from keras_xlnet.preset_files import file_in
+from keras_xlnet.preset_files import file_in, shipped_directory
 from keras_xlnet.preset_files.files import read_json
 from keras_xlnet.text import XLNetTokenizer
 
@@ -29,7 +29,8 @@ def detect_format(path):
     """Returns the format of a directory, or of the prefix of an original checkpoint.
 
     Args:
-        path: Path of a directory, or prefix of an original checkpoint.
+        path: Path of a directory, prefix of an original checkpoint, or name of a preset that comes
+            with the package.
 
     Returns:
         `"original"`, `"huggingface"` or `"preset"`.
@@ -46,7 +47,7 @@ def detect_format(path):
     >>> keras_xlnet.checkpoints.detect_format(directory)
     'preset'
     """
-    path = pathlib.Path(path)
+    path = _located(path)
     if not path.exists() and not pathlib.Path(f"{path}.index").exists():
         raise FileNotFoundError(f"There is no {path}")
     if not path.is_dir() or (path / original_files.CONFIG).exists() or any(path.glob("*.index")):
@@ -67,7 +68,8 @@ def detect_task(path, format=None):
     """Returns the task that a checkpoint is for, `None` for an encoder alone.
 
     Args:
-        path: Path of a directory, or prefix of an original checkpoint.
+        path: Path of a directory, prefix of an original checkpoint, or name of a preset that comes
+            with the package.
         format: `"original"`, `"huggingface"` or `"preset"`. `None`: as `detect_format` finds.
 
     Returns:
@@ -85,7 +87,7 @@ def detect_task(path, format=None):
     >>> keras_xlnet.checkpoints.detect_task(directory)
     'multiple_choice'
     """
-    format = _checked(format, path)
+    format, path = _checked(format, path), _located(path)
     if format == "original":
         return task_of_variables(original_files.OriginalCheckpoint(path).shapes)
     file = file_in(path, CONFIG)
@@ -100,7 +102,8 @@ def load_checkpoint(path, format=None, task=None, **overrides):
     """Loads a model from a directory of any format.
 
     Args:
-        path: Path of a directory, or prefix of an original checkpoint.
+        path: Path of a directory, prefix of an original checkpoint, or name of a preset that comes
+            with the package.
         format: `"original"`, `"huggingface"` or `"preset"`. `None`: as `detect_format` finds.
         task: A name in `keras_xlnet.checkpoints.TASKS`, or `None` for the encoder alone.
         **overrides: As for `load_original`, `load_huggingface` or `from_preset`.
@@ -168,7 +171,8 @@ def load_tokenizer(path, format=None):
     """Loads the tokenizer beside a model.
 
     Args:
-        path: Path of a directory, or prefix of an original checkpoint.
+        path: Path of a directory, prefix of an original checkpoint, or name of a preset that comes
+            with the package.
         format: `"original"`, `"huggingface"` or `"preset"`. `None`: as `detect_format` finds.
 
     Returns:
@@ -185,8 +189,7 @@ def load_tokenizer(path, format=None):
     >>> keras_xlnet.checkpoints.load_tokenizer(directory) is None
     True
     """
-    format = _checked(format, path)
-    path = pathlib.Path(path)
+    format, path = _checked(format, path), _located(path)
     directory = path if path.is_dir() else path.parent
     if format == "huggingface":
         return huggingface_tokenizer.read_tokenizer(directory)
@@ -195,6 +198,11 @@ def load_tokenizer(path, format=None):
     if not (directory / "assets" / original_files.VOCABULARY).exists():
         return None
     return XLNetTokenizer.from_preset(directory)
+
+
+def _located(path):
+    """Returns the directory of a preset that comes with the package; other paths as they are."""
+    return shipped_directory(path) or pathlib.Path(path)
 
 
 def _checked(format, path):

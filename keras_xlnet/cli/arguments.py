@@ -6,7 +6,10 @@ from keras_xlnet.checkpoints import FORMATS, TASKS, detect_task
 def add_source(parser, name, metavar, flag, flag_name):
     """Adds a directory to read, and the flag for its format."""
     parser.add_argument(
-        name, metavar=metavar, help="directory, or prefix of an original checkpoint"
+        name,
+        metavar=metavar,
+        help="directory, prefix of an original checkpoint, or name of a preset that comes with the "
+        "package",
     )
     parser.add_argument(
         flag,

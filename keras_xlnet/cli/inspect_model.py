@@ -13,6 +13,7 @@ from keras_xlnet.cli.arguments import (
     task_of,
 )
 from keras_xlnet.models.base_model import backbone_of
+from keras_xlnet.preset_files import shipped_directory
 
 NAME = "inspect"
 HELP = "show what a checkpoint contains: sizes, parameters, tokenizer, what is missing"
@@ -54,7 +55,7 @@ def run(arguments):
         ("model", f"{type(model).__name__}" + (f" ({task})" if task else "")),
         *((name, _value(getattr(backbone, name))) for name in _SIZES),
         *_parameters(model, backbone),
-        *_files(path),
+        *_files(shipped_directory(path) or path),
         ("tokenizer", _tokenizer(load_tokenizer(path, format))),
         ("missing", _names(missing)),
         ("unused", _names(unused)),

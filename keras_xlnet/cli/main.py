@@ -6,9 +6,9 @@ import sys
 from absl import app
 from absl.flags import argparse_flags
 
-from keras_xlnet.cli import convert, inspect_model, verify
+from keras_xlnet.cli import convert, inspect_model, list_presets, verify
 
-_COMMANDS = (convert, inspect_model, verify)
+_COMMANDS = (convert, inspect_model, verify, list_presets)
 _DESCRIPTION = """Converts, inspects and compares checkpoints of XLNet.
 
 A checkpoint is a directory in one of three formats: `original` (zihangdai/xlnet, TensorFlow 1),

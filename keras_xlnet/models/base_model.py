@@ -94,7 +94,7 @@ class BaseModel(
                 dense = getattr(block.attention, f"{name}_dense")
                 dense.enable_lora(rank, lora_alpha=lora_alpha)
 
-    def save_to_preset(self, directory, tokenizer=None):
+    def save_to_preset(self, directory, tokenizer=None, dtype=None):
         """Writes the model to a directory.
 
         The state of the optimizer and the memory of a stateful model are not saved. If the
@@ -106,12 +106,16 @@ class BaseModel(
             directory: Path of the preset. It is created if it does not exist.
             tokenizer: An `XLNetTokenizer` to save with a model that has no preprocessor:
                 `XLNetTokenizer.from_preset` loads it.
+            dtype: `"float16"` or `"bfloat16"`, to store floating-point weights in half of the
+                space; `from_preset` converts them back to the dtype of the model. `None`: as they
+                are.
 
         Raises:
-            ValueError: If the tokenizer has more ids than the model, the model has a tokenizer
-                already, or has parts (an activation, an initializer) that are not registered.
+            ValueError: If the tokenizer has more ids than the model or is not the one that it was
+                loaded with, the model has a tokenizer already or parts (an activation, an
+                initializer) that are not registered, or a weight is infinite in `dtype`.
         """
-        save_preset(self, directory, tokenizer)
+        save_preset(self, directory, tokenizer, dtype)
 
     @classmethod
     def from_preset(cls, location, **overrides):
@@ -126,7 +130,8 @@ class BaseModel(
         Nothing that a preset names is imported or executed: presets of others are safe to load.
 
         Args:
-            location: Path of the preset; `"hf://owner/name"` or `"hf://owner/name@revision"` on
+            location: Name of a preset that comes with the package (see `keras_xlnet.presets`);
+                path of the preset; `"hf://owner/name"` or `"hf://owner/name@revision"` on
                 the Hugging Face Hub (needs `pip install "xlnet-keras[hub]"`); or the URL of a
                 folder.
             **overrides: Arguments that replace those in the preset: of the class (`num_classes`),

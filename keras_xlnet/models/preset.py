@@ -6,9 +6,11 @@ import json
 
 import keras
 
-from keras_xlnet.models.vocabulary import check_vocabulary
-from keras_xlnet.preset_files import file_in, local_directory, replace_files
+from keras_xlnet.layers.arguments import check_choice
+from keras_xlnet.models.vocabulary import check_vocabulary, recorded_vocabulary
+from keras_xlnet.preset_files import file_in, preset_directory, replace_files
 from keras_xlnet.preset_files.files import quoted
+from keras_xlnet.preset_files.recorded_vocabulary import KEY, read_vocabulary_sha256
 from keras_xlnet.preset_files.trusted_config import check_class, read_config, trusted
 from keras_xlnet.preset_files.weights import load_weights, save_weights
 
@@ -25,8 +27,9 @@ _FOR_FINE_TUNING = {
 _WITHOUT_STATE = {"stateful": False, "batch_size": None, "attend_to_empty_memory": False}
 
 
-def save_preset(model, directory, tokenizer=None):
+def save_preset(model, directory, tokenizer=None, dtype=None):
     """Writes a model to a directory, as `BaseModel.save_to_preset` describes."""
+    check_choice("dtype", dtype, (None, "float16", "bfloat16", "float32"))
     config = trusted(keras.saving.serialize_keras_object(model), type(model).__name__)
     preprocessor = getattr(model, "preprocessor", None)
     if preprocessor is not None:
@@ -38,10 +41,13 @@ def save_preset(model, directory, tokenizer=None):
         tokenizer = preprocessor.tokenizer
     if tokenizer is not None:
         check_vocabulary(tokenizer, model)
+    recorded = recorded_vocabulary(model) if tokenizer is None else tokenizer.vocabulary_sha256
+    if recorded is not None:
+        config[KEY] = recorded
     with replace_files(directory, (_CONFIG, _WEIGHTS, _TOKENIZER, _VOCABULARY)) as folder:
         text = json.dumps(config, indent=2) + "\n"
         (folder / _CONFIG).write_text(text, encoding="utf-8")
-        save_weights(model, folder / _WEIGHTS)
+        save_weights(model, folder / _WEIGHTS, dtype)
         if tokenizer is not None:
             tokenizer.save_to_preset(folder)
 
@@ -54,9 +60,10 @@ def load_preset(cls, family, location, overrides):
         family: The base class of all models that presets hold.
         location, overrides: As in `BaseModel.from_preset`.
     """
-    directory = local_directory(location, (_CONFIG, _WEIGHTS), (_TOKENIZER, _VOCABULARY))
+    directory = preset_directory(location, (_CONFIG, _WEIGHTS), (_TOKENIZER, _VOCABULARY))
     config_file = file_in(directory, _CONFIG)
     config = read_config(config_file, cls, family)
+    config[KEY] = read_vocabulary_sha256(directory)
     given = _split(overrides, cls, _class_of_backbone(config, family, config_file))
     if config["registered_name"] == keras.saving.get_registered_name(cls):
         return _load_same(directory, config, given)
@@ -75,7 +82,7 @@ def _load_same(directory, config, given):
     if not has_other and (entry is not None or given["preprocessor"]):
         preprocessor = _preprocessor(directory, entry, given["preprocessor"])
     if preprocessor is not None:
-        _check_vocabulary(preprocessor, model, directory)
+        _check_vocabulary(preprocessor, model, None if has_other else directory / _VOCABULARY)
         model._hold_preprocessor(preprocessor)
     _load_weights(model, directory, given)
     return model
@@ -117,7 +124,9 @@ def _make(directory, config, given):
         _backbone_entry(config)["config"] |= given["backbone"]
         if "preprocessor" in config["config"]:
             config["config"]["preprocessor"] = None
-        return keras.saving.deserialize_keras_object(config)
+        model = keras.saving.deserialize_keras_object(config)
+    getattr(model, "backbone", model).vocabulary_sha256 = config[KEY]
+    return model
 
 
 def _load_weights(model, directory, given):
@@ -153,11 +162,11 @@ def _preprocessor(directory, entry, overrides):
     return preprocessor
 
 
-def _check_vocabulary(preprocessor, model, directory):
+def _check_vocabulary(preprocessor, model, file):
     try:
         check_vocabulary(preprocessor.tokenizer, model)
     except ValueError as error:
-        raise ValueError(f"{directory / _VOCABULARY}: {error}") from error
+        raise ValueError(f"{file}: {error}" if file else str(error)) from error
 
 
 # === Configs and overrides ===

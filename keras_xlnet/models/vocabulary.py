@@ -2,7 +2,7 @@
 
 
 def check_vocabulary(tokenizer, model, owner="model"):
-    """Raises `ValueError` if a tokenizer has more ids than a model.
+    """Raises `ValueError` if a tokenizer has more ids than a model, or another vocabulary.
 
     Args:
         tokenizer: An `XLNetTokenizer`.
@@ -10,8 +10,21 @@ def check_vocabulary(tokenizer, model, owner="model"):
         owner: What the error calls the model.
     """
     size = tokenizer.vocabulary_size()
-    expected = getattr(model, "backbone", model).vocabulary_size
+    backbone = getattr(model, "backbone", model)
+    expected = backbone.vocabulary_size
     if size > expected:
         raise ValueError(
             f"The tokenizer has {size} ids, but the {owner} knows only vocabulary_size={expected}"
         )
+    recorded = recorded_vocabulary(model)
+    if recorded not in (None, tokenizer.vocabulary_sha256):
+        raise ValueError(
+            f"The tokenizer is of another model: the sha256 of its vocabulary is "
+            f"{tokenizer.vocabulary_sha256}, and the {owner} was loaded with {recorded}. To train "
+            "it for another vocabulary, set `backbone.vocabulary_sha256 = None`"
+        )
+
+
+def recorded_vocabulary(model):
+    """Returns the SHA-256 of the vocabulary that a model was loaded with, `None` if unknown."""
+    return getattr(getattr(model, "backbone", model), "vocabulary_sha256", None)

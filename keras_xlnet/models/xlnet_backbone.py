@@ -120,6 +120,10 @@ class XLNetBackbone(BaseModel):
     Source: Yang et al. 2019 (XLNet); Dai et al. 2019 (Transformer-XL).
     """
 
+    # The SHA-256 of the SentencePiece model (`spiece.model`) that the weights were trained with.
+    # `from_preset` sets it if the preset records it; tokenizers with another one are refused.
+    vocabulary_sha256 = None
+
     def __init__(
         self,
         vocabulary_size,

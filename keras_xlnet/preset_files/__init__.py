@@ -5,6 +5,21 @@ Depends on Keras only; `text`, `models` and `checkpoints` read and write files w
 
 from keras_xlnet.preset_files.files import file_in, replace_files
 from keras_xlnet.preset_files.locations import local_directory
+from keras_xlnet.preset_files.shipped import (
+    preset_directory,
+    presets,
+    shipped_directory,
+    write_preset_info,
+)
 from keras_xlnet.preset_files.weights import assign_in_blocks
 
-__all__ = ["assign_in_blocks", "file_in", "local_directory", "replace_files"]
+__all__ = [
+    "assign_in_blocks",
+    "file_in",
+    "local_directory",
+    "preset_directory",
+    "presets",
+    "replace_files",
+    "shipped_directory",
+    "write_preset_info",
+]

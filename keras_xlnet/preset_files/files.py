@@ -1,6 +1,7 @@
 """Files of a directory that need not be trusted, and their replacement all at once."""
 
 import contextlib
+import hashlib
 import json
 import os
 import pathlib
@@ -58,6 +59,11 @@ def read_json(file):
     if not isinstance(value, dict):
         raise ValueError(f"{file} must hold a JSON object, not {quoted(value)}")
     return value
+
+
+def sha256_of(file):
+    """Returns the SHA-256 of the content of a file, in hexadecimal."""
+    return hashlib.sha256(pathlib.Path(file).read_bytes()).hexdigest()
 
 
 def quoted(value):

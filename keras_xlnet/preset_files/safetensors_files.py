@@ -19,6 +19,7 @@ class SafetensorsFiles:
     Attributes:
         shapes: Dict of shapes by the names of the tensors.
         dtypes: Dict of the names of their dtypes, as NumPy has them.
+        metadata: Dict of the strings in the headers of the files.
 
     Raises:
         ValueError: If a file is damaged, or two files have a tensor of the same name.
@@ -26,9 +27,10 @@ class SafetensorsFiles:
 
     def __init__(self, files, name):
         self._name = str(name)
-        self.shapes, self.dtypes, self._files = {}, {}, {}
+        self.shapes, self.dtypes, self.metadata, self._files = {}, {}, {}, {}
         for file in files:
             with _open(file) as tensors:
+                self.metadata |= tensors.metadata() or {}
                 for name in tensors.keys():
                     if name in self._files:
                         raise ValueError(f"{name!r} is in {self._files[name]} and in {file}")
@@ -64,10 +66,10 @@ class StoredTensor:
             return tensors.get_slice(self._name)[rows]
 
 
-def write_safetensors(file, arrays):
-    """Writes `{name: contiguous NumPy array}` to a file."""
+def write_safetensors(file, arrays, metadata=None):
+    """Writes `{name: contiguous NumPy array}` and a dict of strings to a file."""
     # transformers refuses files that do not say which framework wrote them.
-    save_file(arrays, file, metadata={"format": "pt"})
+    save_file(arrays, file, metadata={"format": "pt", **(metadata or {})})
 
 
 @contextlib.contextmanager

@@ -10,11 +10,14 @@ import numpy as np
 from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles, write_safetensors
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
+# The dtype that floating-point weights were converted to when they were saved. It is in the file of
+# the weights, not in the config, so that it cannot stand beside the weights of another model.
+_STORED_DTYPE = "stored_dtype"
 _BLOCK_BYTES = 2**24
 _NUM_NAMED = 3
 
 
-def save_weights(model, file):
+def save_weights(model, file, dtype=None):
     """Writes the weights of a model as safetensors, under the paths of its variables.
 
     The state of its optimizer and the memories of a stateful model are not saved. LoRA is merged
@@ -23,16 +26,35 @@ def save_weights(model, file):
     Args:
         model: A built model.
         file: Path of the file.
+        dtype: Optional name of a dtype that floating-point weights are converted to. The file
+            declares it, and `load_weights` converts them back.
+
+    Raises:
+        ValueError: If a weight is infinite in `dtype`.
     """
     matches = [WeightMatch(path, value, path) for path, value in model_weights(model).items()]
-    write_safetensors(file, {match.name: match.to_file() for match in matches})
+    arrays = {match.name: _converted(match, dtype) for match in matches}
+    write_safetensors(file, arrays, {_STORED_DTYPE: dtype} if dtype else None)
+
+
+def _converted(match, dtype):
+    value = match.to_file()
+    if dtype is None or match.dtype not in FLOATS:
+        return value
+    converted = match.to_file(dtype)
+    if np.any(np.isinf(converted) & ~np.isinf(value)):
+        raise ValueError(
+            f"{match.path!r} cannot be saved with dtype={dtype!r}: it has values as large as "
+            f"{np.max(np.abs(value)):.6g}, which would be infinite"
+        )
+    return converted
 
 
 def load_weights(model, file, cast=False):
     """Reads the weights that `save_weights` wrote.
 
     The headers of the file are compared with the model first: a model gets all of its weights or
-    none.
+    none. Floating-point weights of the dtype that the file declares are converted.
 
     Args:
         model: A built model.
@@ -46,8 +68,15 @@ def load_weights(model, file, cast=False):
     matches = [WeightMatch(path, value, path) for path, value in model_weights(model).items()]
     files = SafetensorsFiles([file], file)
     unexpected = sorted(set(files.shapes) - {match.name for match in matches})
-    check_matches(matches, files, FLOATS if cast else (), unexpected)
+    check_matches(matches, files, FLOATS if cast else _declared_dtypes(files), unexpected)
     assign_matches(matches, files)
+
+
+def _declared_dtypes(files):
+    dtype = files.metadata.get(_STORED_DTYPE)
+    if dtype not in (None, *FLOATS):
+        raise ValueError(f"{files} declares {_STORED_DTYPE}={dtype!r}, expected one of {FLOATS}")
+    return () if dtype is None else (dtype,)
 
 
 def model_weights(model):

@@ -1,5 +1,6 @@
 """Pretraining data: from text files to records, and from records to batches."""
 
+from keras_xlnet.pretraining.beam_record_writer import write_token_records_with_beam
 from keras_xlnet.pretraining.original_records import read_original_records
 from keras_xlnet.pretraining.permutation_batches import PermutationBatches
 from keras_xlnet.pretraining.resume_batches import ResumeBatches
@@ -14,4 +15,5 @@ __all__ = [
     "read_original_records",
     "word_start_table",
     "write_token_records",
+    "write_token_records_with_beam",
 ]

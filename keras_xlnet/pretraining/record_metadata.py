@@ -1,4 +1,7 @@
-"""The files beside the shards of token records: their description and their vocabulary."""
+"""The files beside the shards of token records: their description and their vocabulary.
+
+`files` is `TensorFlowFiles` or `BeamFiles`, with which files are read and written.
+"""
 
 import hashlib
 import json
@@ -7,28 +10,85 @@ import tempfile
 
 import tensorflow as tf
 
+from keras_xlnet.pretraining.file_systems import TENSORFLOW_FILES
 from keras_xlnet.text import XLNetTokenizer
 
 FORMAT_VERSION = 1
 INFO_FILE = "records.json"
 VOCABULARY_FILE = "spiece.model"
+_UNFINISHED_FILE = "unfinished.json"
+_TEMPORARY_FILES = (_UNFINISHED_FILE, "tokens-*.counts.json", "*.tmp")
 _FLAGS = ("lowercase", "remove_accents", "remove_space")
+
+
+def begin_records(directory, settings, tokenizer, files):
+    """Creates a directory with the vocabulary, or checks what an earlier call wrote there.
+
+    Args:
+        directory: String.
+        settings: Dict that says what determines the records.
+        tokenizer: An `XLNetTokenizer`.
+        files: See above.
+
+    Returns:
+        Bool, whether the records are finished.
+
+    Raises:
+        ValueError: If the directory has records of other settings.
+    """
+    files.make_directory(directory)
+    for name in (INFO_FILE, _UNFINISHED_FILE):
+        path = os.path.join(directory, name)
+        if files.exists(path):
+            _check_same_settings(path, settings, files)
+            return name == INFO_FILE
+    _write_vocabulary(directory, tokenizer, files)
+    write_json(os.path.join(directory, _UNFINISHED_FILE), settings, files)
+    return False
+
+
+def finish_records(directory, settings, shards, files):
+    """Writes `records.json`.
+
+    Args:
+        directory: String.
+        settings: Dict, as for `begin_records`.
+        shards: List of a dict for each shard that has tokens.
+        files: See above.
+
+    Raises:
+        ValueError: If there are no shards.
+    """
+    if not shards:
+        raise ValueError(
+            f"`files` must contain text. Received: {len(settings['files'])} files without a "
+            f"token, the first of them {settings['files'][0][0]!r}"
+        )
+    write_json(os.path.join(directory, INFO_FILE), {**settings, "shards": shards}, files)
+
+
+def remove_temporary_files(directory, files):
+    """Removes what only an interrupted call needs."""
+    for pattern in _TEMPORARY_FILES:
+        files.delete(directory, pattern)
 
 
 def fingerprint(tokenizer):
     """Returns what determines the ids of a tokenizer: its flags and the SHA-256 of its model."""
     with tempfile.TemporaryDirectory() as directory:
         tokenizer.save_assets(directory)
-        digest = _sha256(os.path.join(directory, VOCABULARY_FILE))
+        with open(os.path.join(directory, VOCABULARY_FILE), "rb") as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
     return {**{flag: getattr(tokenizer, flag) for flag in _FLAGS}, "sha256": digest}
 
 
-def load_tokenizer(directory, expected):
+def load_tokenizer(directory, expected, files=TENSORFLOW_FILES):
     """Loads the tokenizer with which the records in a directory were made.
 
     Args:
         directory: String, the directory with `spiece.model`.
         expected: Dict, the `fingerprint` of the tokenizer.
+        files: See above.
 
     Returns:
         An `XLNetTokenizer`.
@@ -44,24 +104,26 @@ def load_tokenizer(directory, expected):
             f"{os.path.join(directory, INFO_FILE)!r} is damaged: the description of the tokenizer "
             f"lacks {sorted(missing)}."
         )
-    if not tf.io.gfile.exists(path):
+    if not files.exists(path):
         raise FileNotFoundError(f"The vocabulary {path!r} does not exist.")
-    digest = _sha256(path)
+    with files.open(path) as file:
+        proto = file.read()
+    digest = hashlib.sha256(proto).hexdigest()
     if digest != expected["sha256"]:
         raise ValueError(
             f"{path!r} is not the vocabulary with which the records were made: its SHA-256 must "
             f"be {expected['sha256']}. Received: {digest}"
         )
-    return XLNetTokenizer(path, **{flag: expected[flag] for flag in _FLAGS})
+    return XLNetTokenizer(proto, **{flag: expected[flag] for flag in _FLAGS})
 
 
-def read_json(path):
+def read_json(path, files=TENSORFLOW_FILES):
     """Reads a JSON object.
 
     Raises:
         ValueError: If the file does not contain a JSON object.
     """
-    with tf.io.gfile.GFile(path, "rb") as file:
+    with files.open(path) as file:
         content = file.read()
     try:
         value = json.loads(content)
@@ -72,14 +134,28 @@ def read_json(path):
     return value
 
 
-def write_json(path, value):
-    """Writes a JSON object to a temporary file and renames it, so that `path` is never partial."""
-    temporary = f"{path}.{os.getpid()}.tmp"
-    with tf.io.gfile.GFile(temporary, "w") as file:
+def write_json(path, value, files):
+    """Writes a JSON object, so that `path` is never a part of it."""
+    with files.replacing(path) as temporary, tf.io.gfile.GFile(temporary, "w") as file:
         file.write(json.dumps(value, indent=1, ensure_ascii=False))
-    tf.io.gfile.rename(temporary, path, overwrite=True)
 
 
-def _sha256(path):
-    with tf.io.gfile.GFile(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
+def _write_vocabulary(directory, tokenizer, files):
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        files.replacing(os.path.join(directory, VOCABULARY_FILE)) as temporary,
+    ):
+        tokenizer.save_assets(scratch)
+        tf.io.gfile.copy(os.path.join(scratch, VOCABULARY_FILE), temporary, overwrite=True)
+
+
+def _check_same_settings(path, settings, files):
+    found = read_json(path, files)
+    names = [*settings, *sorted(found.keys() - settings.keys() - {"shards"})]
+    different = [name for name in names if found.get(name) != settings.get(name)]
+    if different:
+        name = different[0]
+        raise ValueError(
+            f"{path!r} belongs to records with another value of {name}: {found.get(name)!r}. "
+            f"Received: {settings.get(name)!r}. Delete the directory or choose another one."
+        )

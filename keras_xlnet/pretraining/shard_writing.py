@@ -1,6 +1,10 @@
-"""Writes the shards of token records, in one or several processes."""
+"""Writes the shards of token records, in one or several processes.
+
+`files` is `TensorFlowFiles` or `BeamFiles`, with which files are read and written.
+"""
 
 import concurrent.futures
+import functools
 import multiprocessing
 import os
 import threading
@@ -9,6 +13,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_xlnet.pretraining.document_fields import read_fields
+from keras_xlnet.pretraining.file_systems import TENSORFLOW_FILES
 from keras_xlnet.pretraining.record_metadata import load_tokenizer, read_json, write_json
 from keras_xlnet.pretraining.text_files import read_documents
 from keras_xlnet.pretraining.token_shard import serialize_document
@@ -26,25 +32,74 @@ def write_shards(plan, directory, settings, num_processes, verbose):
             `document_start` and `end_of_document` of `write_token_records`.
         num_processes: Int.
         verbose: 0 or 1, whether to show a progress bar.
+
+    Returns:
+        List of a dict for each shard that has tokens.
     """
-    todo = [index for index in range(len(plan)) if not _is_written(directory, index)]
-    jobs = [(directory, settings, index, plan[index]) for index in todo]
+    counts = {index: read_counts(directory, index, TENSORFLOW_FILES) for index in range(len(plan))}
+    jobs = [(directory, settings, index, plan[index]) for index in counts if counts[index] is None]
     progress = keras.utils.Progbar(len(plan), unit_name="shard", verbose=verbose)
-    progress.update(len(plan) - len(todo))
-    for _ in _run(jobs, min(num_processes, len(todo))):
+    progress.update(len(plan) - len(jobs))
+    for index, written in _run(jobs, min(num_processes, len(jobs))):
+        counts[index] = written
         progress.add(1)
+    return describe_shards(directory, list(counts.values()), TENSORFLOW_FILES)
 
 
-def describe_shards(directory, num_shards):
-    """Returns a dict for each shard that has tokens, and removes the files of the others."""
-    shards = []
-    for index in range(num_shards):
-        counts = read_json(_counts_path(directory, index))
-        if counts["tokens"]:
-            shards.append({"file": _shard_file(index), **counts})
-        else:
-            tf.io.gfile.remove(os.path.join(directory, _shard_file(index)))
-    return shards
+def read_counts(directory, index, files):
+    """Returns the counts of a shard, `None` if it is not finished."""
+    path = _counts_path(directory, index)
+    return read_json(path, files) if files.exists(path) else None
+
+
+def write_shard(directory, settings, index, parts, files):
+    """Writes a shard and then its counts. A shard without counts is not finished.
+
+    Args:
+        directory: String, where to write.
+        settings: Dict, as for `write_shards`. Its entries `file_format` and `text_field` say how
+            to read files that are not plain text.
+        index: Int, the index of the shard.
+        parts: List of `FilePart`, the text of the shard.
+        files: See above.
+
+    Returns:
+        Tuple of `index` and a dict of the numbers of `bytes`, `documents`, `sentences` and
+        `tokens`.
+    """
+    tokenizer = _tokenizer(directory, tuple(settings["tokenizer"].items()), files)
+    documents = _read(parts, settings, files)
+    counts = dict.fromkeys(("documents", "sentences", "tokens"), 0)
+    with files.replacing(os.path.join(directory, _shard_file(index))) as temporary:
+        with tf.io.TFRecordWriter(temporary) as writer:
+            for tokens, lengths in _encode(documents, tokenizer, settings["end_of_document"]):
+                writer.write(serialize_document(tokens, lengths))
+                for name, count in zip(counts, (1, len(lengths), len(tokens)), strict=True):
+                    counts[name] += count
+        counts = {"bytes": tf.io.gfile.stat(temporary).length, **counts}
+    write_json(_counts_path(directory, index), counts, files)
+    return index, counts
+
+
+def describe_shards(directory, counts, files):
+    """Describes the shards that have tokens, and removes the files of the others.
+
+    Args:
+        directory: String.
+        counts: List of dicts, the counts of every shard.
+        files: See above.
+
+    Returns:
+        List of dicts: the counts of each shard that has tokens, and the name of its `file`.
+    """
+    for index, shard in enumerate(counts):
+        if not shard["tokens"]:
+            files.delete(directory, _shard_file(index))
+    return [
+        {"file": _shard_file(index), **shard}
+        for index, shard in enumerate(counts)
+        if shard["tokens"]
+    ]
 
 
 def _run(jobs, num_processes):
@@ -73,21 +128,22 @@ def _exit_with_parent():
     os._exit(1)
 
 
-def _write_shard(directory, settings, index, parts):
-    """Writes a shard and then its counts. A shard without counts is not finished."""
-    tokenizer = load_tokenizer(directory, settings["tokenizer"])
-    documents = read_documents(parts, settings["lines"], settings["document_start"])
-    path = os.path.join(directory, _shard_file(index))
-    temporary = f"{path}.{os.getpid()}.tmp"
-    counts = dict.fromkeys(("documents", "sentences", "tokens"), 0)
-    with tf.io.TFRecordWriter(temporary) as writer:
-        for tokens, lengths in _encode(documents, tokenizer, settings["end_of_document"]):
-            writer.write(serialize_document(tokens, lengths))
-            for name, count in zip(counts, (1, len(lengths), len(tokens)), strict=True):
-                counts[name] += count
-    size = tf.io.gfile.stat(temporary).length
-    tf.io.gfile.rename(temporary, path, overwrite=True)
-    write_json(_counts_path(directory, index), {"bytes": size, **counts})
+def _write_shard(*job):
+    return write_shard(*job, TENSORFLOW_FILES)
+
+
+# Kept from shard to shard: TensorFlow compiles a new tokenizer in its first call.
+@functools.lru_cache(maxsize=1)
+def _tokenizer(directory, expected, files):
+    return load_tokenizer(directory, dict(expected), files)
+
+
+def _read(parts, settings, files):
+    if "file_format" not in settings:
+        return read_documents(parts, settings["lines"], settings["document_start"], files)
+    return read_fields(
+        parts, settings["file_format"], settings["text_field"], settings["lines"], files
+    )
 
 
 def _encode(documents, tokenizer, end_of_document):
@@ -122,10 +178,6 @@ def _groups(documents):
             group, num_sentences = [], 0
     if group:
         yield group
-
-
-def _is_written(directory, index):
-    return tf.io.gfile.exists(_counts_path(directory, index))
 
 
 def _shard_file(index):

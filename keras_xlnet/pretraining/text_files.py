@@ -7,8 +7,7 @@ import re
 import zlib
 from typing import NamedTuple
 
-import tensorflow as tf
-
+from keras_xlnet.pretraining.file_systems import TENSORFLOW_FILES
 from keras_xlnet.pretraining.sentences import split_sentences
 
 _BYTES_PER_READ = 2**20
@@ -56,13 +55,14 @@ def _split_file(path, offset, size, bounds):
     return list(zip(begins, [*inner, math.inf], strict=True))
 
 
-def read_documents(parts, lines, document_start):
-    """Reads the documents that begin in parts of files.
+def read_documents(parts, lines, document_start, files=TENSORFLOW_FILES):
+    """Reads the documents that begin in parts of text files.
 
     Args:
         parts: Iterable of `FilePart`.
         lines: String, `"sentences"` or `"paragraphs"`; see `write_token_records`.
         document_start: String or `None`, a regular expression; see `write_token_records`.
+        files: `TensorFlowFiles` or `BeamFiles`, with which files are opened.
 
     Yields:
         List of strings: the sentences of a document. Documents without sentences are skipped.
@@ -72,22 +72,38 @@ def read_documents(parts, lines, document_start):
     """
     starts_document = re.compile(document_start).search if document_start else _is_blank
     for part in parts:
-        for document in _documents(part, starts_document):
-            if lines == "paragraphs":
-                yield [sentence for line in document for sentence in split_sentences(line)]
-            else:
-                yield document
+        for document in _documents(part, starts_document, files):
+            yield sentences_of(document, lines)
+
+
+def sentences_of(document, lines):
+    """Returns the sentences of a document, which is a list of lines that are not blank."""
+    if lines == "paragraphs":
+        return [sentence for line in document for sentence in split_sentences(line)]
+    return document
+
+
+def read_lines(part, files):
+    """Yields (byte offset, text) of all lines that begin at or after the beginning of a part."""
+    # Reading starts one byte early: if that byte is a newline, a line begins with the part.
+    offset = max(part.begin - 1, 0)
+    with files.open(part.path) as file:
+        file.seek(offset)
+        for line in _raw_lines(file, part.path):
+            if offset >= part.begin:
+                yield offset, _decoded(line, offset, part.path)
+            offset += len(line)
 
 
 def _is_blank(line):
     return not line.strip()
 
 
-def _documents(part, starts_document):
+def _documents(part, starts_document, files):
     # A part ends with the document that contains byte `end`, and the next part begins with the
     # first document that starts at or after that byte. So each document is read exactly once.
     lines, inside = [], part.begin == 0
-    for offset, line in _lines(part):
+    for offset, line in read_lines(part, files):
         if starts_document(line):
             if lines:
                 yield lines
@@ -100,20 +116,8 @@ def _documents(part, starts_document):
         yield lines
 
 
-def _lines(part):
-    """Yields (byte offset, text) of all lines that begin at or after the beginning of a part."""
-    # Reading starts one byte early: if that byte is a newline, a line begins with the part.
-    offset = max(part.begin - 1, 0)
-    with tf.io.gfile.GFile(part.path, "rb") as file:
-        file.seek(offset)
-        for line in _raw_lines(file, part.path):
-            if offset >= part.begin:
-                yield offset, _decoded(line, offset, part.path)
-            offset += len(line)
-
-
 def _raw_lines(file, path):
-    # Not GFile.readline: it drops carriage returns, which makes the offsets wrong.
+    # Not `readline`: that of GFile drops carriage returns, which makes the offsets wrong.
     rest = b""
     for block in _blocks(file, path):
         *lines, rest = (rest + block).split(b"\n")

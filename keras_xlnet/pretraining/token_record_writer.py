@@ -3,24 +3,19 @@
 import os
 import re
 
-import tensorflow as tf
-
 from keras_xlnet.layers.arguments import check_choice, check_positive_int
+from keras_xlnet.pretraining.file_systems import TENSORFLOW_FILES
 from keras_xlnet.pretraining.record_metadata import (
     FORMAT_VERSION,
-    INFO_FILE,
+    begin_records,
     fingerprint,
-    read_json,
-    write_json,
+    finish_records,
+    remove_temporary_files,
 )
-from keras_xlnet.pretraining.shard_writing import describe_shards, write_shards
+from keras_xlnet.pretraining.shard_writing import write_shards
 from keras_xlnet.pretraining.text_files import plan_shards
 from keras_xlnet.pretraining.token_records import TokenRecords
 from keras_xlnet.text import XLNetTokenizer
-from keras_xlnet.text.text_paths import find_text_files
-
-_UNFINISHED_FILE = "unfinished.json"
-_TEMPORARY_FILES = (_UNFINISHED_FILE, "tokens-*.counts.json", "*.tmp")
 
 
 def write_token_records(
@@ -89,10 +84,22 @@ def write_token_records(
     Source: `_create_data` in the original's `data_utils.py`. Its records also fix batch size,
     sequence length and direction.
     """
-    _check_arguments(tokenizer, lines, document_start, shard_bytes, num_processes)
+    check_writer_arguments(tokenizer, lines, document_start, shard_bytes)
+    check_positive_int("num_processes", num_processes)
     directory = os.fspath(directory)
-    statistics = {path: tf.io.gfile.stat(path) for path in find_text_files(files)}
-    settings = {
+    found = TENSORFLOW_FILES.describe(files)
+    settings = new_settings(found, tokenizer, lines, document_start, end_of_document, shard_bytes)
+    if not begin_records(directory, settings, tokenizer, TENSORFLOW_FILES):
+        plan = plan_shards({path: size for path, size, _ in found}, shard_bytes)
+        shards = write_shards(plan, directory, settings, num_processes, verbose)
+        finish_records(directory, settings, shards, TENSORFLOW_FILES)
+    remove_temporary_files(directory, TENSORFLOW_FILES)
+    return TokenRecords(directory)
+
+
+def new_settings(found, tokenizer, lines, document_start, end_of_document, shard_bytes):
+    """Returns a dict of what determines the records: the files, the tokenizer, the arguments."""
+    return {
         "format_version": FORMAT_VERSION,
         "tokenizer": fingerprint(tokenizer),
         "vocabulary_size": tokenizer.vocabulary_size(),
@@ -100,24 +107,18 @@ def write_token_records(
         "document_start": document_start,
         "end_of_document": bool(end_of_document),
         "shard_bytes": shard_bytes,
-        "files": [[path, stat.length, stat.mtime_nsec] for path, stat in statistics.items()],
+        "files": found,
     }
-    if not _prepare(directory, settings, tokenizer):
-        plan = plan_shards({path: stat.length for path, stat in statistics.items()}, shard_bytes)
-        write_shards(plan, directory, settings, num_processes, verbose)
-        _finish(directory, settings, len(plan))
-    _remove_temporary_files(directory)
-    return TokenRecords(directory)
 
 
-def _check_arguments(tokenizer, lines, document_start, shard_bytes, num_processes):
+def check_writer_arguments(tokenizer, lines, document_start, shard_bytes):
+    """Raises `ValueError` if an argument of `write_token_records` is invalid."""
     if not isinstance(tokenizer, XLNetTokenizer):
         raise ValueError(
             f"`tokenizer` must be an XLNetTokenizer. Received: tokenizer={tokenizer!r}"
         )
     check_choice("lines", lines, ("sentences", "paragraphs"))
     check_positive_int("shard_bytes", shard_bytes)
-    check_positive_int("num_processes", num_processes)
     try:
         re.compile(document_start or "")
     except (re.error, TypeError) as error:
@@ -125,43 +126,3 @@ def _check_arguments(tokenizer, lines, document_start, shard_bytes, num_processe
             "`document_start` must be a regular expression or None. Received: "
             f"document_start={document_start!r}"
         ) from error
-
-
-def _prepare(directory, settings, tokenizer):
-    """Creates the directory with the vocabulary. Returns whether the records are finished."""
-    tf.io.gfile.makedirs(directory)
-    for name in (INFO_FILE, _UNFINISHED_FILE):
-        path = os.path.join(directory, name)
-        if tf.io.gfile.exists(path):
-            _check_same_settings(path, settings)
-            return name == INFO_FILE
-    tokenizer.save_assets(directory)
-    write_json(os.path.join(directory, _UNFINISHED_FILE), settings)
-    return False
-
-
-def _check_same_settings(path, settings):
-    found = read_json(path)
-    different = [name for name in settings if found.get(name) != settings[name]]
-    if different:
-        name = different[0]
-        raise ValueError(
-            f"{path!r} belongs to records with another value of {name}: {found.get(name)!r}. "
-            f"Received: {settings[name]!r}. Delete the directory or choose another one."
-        )
-
-
-def _finish(directory, settings, num_shards):
-    shards = describe_shards(directory, num_shards)
-    if not shards:
-        raise ValueError(
-            f"`files` must contain text. Received: {len(settings['files'])} files without a "
-            f"token, the first of them {settings['files'][0][0]!r}"
-        )
-    write_json(os.path.join(directory, INFO_FILE), {**settings, "shards": shards})
-
-
-def _remove_temporary_files(directory):
-    for pattern in _TEMPORARY_FILES:
-        for path in tf.io.gfile.glob(os.path.join(directory, pattern)):
-            tf.io.gfile.remove(path)

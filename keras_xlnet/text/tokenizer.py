@@ -1,5 +1,6 @@
 """XLNet's tokenizer: a SentencePiece model with the cleaning and the rules of the original."""
 
+import hashlib
 import os
 
 import keras
@@ -222,6 +223,12 @@ class XLNetTokenizer(keras.layers.Layer):
     def has_vocabulary(self):
         """Bool, whether the tokenizer has a SentencePiece model. A config does not contain one."""
         return self._proto is not None
+
+    @property
+    def vocabulary_sha256(self):
+        """String, the SHA-256 of the SentencePiece model, as of its file `spiece.model`."""
+        self._require_proto()
+        return hashlib.sha256(self._proto).hexdigest()
 
     def vocabulary_size(self):
         """Returns the number of pieces, including the special pieces."""

@@ -5,17 +5,20 @@ import pathlib
 
 import keras
 
-from keras_xlnet.preset_files import file_in, local_directory
+from keras_xlnet.preset_files import file_in, preset_directory
+from keras_xlnet.preset_files.recorded_vocabulary import read_vocabulary_sha256
 from keras_xlnet.preset_files.trusted_config import read_config, trusted
 
-_CONFIG_FILE, _ASSET_FILE = "tokenizer.json", "assets/spiece.model"
+_CONFIG_FILE, _ASSET_FILE, _MODEL_FILE = "tokenizer.json", "assets/spiece.model", "config.json"
 
 
 def load_tokenizer(location, cls):
     """Loads a tokenizer; see `XLNetTokenizer.from_preset`."""
-    directory = local_directory(location, (_CONFIG_FILE, _ASSET_FILE))
+    directory = preset_directory(location, (_CONFIG_FILE, _ASSET_FILE), (_MODEL_FILE,))
     config = read_config(file_in(directory, _CONFIG_FILE), cls)
     asset = file_in(directory, _ASSET_FILE)
+    if (directory / _MODEL_FILE).exists():
+        read_vocabulary_sha256(directory)
     try:
         tokenizer = keras.saving.deserialize_keras_object(config)
     except (TypeError, ValueError) as error:

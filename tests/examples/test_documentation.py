@@ -7,6 +7,8 @@ import sys
 import pytest
 
 from keras_xlnet import layers, models
+from keras_xlnet.preset_files import write_preset_info
+from keras_xlnet.text import XLNetTokenizer
 from tests.examples import EXAMPLES
 
 ROOT = EXAMPLES.parent
@@ -31,6 +33,26 @@ def test_code_of_the_layers_page_builds_a_model():
     names = {}
     exec(code, names)
     assert names["model"].output_shape == (None, 1)
+
+
+def test_code_of_the_presets_page_runs(tmp_path, monkeypatch, golden_dir, capsys):
+    # A small preset in place of the one that it is about.
+    folder = tmp_path / "shipped"
+    model = models.XLNetPermutationLM(models.XLNetBackbone(200, 1, 1, 8, 16, memory_length=3))
+    tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
+    model.save_to_preset(folder / "xlnet_small_en", tokenizer, dtype="float16")
+    write_preset_info(folder / "xlnet_small_en", "English", {})
+    monkeypatch.setattr("keras_xlnet.preset_files.shipped.FOLDER", folder)
+    monkeypatch.setattr(models.XLNetTextClassifier, "fit", lambda *_, **__: None)  # Seconds.
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs" / "presets.md"
+    names = {}
+    for code in code_of(page):
+        exec(code, names)
+    assert names["regressor"].backbone.dropout == 0.1
+    printed = " ".join(capsys.readouterr().out.split())
+    errors = re.findall(r"```\n\n((?:    .*\n)+)", page.read_text(encoding="utf-8"))
+    assert len(errors) == 2 and all(" ".join(error.split()) in printed for error in errors)
 
 
 @pytest.mark.parametrize("name", ["quickstart", "spam", "test"])

@@ -55,9 +55,10 @@ def test_table():
 
 
 def test_words_read_of_a_shipped_preset(monkeypatch):
-    shipped = {"mine": {"words_read": 47_200_000}}
-    monkeypatch.setattr(results_report.keras_xlnet, "presets", lambda: shipped, raising=False)
+    shipped = {"mine": {"figures": {"words read": 47_200_000}}, "silent": {"figures": {}}}
+    monkeypatch.setattr(results_report.keras_xlnet, "presets", lambda: shipped)
     assert results_report.words_read("mine") == "47 million"
+    assert results_report.words_read("silent") == "not stated"
     assert results_report.words_read("other") == "not stated"
 
 

@@ -128,6 +128,24 @@ def test_dtype_may_be_another_when_it_is_asked_for(backbone, tmp_path):
         np.testing.assert_allclose(a.astype("float32"), b, rtol=2**-8)
 
 
+def test_weights_are_stored_in_half_precision(backbone, tmp_path):
+    backbone.save_to_preset(tmp_path, dtype="float16")
+    stored = load_file(tmp_path / "model.safetensors")
+    assert {value.dtype.name for value in stored.values()} == {"float16"}
+    for dtype, expected in ((None, "float32"), ("bfloat16", "bfloat16")):
+        copy = XLNetBackbone.from_preset(tmp_path, **({"dtype": dtype} if dtype else {}))
+        assert {w.dtype for w in copy.weights} == {expected}
+        for weight in copy.weights:
+            value = stored[weight.path].astype(expected)
+            np.testing.assert_array_equal(keras.ops.convert_to_numpy(weight), value)
+    copy.save_to_preset(tmp_path, dtype="float32")
+    assert {v.dtype.name for v in load_file(tmp_path / "model.safetensors").values()} == {"float32"}
+    with pytest.raises(
+        ValueError, match="`dtype` must be one of .*float16.* Received: dtype='int8'"
+    ):
+        backbone.save_to_preset(tmp_path, dtype="int8")
+
+
 # === From a preset of another class ===
 
 
@@ -307,6 +325,41 @@ def test_tokenizers_that_do_not_belong_to_the_model(backbone, classifier, tokeni
     assert not (tmp_path / "preset").exists()
 
 
+@pytest.fixture(scope="module")
+def other_tokenizer():
+    """One of as many pieces as `tokenizer`."""
+    letters = np.random.default_rng(5).integers(97, 123, (400, 6), "uint8")
+    return XLNetTokenizer.train((bytes(row).decode() for row in letters), vocabulary_size=200)
+
+
+def test_the_vocabulary_of_another_model_is_refused(pretrained, other_tokenizer, tmp_path):
+    preset = shutil.copytree(pretrained, tmp_path / "preset")
+    other_tokenizer.save_to_preset(preset)
+    for cls in XLNetBackbone, XLNetTextRegressor, XLNetPermutationLM, XLNetTokenizer:
+        with pytest.raises(ValueError, match="spiece.model is not the vocabulary of this model"):
+            cls.from_preset(preset)
+    # Nor is it taken from the user.
+    message = "is of another model: the sha256 of its vocabulary .* the {} was loaded with"
+    preprocessor = XLNetPreprocessor(other_tokenizer, 8)
+    with pytest.raises(ValueError, match=message.format("backbone")):
+        XLNetTextRegressor.from_preset(pretrained, preprocessor=preprocessor)
+    backbone = XLNetBackbone.from_preset(pretrained)
+    with pytest.raises(ValueError, match=message.format("backbone")):
+        XLNetTextRegressor(backbone, preprocessor=preprocessor)
+    with pytest.raises(ValueError, match=message.format("model")):
+        backbone.save_to_preset(tmp_path / "other", other_tokenizer)
+    backbone.vocabulary_sha256 = None
+    assert XLNetTextRegressor(backbone, preprocessor=preprocessor).preprocessor is preprocessor
+
+
+def test_a_backbone_remembers_its_vocabulary(pretrained, tokenizer, tmp_path):
+    backbone = XLNetTokenClassifier.from_preset(pretrained, num_classes=2).backbone
+    assert backbone.vocabulary_sha256 == tokenizer.vocabulary_sha256
+    backbone.save_to_preset(tmp_path)
+    assert files_in(tmp_path) == ["config.json", "model.safetensors"]
+    assert XLNetBackbone.from_preset(tmp_path).vocabulary_sha256 == tokenizer.vocabulary_sha256
+
+
 def test_a_vocabulary_that_is_too_large_is_refused_when_it_is_loaded(preset):
     config = json.loads((preset / "config.json").read_text())
     config["config"]["backbone"]["config"]["vocabulary_size"] = 150
@@ -367,6 +420,14 @@ def damage_config(path, value):
     return damage
 
 
+def change_record(preset, value):
+    """Changes the vocabulary that a preset records."""
+    config = json.loads((preset / "config.json").read_text())
+    assert len(config["vocabulary_sha256"]) == 64
+    config["vocabulary_sha256"] = value
+    (preset / "config.json").write_text(json.dumps(config))
+
+
 SYSTEM = {"module": "os", "class_name": "function", "config": "system", "registered_name": None}
 BACKBONE = ("backbone", "config")
 TOKENIZER = ("preprocessor", "config", "tokenizer")
@@ -417,6 +478,13 @@ DAMAGES = {
     ),
     "vocabulary": (
         lambda preset: (preset / "assets" / "spiece.model").write_bytes(b"nothing"),
+        "spiece.model is not the vocabulary of this model, .* its sha256 is 1785c.* records ",
+    ),
+    "vocabulary_that_is_not_recorded": (
+        lambda preset: (
+            change_record(preset, None),
+            (preset / "assets" / "spiece.model").write_bytes(b"nothing"),
+        ),
         "spiece.model: `proto` must be a SentencePiece model",
     ),
     "link": (
@@ -469,5 +537,5 @@ def test_a_preset_of_the_hub(saved, classifier, monkeypatch):
     assert XLNetTokenizer.from_preset("hf://owner/name").lowercase
     assert [sorted(kwargs["allow_patterns"]) for kwargs in asked] == [
         WITH_TOKENIZER,
-        ["assets/spiece.model", "tokenizer.json"],
+        ["assets/spiece.model", "config.json", "tokenizer.json"],
     ]

@@ -280,6 +280,39 @@ def test_bfloat16_is_read_as_it_was_written(fresh, tmp_path):
     assert_same([w.astype("float32") for w in half.get_weights()], full.get_weights())
 
 
+def test_weights_that_are_converted_to_be_stored(model, fresh, file):
+    save_weights(model, file, dtype="float16")
+    copy = XLNetBackbone(20, 1, 1, 8, 16)
+    load_weights(copy, file)
+    expected = [w.astype("float16").astype("float32") for w in model.get_weights()]
+    assert_same(expected, copy.get_weights())
+    # The same weights in a file that does not declare it, or declares another dtype.
+    for metadata, message in (
+        ({}, "is of dtype float16, expected float32"),
+        ({"stored_dtype": "bfloat16"}, "is of dtype float16, expected bfloat16 or float32"),
+        ({"stored_dtype": "int8"}, "declares stored_dtype='int8', expected one of"),
+    ):
+        save_file(load_file(file), file, metadata=metadata)
+        with pytest.raises(ValueError, match=message):
+            load_weights(fresh, file)
+
+
+def test_weights_that_would_be_infinite_are_named(tmp_path):
+    model = XLNetBackbone(20, 1, 1, 8, 16)
+    kernel = model.blocks[0].feed_forward.intermediate_dense.kernel
+    value = np.zeros((8, 16), "float32")
+    value[1, 2] = -65520.0  # The smallest that float16 rounds to infinity.
+    kernel.assign(value)
+    file = tmp_path / "model.safetensors"
+    with pytest.raises(ValueError, match=f"'{KERNEL}' cannot be saved .*'float16'.* as 65520, "):
+        save_weights(model, file, dtype="float16")
+    assert not file.exists()
+    save_weights(model, file, dtype="bfloat16")
+    kernel.assign(np.where(value < 0, -65519.0, value))
+    save_weights(model, file, dtype="float16")
+    assert np.isfinite(load_file(file)[KERNEL]).all()
+
+
 @pytest.mark.parametrize("block_bytes", [1, 24, 100])
 def test_blocks_of_rows_are_all_assigned(block_bytes, monkeypatch, rng):
     monkeypatch.setattr("keras_xlnet.preset_files.weights._BLOCK_BYTES", block_bytes)

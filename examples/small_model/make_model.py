@@ -1,0 +1,137 @@
+"""Makes a small pretrained model out of a folder of text: vocabulary, records, model, preset, card.
+
+    python examples/small_model/make_model.py --corpus texts --name my_small_model
+
+`texts` holds UTF-8 text in any language: each file is a source whose documents are separated by
+blank lines, each folder in it a source with one document a file (corpus.py). Whole documents are
+held out. Vocabularies of several sizes are compared in short runs by held-out bits per character,
+the best one is pretrained for `--cpu_minutes` of processor time with examples/pretrain.py, and the
+preset is written in float16, with a model card. It can be killed at any time: started again, it
+continues. With a larger `--cpu_minutes` a run that is done goes on from its backup of before the
+learning rate fell.
+
+xlnet_small_en was made with
+
+    python examples/small_model/english_sources.py corpus/*.txt.xz --output_dir runs/english
+    python examples/small_model/make_model.py --corpus runs/english --name xlnet_small_en \\
+        --notes examples/small_model/xlnet_small_en.md
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+from absl import app, flags
+from corpus import prepare_corpus, sample_lines
+from model_card import write_card
+
+from keras_xlnet.models import XLNetPermutationLM
+from keras_xlnet.preset_files import write_preset_info
+from keras_xlnet.text import XLNetTokenizer
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("corpus", None, "Folder of text files.", required=True)
+flags.DEFINE_string("name", None, "Name of the preset.", required=True)
+flags.DEFINE_string("output_dir", None, "Where everything is written. [runs/NAME]")
+flags.DEFINE_list("vocabulary_sizes", ["8000", "12000", "16000"], "Sizes to compare.")
+flags.DEFINE_float("vocabulary_cpu_minutes", 8, "Processor time of each comparison.", 0.1)
+flags.DEFINE_float("cpu_minutes", 600, "Processor time of the pretraining.", 0.1)
+flags.DEFINE_multi_string("recipe", [], "A flag of pretrain.py that replaces one of RECIPE.")
+flags.DEFINE_string("description", "An XLNet made by make_model.py", "One line about the preset.")
+flags.DEFINE_string("notes", None, "Markdown file about data, licences and limits for the card.")
+
+PRETRAIN = pathlib.Path(__file__).parents[1] / "pretrain.py"
+# What the search found (search.py, docs/small_model.md).
+RECIPE = {
+    "num_layers": 6,
+    "hidden_dim": 256,
+    "sequence_length": 64,
+    "memory_length": 32,
+    "predicted_share": 0.33,
+    "batch_size": 32,
+    "embeddings": "cooccurrence",
+    "learning_rate": 1e-3,
+    "optimizer": "adamw",
+    "dtype": "mixed_bfloat16",
+    "lines": "paragraphs",
+    "steps_per_epoch": 500,
+    "validation_steps": 50,
+}
+# Characters of text that a vocabulary is trained on.
+SAMPLE = 30_000_000
+
+
+def main(arguments):
+    if len(arguments) > 1:
+        raise app.UsageError(f"unknown arguments {arguments[1:]}")
+    output_dir = pathlib.Path(FLAGS.output_dir or f"runs/{FLAGS.name}")
+    recipe = RECIPE | dict(flag.split("=", 1) for flag in FLAGS.recipe)
+    try:
+        train, held_out = prepare_corpus(pathlib.Path(FLAGS.corpus), output_dir / "corpus")
+    except ValueError as error:
+        sys.exit(f"make_model.py: {error}")
+    data = {"corpus": train, "held_out": ",".join(map(str, held_out))}
+    vocabulary = choose_vocabulary(output_dir, train, recipe | data)
+    run = output_dir / "pretraining"
+    pretrain(run, FLAGS.cpu_minutes, recipe | data | {"tokenizer": vocabulary})
+    write_preset(output_dir, run)
+
+
+def choose_vocabulary(output_dir, train, recipe):
+    """Returns the path of the vocabulary with which short runs get to the fewest held-out bits."""
+    bits = {}
+    for size in map(int, FLAGS.vocabulary_sizes):
+        folder = output_dir / f"vocabulary_{size}"
+        path = folder / "spiece.model"
+        if not path.is_file():
+            folder.mkdir(parents=True, exist_ok=True)
+            lines = sample_lines(train, SAMPLE)
+            XLNetTokenizer.train(iter(lines), vocabulary_size=size).save_assets(str(folder))
+        if len(FLAGS.vocabulary_sizes) == 1:
+            return path
+        pretrain(folder, FLAGS.vocabulary_cpu_minutes, recipe | {"tokenizer": path})
+        bits[path] = mean_bits(folder)
+        print(f"{size} pieces: {bits[path]:.3f} bits per character", flush=True)
+    return min(bits, key=bits.get)
+
+
+def pretrain(run, cpu_minutes, recipe):
+    """Runs examples/pretrain.py until it has had its processor time, from where it was."""
+    if (run / "budget.json").is_file() and (run / "metrics.json").is_file():
+        spent = json.loads((run / "budget.json").read_text(encoding="utf-8"))["cpu_minutes"]
+        if spent >= cpu_minutes:
+            return
+    values = {"output_dir": run, "cpu_minutes": cpu_minutes, **recipe}
+    command = [sys.executable, PRETRAIN, *(f"--{name}={value}" for name, value in values.items())]
+    subprocess.run(command, check=True)
+
+
+def mean_bits(run):
+    """Returns the held-out bits per character of a run, each source counting the same."""
+    by_source = read_metrics(run)["bits_per_character"]
+    return sum(by_source.values()) / len(by_source)
+
+
+def read_metrics(run):
+    return json.loads((run / "metrics.json").read_text(encoding="utf-8"))
+
+
+def write_preset(output_dir, run):
+    """Writes the preset in float16, with its card."""
+    model = XLNetPermutationLM.from_preset(
+        run / "permutation_lm", dtype="float32", stateful=False, batch_size=None
+    )
+    tokenizer = XLNetTokenizer.from_preset(run / "permutation_lm")
+    preset = output_dir / FLAGS.name
+    model.save_to_preset(preset, tokenizer, dtype="float16")
+    figures = write_card(preset, FLAGS.name, model, run, FLAGS.notes)
+    write_preset_info(preset, FLAGS.description, figures)
+    print(f"the preset is {preset}")
+
+
+if __name__ == "__main__":
+    app.run(main)

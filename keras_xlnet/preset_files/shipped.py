@@ -1,0 +1,193 @@
+"""Presets that come with the package: which there are, and their files, checked."""
+
+import collections.abc
+import difflib
+import html
+import json
+import math
+import os
+import pathlib
+import warnings
+
+from keras_xlnet.preset_files.files import file_in, read_json, sha256_of
+from keras_xlnet.preset_files.locations import local_directory
+from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles
+
+FOLDER = pathlib.Path(__file__).parent.parent / "shipped"
+INFO = "preset.json"
+_WITHOUT_DIGEST = (INFO, "README.md")
+
+
+def presets():
+    """Returns the presets that come with the package, for `from_preset("name")`.
+
+    Returns:
+        A mapping from the name of a preset to a dict of its `description`, its number of
+        `parameters`, the `bytes` of its files, measured `figures` by their names, and the `sha256`
+        of its files. Printed, it is a table. `keras_xlnet/shipped/NAME/README.md` is the model
+        card.
+
+    Example:
+
+    >>> presets = keras_xlnet.presets()
+    >>> all(info["bytes"] <= 20e6 for info in presets.values())
+    True
+    """
+    files = sorted(FOLDER.glob(f"*/{INFO}"))
+    return Presets({file.parent.name: read_json(file) for file in files})
+
+
+class Presets(collections.abc.Mapping):
+    """A mapping from names to dicts that describe presets, printed as a table."""
+
+    def __init__(self, infos):
+        self._infos = infos
+
+    def __getitem__(self, name):
+        return self._infos[name]
+
+    def __iter__(self):
+        return iter(self._infos)
+
+    def __len__(self):
+        return len(self._infos)
+
+    def __repr__(self):
+        if not self:
+            return "No presets come with this version of the package"
+        rows = self._rows()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
+            for row in rows
+        ]
+        about = [f"{name}: {info['description']}" for name, info in self.items()]
+        return "\n".join([*lines, "", *about])
+
+    def _repr_html_(self):
+        rows = [*self._rows(), ["description", *(info["description"] for info in self.values())]]
+        cells = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
+        return "<table>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>"
+
+    def _rows(self):
+        """Returns rows of strings: a column for each preset."""
+        infos = self.values()
+        figures = dict.fromkeys(name for info in infos for name in info["figures"])
+        return [
+            ["", *self],
+            ["parameters", *(f"{info['parameters']:,}" for info in infos)],
+            ["size", *(f"{info['bytes'] / 1e6:.1f} MB" for info in infos)],
+            *([name, *(str(info["figures"].get(name, "")) for info in infos)] for name in figures),
+        ]
+
+
+def shipped_directory(location):
+    """Returns the directory of a preset that comes with the package, `None` for other locations.
+
+    Args:
+        location: Any location. Only a string can be the name of a preset: a `pathlib.Path` and
+            `"./name"` are directories.
+
+    Raises:
+        FileNotFoundError: If a file of the preset is missing.
+        ValueError: If the sha256 of a file is not the one that it was shipped with.
+    """
+    names = {path.parent.name for path in FOLDER.glob(f"*/{INFO}")}
+    if not isinstance(location, str) or location not in names:
+        return None
+    if os.path.isdir(location):
+        warnings.warn(
+            f"location={location!r} is the preset that comes with the package. The directory of "
+            f"that name is {os.path.join('.', location)!r}",
+            stacklevel=4,
+        )
+    directory = FOLDER / location
+    for name, expected in read_json(directory / INFO)["sha256"].items():
+        file = file_in(directory, name)
+        found = sha256_of(file)
+        if found != expected:
+            raise ValueError(
+                f"{file} is damaged: its sha256 is {found}, expected {expected}. Install the "
+                "package again"
+            )
+    return directory
+
+
+def preset_directory(location, required, optional=()):
+    """Returns a directory on this machine with the files of a preset.
+
+    Args:
+        location: Name of a preset that comes with the package, or a location as in
+            `local_directory`.
+        required, optional: As in `local_directory`.
+
+    Returns:
+        A `pathlib.Path`.
+
+    Raises:
+        FileNotFoundError: As in `local_directory`. The message lists the presets that come with
+            the package.
+        ConnectionError, ImportError, ValueError: As in `local_directory` and `shipped_directory`.
+
+    Example:
+
+    >>> keras_xlnet.preset_files.preset_directory("xlnet_samll_en", ["config.json"])
+    Traceback (most recent call last):
+    FileNotFoundError: `location`: there is no directory xlnet_samll_en...
+    """
+    directory = shipped_directory(location)
+    if directory is not None:
+        return directory
+    try:
+        return local_directory(location, required, optional)
+    except FileNotFoundError as error:
+        if "://" in os.fspath(location):
+            raise
+        raise FileNotFoundError(f"{error}. {_names_like(os.fspath(location))}") from None
+
+
+def write_preset_info(directory, description, figures):
+    """Writes the `preset.json` of a preset that is to come with the package.
+
+    Args:
+        directory: Path of the preset. It must not change afterwards, except for `README.md`.
+        description: String of one line.
+        figures: Dict from what was measured to a number or a string.
+
+    Returns:
+        The dict that was written: see `presets`.
+
+    Example:
+
+    >>> import tempfile
+    >>> directory = tempfile.mkdtemp()
+    >>> keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32).save_to_preset(directory)
+    >>> info = keras_xlnet.preset_files.write_preset_info(directory, "Random", {"F1": 0.5})
+    >>> info["parameters"], sorted(info["sha256"])
+    (3136, ['config.json', 'model.safetensors'])
+    """
+    directory = pathlib.Path(directory)
+    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    files = {path.relative_to(directory).as_posix(): path for path in files}
+    files = {name: path for name, path in files.items() if name not in _WITHOUT_DIGEST}
+    weights = SafetensorsFiles(directory.glob("*.safetensors"), directory)
+    info = {
+        "description": description,
+        "parameters": sum(map(math.prod, weights.shapes.values())),
+        "bytes": sum(path.stat().st_size for path in files.values()),
+        "figures": figures,
+        "sha256": {name: sha256_of(path) for name, path in files.items()},
+    }
+    text = json.dumps(info, indent=2, ensure_ascii=False) + "\n"
+    (directory / INFO).write_text(text, encoding="utf-8")
+    return info
+
+
+def _names_like(name):
+    names = list(presets())
+    if not names:
+        return "No presets come with this version of the package"
+    close = difflib.get_close_matches(name, names)
+    names = [*close, *(other for other in names if other not in close)]
+    question = f"Did you mean {close[0]!r}? " if close else ""
+    return f"{question}Presets that come with the package: {', '.join(map(repr, names))}"

@@ -1,0 +1,243 @@
+"""Presets that come with the package: a made-up one, and those that are there."""
+
+import html
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+import keras_xlnet
+from keras_xlnet.checkpoints import detect_format, load_checkpoint, load_tokenizer
+from keras_xlnet.cli.main import main, parse
+from keras_xlnet.models import (
+    XLNetBackbone,
+    XLNetMultipleChoice,
+    XLNetPermutationLM,
+    XLNetQuestionAnswering,
+    XLNetTextClassifier,
+    XLNetTextRegressor,
+    XLNetTokenClassifier,
+)
+from keras_xlnet.preset_files import write_preset_info
+from keras_xlnet.text import XLNetTokenizer
+
+ROOT = pathlib.Path(__file__).parents[2]
+FIGURES = {"bits per character": 1.75, "SMS <spam>, F1": "0.97 (0.01)"}
+CLASSES = {
+    XLNetBackbone: {},
+    XLNetPermutationLM: {},
+    XLNetTextClassifier: {"num_classes": 2},
+    XLNetTextRegressor: {},
+    XLNetTokenClassifier: {"num_classes": 2},
+    XLNetMultipleChoice: {},
+    XLNetQuestionAnswering: {},
+}
+
+
+@pytest.fixture
+def folder(golden_dir, tmp_path, monkeypatch):
+    """The folder of shipped presets, with `tiny_en` in it; the working directory is empty."""
+    folder = tmp_path / "shipped"
+    model = XLNetPermutationLM(XLNetBackbone(200, 1, 1, 8, 16, memory_length=3))
+    tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
+    model.save_to_preset(folder / "tiny_en", tokenizer, dtype="float16")
+    (folder / "tiny_en" / "README.md").write_text("The model card")
+    write_preset_info(folder / "tiny_en", "A tiny one & <random>", FIGURES)
+    monkeypatch.setattr("keras_xlnet.preset_files.shipped.FOLDER", folder)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return folder
+
+
+# === What there is ===
+
+
+def test_presets_are_listed(folder):
+    presets = keras_xlnet.presets()
+    assert list(presets) == ["tiny_en"] and len(presets) == 1 and "other" not in presets
+    info = presets["tiny_en"]
+    assert info["parameters"] == 200 * 8 + 8 + 200 + 672  # Embeddings, mask, logits, block.
+    assert info["figures"] == FIGURES
+    files = ["assets/spiece.model", "config.json", "model.safetensors", "tokenizer.json"]
+    assert sorted(info["sha256"]) == files
+    assert info["bytes"] == sum((folder / "tiny_en" / name).stat().st_size for name in files)
+
+
+def test_the_list_is_printed_as_a_table(folder):
+    text = repr(keras_xlnet.presets())
+    assert text.splitlines() == [
+        "                        tiny_en",
+        "parameters                2,480",
+        "size                     0.2 MB",
+        "bits per character         1.75",
+        "SMS <spam>, F1      0.97 (0.01)",
+        "",
+        "tiny_en: A tiny one & <random>",
+    ]
+    table = keras_xlnet.presets()._repr_html_()
+    assert table.count("<tr>") == 6 and html.escape("A tiny one & <random>") in table
+
+
+def test_there_may_be_none(tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_xlnet.preset_files.shipped.FOLDER", tmp_path)
+    assert repr(keras_xlnet.presets()).startswith("No presets come with")
+    with pytest.raises(FileNotFoundError, match="no directory tiny_en. No presets come with"):
+        XLNetBackbone.from_preset("tiny_en")
+
+
+def test_the_command_line_knows_the_names(folder, capsys):
+    assert main(parse(["xlnet", "presets"])) == 0
+    assert capsys.readouterr().out == f"{keras_xlnet.presets()}\n"
+    assert main(parse(["xlnet", "inspect", "tiny_en"])) == 0
+    out = capsys.readouterr().out
+    assert "XLNetPermutationLM (permutation_lm)" in out and "tiny_en/config.json" in out
+    assert main(parse(["xlnet", "convert", "--to", "huggingface", "tiny_en", "there"])) == 0
+    assert main(parse(["xlnet", "verify", "tiny_en", "there"])) == 0
+
+
+# === By name ===
+
+
+def test_every_class_is_loaded_by_name(folder):
+    stored = load_file(folder / "tiny_en" / "model.safetensors")
+    for cls, arguments in CLASSES.items():
+        model = cls.from_preset("tiny_en", **arguments)
+        assert type(model) is cls
+        for weight in getattr(model, "backbone", model).weights:
+            np.testing.assert_array_equal(weight, stored[weight.path].astype("float32"))
+    assert XLNetTokenizer.from_preset("tiny_en").vocabulary_size() == 200
+
+
+def test_checkpoints_are_loaded_by_name(folder):
+    assert detect_format("tiny_en") == "preset"
+    assert type(load_checkpoint("tiny_en", task="permutation_lm")) is XLNetPermutationLM
+    assert load_tokenizer("tiny_en").vocabulary_size() == 200
+
+
+def test_a_name_is_the_shipped_preset_and_a_path_is_a_directory(folder):
+    with pytest.warns(UserWarning, match="comes with the package.*directory .* is './tiny_en'"):
+        XLNetBackbone(200, 2, 1, 8, 16).save_to_preset("tiny_en")
+        assert XLNetBackbone.from_preset("tiny_en").num_layers == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for path in "./tiny_en", pathlib.Path("tiny_en"), pathlib.Path("tiny_en").absolute():
+            assert XLNetBackbone.from_preset(path).num_layers == 2
+
+
+@pytest.mark.parametrize(
+    "location, message",
+    [
+        ("tiny_ne", "Did you mean 'tiny_en'\\? Presets that come with the package: 'tiny_en', 'a'"),
+        ("something", "no directory something. Presets that come with .*: 'a', 'tiny_en'$"),
+        ("runs/mine", "'hf://runs/mine'\\). Presets that come with the package: 'a', 'tiny_en'$"),
+        (pathlib.Path("tiny_en"), "no directory tiny_en. Did you mean"),
+        ("./tiny_en", "no directory tiny_en. Did you mean"),
+    ],
+)
+@pytest.mark.parametrize("cls", [XLNetTextRegressor, XLNetTokenizer])
+def test_what_does_not_exist_lists_what_does(folder, cls, location, message):
+    (folder / "a").mkdir()
+    (folder / "a" / "preset.json").write_text("{}")
+    (folder / "not a preset").mkdir()
+    with pytest.raises(FileNotFoundError, match=message):
+        cls.from_preset(location)
+
+
+# === What is refused ===
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "assets/spiece.model"])
+def test_damaged_files_are_named(folder, name):
+    file = folder / "tiny_en" / name
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    for cls in XLNetBackbone, XLNetTokenizer:
+        with pytest.raises(ValueError, match=f"{name} is damaged: its sha256 is .*, expected "):
+            cls.from_preset("tiny_en")
+    file.unlink()
+    with pytest.raises(FileNotFoundError, match=f"{name} is missing"):
+        XLNetBackbone.from_preset("tiny_en")
+
+
+def test_the_model_card_may_change(folder):
+    (folder / "tiny_en" / "README.md").write_text("A better one")
+    XLNetTokenizer.from_preset("tiny_en")
+
+
+# === The presets that are there ===
+
+SHIPPED = keras_xlnet.presets()
+NAMES = list(SHIPPED) or [
+    pytest.param("xlnet_small_en", marks=pytest.mark.skip(reason="no preset is shipped yet"))
+]
+
+
+@pytest.fixture
+def offline(monkeypatch):
+    def refuse(*_, **__):
+        raise OSError("the network was used")
+
+    monkeypatch.setattr("socket.socket.connect", refuse)
+    monkeypatch.setattr("socket.getaddrinfo", refuse)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_shipped_preset_is_complete_and_small(name, offline):
+    info = SHIPPED[name]
+    folder = ROOT / "keras_xlnet" / "shipped" / name
+    assert set(info) == {"description", "parameters", "bytes", "figures", "sha256"}
+    others = {"preset.json", "README.md"}
+    files = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+    assert files - others == set(info["sha256"]) and others <= files
+    assert info["bytes"] <= 20_000_000
+    assert json.loads((folder / "config.json").read_text())["vocabulary_sha256"]
+    assert {v.dtype.name for v in load_file(folder / "model.safetensors").values()} == {"float16"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_shipped_preset_computes_with_the_arrays_of_its_file(name, offline, rng):
+    stored = load_file(ROOT / "keras_xlnet" / "shipped" / name / "model.safetensors")
+    model = XLNetTextRegressor.from_preset(name, sequence_length=12)
+    inputs = model.preprocessor(["She sat down by the fire.", "It rained all day in Paris."])
+    other = XLNetBackbone.from_config(model.backbone.get_config())
+    for weight in other.weights:
+        weight.assign(stored[weight.path].astype("float32"))
+    expected = np.asarray(other(inputs)["sequence_output"])
+    np.testing.assert_array_equal(model.backbone(inputs)["sequence_output"], expected)
+    assert np.abs(expected[0] - expected[1]).max() > 0.1
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_class_starts_from_a_shipped_preset(name, cls, offline):
+    model = cls.from_preset(name, **CLASSES[cls])
+    backbone = getattr(model, "backbone", model)
+    assert type(model) is cls
+    assert backbone.vocabulary_sha256 == XLNetTokenizer.from_preset(name).vocabulary_sha256
+
+
+@pytest.mark.slow
+def test_the_wheel_contains_them(tmp_path):
+    source = tmp_path / "source"
+    shutil.copytree(ROOT / "keras_xlnet", source / "keras_xlnet")
+    for name in "pyproject.toml", "setup.py", "README.md", "LICENSE":
+        shutil.copy(ROOT / name, source)
+    shipped = source / "keras_xlnet" / "shipped"
+    (shipped / "tiny_en" / "assets").mkdir(parents=True)
+    (shipped / "tiny_en" / "assets" / "spiece.model").write_bytes(b"")
+    (shipped / "tiny_en" / "preset.json").write_text("{}")
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
+    command += ["--quiet", "--wheel-dir", tmp_path, source]
+    subprocess.run(command, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    files = [path.relative_to(source) for path in shipped.rglob("*") if path.is_file()]
+    assert len(files) >= 2 and {path.as_posix() for path in files} <= names
