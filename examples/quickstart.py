@@ -29,7 +29,7 @@ classifier = XLNetTextClassifier.from_preset(
     class_names=["ham", "spam"],
 )
 classifier.compile(keras.optimizers.AdamW(3e-4))
-classifier.fit(texts, labels, validation_split=0.2, epochs=3)
+classifier.fit(texts, labels, batch_size=16, epochs=2)
 messages = ["Congratulations! You have won a prize, call 09061701461 now", "see you at six"]
 print(classifier.predict(messages))
 
