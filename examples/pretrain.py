@@ -97,6 +97,8 @@ flags.DEFINE_enum("strategy", "one_device", STRATEGIES, "Devices to use: docs/di
 flags.DEFINE_integer("num_replicas", None, "Devices of --strategy mirrored. [all GPUs]")
 flags.DEFINE_bool("fine_tune", None, "Fine-tune on spam at the end. [only with the made-up corpus]")
 
+MANY = 1_000_000  # Epochs: `CpuBudget` ends training.
+
 
 def main(arguments):
     if len(arguments) > 1:
@@ -198,7 +200,7 @@ def pretrain(output_dir, tokenizer, records, held_out, strategy):
     model.fit(
         batches.dataset(),
         validation_data=validation,
-        epochs=sys.maxsize if FLAGS.cpu_minutes else FLAGS.epochs,
+        epochs=MANY if FLAGS.cpu_minutes else FLAGS.epochs,
         steps_per_epoch=steps,
         shuffle=False,  # Memory needs the batches in their order.
         callbacks=[

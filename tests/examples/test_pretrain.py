@@ -51,6 +51,7 @@ def test_writes_a_preset_and_what_it_learnt(finished):
     assert (folder / "preset" / "assets" / "spiece.model").is_file()
     metrics = json.loads((folder / "metrics.json").read_text())
     assert metrics["flags"]["memory_length"] == 12 and metrics["unigram_loss"] > 1
+    assert 0 < metrics["bits_per_character"]["held_out"] < 20
     for name in ("loss", "perplexity", "val_loss", "val_perplexity", "tokens_per_second"):
         assert len(metrics["history"][name]) == 3
     assert printed.count("of the blanks right") == 3
@@ -63,7 +64,7 @@ def test_a_run_that_is_done_starts_anew(finished):
     before = (folder / "corpus" / "train.txt").stat().st_mtime_ns
     result = run(
         f"--output_dir={folder}", *TINY, "--epochs=1", "--objective=denoising", "--memory_length=0",
-        "--nobidirectional_data", "--nosegment_pairs", "--unit=token",
+        "--nobidirectional_data", "--nosegment_pairs", "--unit=token", "--embeddings=cooccurrence",
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-3000:]
     assert (folder / "corpus" / "train.txt").stat().st_mtime_ns == before
@@ -84,6 +85,32 @@ def test_goes_on_from_an_original_checkpoint(tmp_path, golden_dir):
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-3000:]
     assert XLNetBackbone.from_preset(tmp_path / "out" / "preset").num_layers == 3
+
+
+def test_continues_from_a_preset_for_a_processor_time(finished, tmp_path):
+    folder, _ = finished
+    preset = folder / "permutation_lm"
+    before = XLNetPermutationLM.from_preset(preset)
+    for name in ("news", "letters"):
+        (tmp_path / f"{name}.txt").write_text((folder / "corpus" / "held_out.txt").read_text())
+    result = run(
+        f"--output_dir={tmp_path / 'out'}", *TINY, f"--preset={preset}", "--cpu_minutes=0.1",
+        f"--corpus={folder / 'corpus' / 'train.txt'}", f"--held_out={tmp_path / '*.txt'}",
+        "--optimizer=adamw", "--dtype=mixed_bfloat16", "--predicted_share=0.3",
+        "--steps_per_epoch=100",
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr[-3000:]
+    after = XLNetPermutationLM.from_preset(tmp_path / "out" / "permutation_lm")
+    assert after.backbone.dtype_policy.name == "mixed_bfloat16"
+    # It began with the weights of the preset, and with its vocabulary.
+    old, new = (m.backbone.get_layer("token_embedding").embeddings for m in (before, after))
+    assert np.corrcoef(np.ravel(old), np.ravel(new))[0, 1] > 0.5
+    assert (preset / "assets" / "spiece.model").read_bytes() == (
+        tmp_path / "out" / "preset" / "assets" / "spiece.model"
+    ).read_bytes()
+    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())
+    assert set(metrics["bits_per_character"]) == {"news", "letters"}
+    assert 0.1 <= metrics["history"]["train_cpu_minutes"][-1] < 0.3
 
 
 def test_problems_are_one_line(tmp_path):
