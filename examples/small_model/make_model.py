@@ -80,7 +80,7 @@ def main(arguments):
     vocabulary = choose_vocabulary(output_dir, train, recipe | data)
     run = output_dir / "pretraining"
     pretrain(run, FLAGS.cpu_minutes, recipe | data | {"tokenizer": vocabulary})
-    write_preset(output_dir, run)
+    write_preset(output_dir, run, count_words(train))
 
 
 def choose_vocabulary(output_dir, train, recipe):
@@ -122,7 +122,12 @@ def read_metrics(run):
     return json.loads((run / "metrics.json").read_text(encoding="utf-8"))
 
 
-def write_preset(output_dir, run):
+def count_words(path):
+    with path.open(encoding="utf-8") as file:
+        return sum(len(line.split()) for line in file)
+
+
+def write_preset(output_dir, run, num_words):
     """Writes the preset in float16, with its card."""
     model = XLNetPermutationLM.from_preset(
         run / "permutation_lm", dtype="float32", stateful=False, batch_size=None
@@ -130,7 +135,7 @@ def write_preset(output_dir, run):
     tokenizer = XLNetTokenizer.from_preset(run / "permutation_lm")
     preset = output_dir / FLAGS.name
     model.save_to_preset(preset, tokenizer, dtype="float16")
-    figures = write_card(preset, FLAGS.name, model, run, FLAGS.notes)
+    figures = write_card(preset, FLAGS.name, model, run, num_words, FLAGS.notes)
     write_preset_info(preset, FLAGS.description, figures)
     print(f"the preset is {preset}")
 

@@ -20,7 +20,7 @@ classifier = XLNetTextClassifier.from_preset("{name}", num_classes=2)
 | | |
 | --- | --- |
 | weights | {weights:,}: {layers} layers of width {width}, {heads} heads, {pieces:,} pieces |
-| text | {tokens:,} tokens |
+| text | {words:,} words, {tokens:,} tokens |
 | pretraining | {steps:,} steps of {rows} rows of {length} tokens: {read:,} tokens |
 | processor time | {cpu_hours:.1f} hours of CPU cores |
 | to continue | `python examples/pretrain.py --preset {name} --corpus mine.txt` |
@@ -49,7 +49,7 @@ SHOWN = (
 )  # fmt: skip
 
 
-def write_card(preset, name, model, run, notes=None):
+def write_card(preset, name, model, run, num_words, notes=None):
     """Writes the card and its picture into the folder of a preset.
 
     Args:
@@ -57,6 +57,7 @@ def write_card(preset, name, model, run, notes=None):
         name: Name of the preset.
         model: The `XLNetPermutationLM`.
         run: `pathlib.Path` of the run of examples/pretrain.py.
+        num_words: Int, the number of words of its text.
         notes: Path of a Markdown file about data, licences and limits, or `None`.
 
     Returns:
@@ -68,6 +69,7 @@ def write_card(preset, name, model, run, notes=None):
     )
     flags, bits = metrics["flags"], metrics["bits_per_character"]
     backbone = model.backbone
+    read = budget["steps"] * flags["batch_size"] * flags["sequence_length"]
     shown = [f"--{key}={flags[key]}" for key in SHOWN if flags.get(key) is not None]
     card = CARD.format(
         name=name,
@@ -77,10 +79,11 @@ def write_card(preset, name, model, run, notes=None):
         width=backbone.hidden_dim,
         heads=backbone.num_heads,
         pieces=backbone.vocabulary_size,
-        read=budget["steps"] * flags["batch_size"] * flags["sequence_length"],
+        read=read,
         steps=budget["steps"],
         rows=flags["batch_size"],
         length=flags["sequence_length"],
+        words=num_words,
         tokens=metrics["tokens"],
         cpu_hours=budget["cpu_minutes"] / 60,
         share=flags["predicted_share"],
@@ -90,4 +93,5 @@ def write_card(preset, name, model, run, notes=None):
     )
     (preset / "README.md").write_text(card.rstrip() + "\n", encoding="utf-8")
     shutil.copy(run / "curves.png", preset)
-    return {f"bits per character, {source}": round(value, 3) for source, value in bits.items()}
+    figures = {f"bits per character, {name}": round(value, 3) for name, value in bits.items()}
+    return {"words read": round(read * num_words / metrics["tokens"], -5)} | figures
