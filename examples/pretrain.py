@@ -262,7 +262,8 @@ def make_model(records, batch_size):
         kernel_initializer="glorot_normal",
         **encoder,
     )
-    if FLAGS.embeddings == "cooccurrence":
+    # A backup has embeddings already.
+    if FLAGS.embeddings == "cooccurrence" and not find_backups(FLAGS.output_dir):
         initialize_embeddings(backbone.get_layer("token_embedding").embeddings, records)
     return XLNetPermutationLM(backbone, **head)
 
@@ -285,9 +286,13 @@ def budget(output_dir):
     if not FLAGS.cpu_minutes:
         return []
     path = output_dir / "budget.json"
-    if not any((output_dir / "backup").glob("epoch_*")):
+    if not find_backups(output_dir):
         path.unlink(missing_ok=True)
     return [CpuBudget(path, FLAGS.cpu_minutes, FLAGS.learning_rate)]
+
+
+def find_backups(output_dir):
+    return sorted(pathlib.Path(output_dir).glob("backup/epoch_*"))
 
 
 # === Fine-tuning ===

@@ -1,6 +1,6 @@
 """Sorts a mixed file of English documents into sources, and pieces of books into whole books.
 
-    python examples/small_model/english_sources.py corpus/*.txt.xz --output_dir runs/english
+    python examples/small_model/english_sources.py runs/english corpus/*.txt.xz
 
 The corpus of xlnet_small_en came as one shuffled file, in which long books are cut into pieces of
 40,000 characters. To hold out whole books, pieces with the same proper names are put together.
@@ -8,17 +8,13 @@ Somebody whose texts are files by source already does not need this step.
 """
 
 import collections
-import os
 import pathlib
 import re
 
-from absl import app, flags
+from absl import app
 from corpus import BLANK_LINES, read_text, write_documents
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.feature_extraction.text import TfidfVectorizer
-
-FLAGS = flags.FLAGS
-flags.DEFINE_string("output_dir", "runs/english", "Folder of the sources.")
 
 # Capitalized words within a sentence.
 NAME = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}")
@@ -29,12 +25,12 @@ SAME_BOOK = 0.2
 
 
 def main(arguments):
-    if len(arguments) < 2:
-        raise app.UsageError("name the files of the corpus")
-    output_dir = pathlib.Path(FLAGS.output_dir)
+    if len(arguments) < 3:
+        raise app.UsageError("name a folder to write and the files of the corpus")
+    output_dir, *files = map(pathlib.Path, arguments[1:])
     sources = collections.defaultdict(list)
-    for path in arguments[1:]:
-        for document in filter(None, map(str.strip, BLANK_LINES.split(read_text_of(path)))):
+    for file in files:
+        for document in filter(None, map(str.strip, BLANK_LINES.split(read_text(file)))):
             sources[source_of(document)].append(document)
     books = join_books(sources.pop("books", []))
     (output_dir / "books").mkdir(parents=True, exist_ok=True)
@@ -44,10 +40,6 @@ def main(arguments):
         write_documents(output_dir / f"{source}.txt", documents)
     counts = {source: len(documents) for source, documents in sources.items()}
     print(f"{output_dir}: {counts | {'books': len(books)}} documents")
-
-
-def read_text_of(path):
-    return read_text(pathlib.Path(os.fspath(path)))
 
 
 def source_of(document):

@@ -12,7 +12,7 @@ learning rate fell.
 
 xlnet_small_en was made with
 
-    python examples/small_model/english_sources.py corpus/*.txt.xz --output_dir runs/english
+    python examples/small_model/english_sources.py runs/english corpus/*.txt.xz
     python examples/small_model/make_model.py --corpus runs/english --name xlnet_small_en \\
         --notes examples/small_model/xlnet_small_en.md
 """

@@ -15,6 +15,7 @@ PUBLIC = sorted(
     {
         value
         for room in keras_xlnet.__all__
+        if inspect.ismodule(getattr(keras_xlnet, room))
         for name in getattr(keras_xlnet, room).__all__
         for value in [getattr(getattr(keras_xlnet, room), name)]
         if isinstance(value, type) and name != "DistributedTraining"

@@ -87,6 +87,7 @@ def test_goes_on_from_an_original_checkpoint(tmp_path, golden_dir):
     assert XLNetBackbone.from_preset(tmp_path / "out" / "preset").num_layers == 3
 
 
+@pytest.mark.slow
 def test_continues_from_a_preset_for_a_processor_time(finished, tmp_path):
     folder, _ = finished
     preset = folder / "permutation_lm"
