@@ -94,4 +94,4 @@ def write_card(preset, name, model, run, num_words, notes=None):
     (preset / "README.md").write_text(card.rstrip() + "\n", encoding="utf-8")
     shutil.copy(run / "curves.png", preset)
     figures = {f"bits per character, {name}": round(value, 3) for name, value in bits.items()}
-    return {"words read": round(read * num_words / metrics["tokens"], -5)} | figures
+    return {"words read": int(round(read * num_words / metrics["tokens"], -5))} | figures
