@@ -7,8 +7,8 @@ blank lines, each folder in it a source with one document a file (corpus.py). Wh
 held out. Vocabularies of several sizes are compared in short runs by held-out bits per character,
 the best one is pretrained for `--cpu_minutes` of processor time with examples/pretrain.py, and the
 preset is written in float16, with a model card. It can be killed at any time: started again, it
-continues. With a larger `--cpu_minutes` a run that is done goes on from its backup of before the
-learning rate fell.
+continues. A run that is done is
+continued from its weights with `--output_dir elsewhere --recipe preset=runs/NAME/NAME`.
 
 xlnet_small_en was made with
 
