@@ -128,11 +128,10 @@ def prepare(output_dir):
     tokenizer = find_tokenizer(output_dir, corpus)
     records = write_records(corpus, tokenizer, output_dir / "records")
     files = [pathlib.Path(file) for pattern in held_out or () for file in find_files(pattern)]
+    files = {file.name.split(".")[0]: file for file in files}
     held_out = {
-        file.name.split(".")[0]: write_records(
-            file, tokenizer, output_dir / "held_out" / file.name.split(".")[0]
-        )
-        for file in files
+        name: write_records(file, tokenizer, output_dir / "held_out" / name)
+        for name, file in files.items()
     }
     return tokenizer, records, held_out
 
@@ -263,7 +262,7 @@ def make_model(records, batch_size):
         **encoder,
     )
     # A backup has embeddings already.
-    if FLAGS.embeddings == "cooccurrence" and not find_backups(FLAGS.output_dir):
+    if FLAGS.embeddings == "cooccurrence" and not pretrain_report.has_backup(FLAGS.output_dir):
         initialize_embeddings(backbone.get_layer("token_embedding").embeddings, records)
     return XLNetPermutationLM(backbone, **head)
 
@@ -286,13 +285,9 @@ def budget(output_dir):
     if not FLAGS.cpu_minutes:
         return []
     path = output_dir / "budget.json"
-    if not find_backups(output_dir):
+    if not pretrain_report.has_backup(output_dir):
         path.unlink(missing_ok=True)
     return [CpuBudget(path, FLAGS.cpu_minutes, FLAGS.learning_rate)]
-
-
-def find_backups(output_dir):
-    return sorted(pathlib.Path(output_dir).glob("backup/epoch_*"))
 
 
 # === Fine-tuning ===

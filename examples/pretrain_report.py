@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import json
+import pathlib
 import time
 
 import keras
@@ -24,7 +25,7 @@ def callbacks(output_dir, tokenizer, held_out):
         tokenizer: An `XLNetTokenizer`.
         held_out: Batches of `PermutationBatches` to sample from, or `None` for no samples.
     """
-    if not any((output_dir / "backup").glob("epoch_*")):
+    if not has_backup(output_dir):
         for name in ("history.csv", "minutes.json", "blanks.txt"):
             (output_dir / name).unlink(missing_ok=True)
     found = [
@@ -35,6 +36,11 @@ def callbacks(output_dir, tokenizer, held_out):
     if held_out is not None:
         found.append(Blanks(held_out, tokenizer, output_dir / "blanks.txt"))
     return found
+
+
+def has_backup(output_dir):
+    """Returns whether a run was killed after an epoch, and will continue."""
+    return any((pathlib.Path(output_dir) / "backup").glob("epoch_*"))
 
 
 class Minutes(keras.callbacks.Callback):

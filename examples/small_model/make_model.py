@@ -20,14 +20,14 @@ xlnet_small_en was made with
 import json
 import os
 import pathlib
-import subprocess
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from absl import app, flags
-from corpus import prepare_corpus, sample_lines
+from corpus import prepare_corpus
 from model_card import write_card
+from pretraining_runs import run_pretraining, train_vocabulary
 
 from keras_xlnet.models import XLNetPermutationLM
 from keras_xlnet.preset_files import write_preset_info
@@ -44,7 +44,6 @@ flags.DEFINE_multi_string("recipe", [], "A flag of pretrain.py that replaces one
 flags.DEFINE_string("description", "An XLNet made by make_model.py", "One line about the preset.")
 flags.DEFINE_string("notes", None, "Markdown file about data, licences and limits for the card.")
 
-PRETRAIN = pathlib.Path(__file__).parents[1] / "pretrain.py"
 # What the search found (search.py, docs/small_model.md).
 RECIPE = {
     "num_layers": 6,
@@ -63,8 +62,6 @@ RECIPE = {
     "steps_per_epoch": 1000,
     "validation_steps": 10,
 }
-# Characters of text that a vocabulary is trained on.
-SAMPLE = 30_000_000
 
 
 def main(arguments):
@@ -76,40 +73,34 @@ def main(arguments):
         train, held_out = prepare_corpus(pathlib.Path(FLAGS.corpus), output_dir / "corpus")
     except ValueError as error:
         sys.exit(f"make_model.py: {error}")
-    data = {"corpus": train, "held_out": ",".join(map(str, held_out))}
-    vocabulary = choose_vocabulary(output_dir, train, recipe | data)
+    vocabulary = choose_vocabulary(output_dir, train, held_out, recipe)
     run = output_dir / "pretraining"
-    pretrain(run, FLAGS.cpu_minutes, recipe | data | {"tokenizer": vocabulary})
+    pretrain(run, train, held_out, FLAGS.cpu_minutes, recipe | {"tokenizer": vocabulary})
     write_preset(output_dir, run, count_words(train))
 
 
-def choose_vocabulary(output_dir, train, recipe):
+def choose_vocabulary(output_dir, train, held_out, recipe):
     """Returns the path of the vocabulary with which short runs get to the fewest held-out bits."""
     bits = {}
     for size in map(int, FLAGS.vocabulary_sizes):
         folder = output_dir / f"vocabulary_{size}"
-        path = folder / "spiece.model"
-        if not path.is_file():
-            folder.mkdir(parents=True, exist_ok=True)
-            lines = sample_lines(train, SAMPLE)
-            XLNetTokenizer.train(iter(lines), vocabulary_size=size).save_assets(str(folder))
+        path = train_vocabulary(folder, train, size)
         if len(FLAGS.vocabulary_sizes) == 1:
             return path
-        pretrain(folder, FLAGS.vocabulary_cpu_minutes, recipe | {"tokenizer": path})
+        minutes = FLAGS.vocabulary_cpu_minutes
+        pretrain(folder, train, held_out, minutes, recipe | {"tokenizer": path})
         bits[path] = mean_bits(folder)
         print(f"{size} pieces: {bits[path]:.3f} bits per character", flush=True)
     return min(bits, key=bits.get)
 
 
-def pretrain(run, cpu_minutes, recipe):
+def pretrain(run, train, held_out, cpu_minutes, recipe):
     """Runs examples/pretrain.py until it has had its processor time, from where it was."""
     if (run / "budget.json").is_file() and (run / "metrics.json").is_file():
         spent = json.loads((run / "budget.json").read_text(encoding="utf-8"))["cpu_minutes"]
         if spent >= cpu_minutes:
             return
-    values = {"output_dir": run, "cpu_minutes": cpu_minutes, **recipe}
-    command = [sys.executable, PRETRAIN, *(f"--{name}={value}" for name, value in values.items())]
-    subprocess.run(command, check=True)
+    run_pretraining(run, train, held_out, cpu_minutes, recipe)
 
 
 def mean_bits(run):

@@ -10,13 +10,11 @@ trained on a sample of it. A run that is done is not repeated. The table is also
 import json
 import os
 import pathlib
-import subprocess
-import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from absl import app, flags
-from corpus import sample_lines
+from pretraining_runs import run_pretraining, train_vocabulary
 
 from keras_xlnet.evaluation import BitsPerCharacter
 from keras_xlnet.models import XLNetPermutationLM
@@ -29,7 +27,6 @@ flags.DEFINE_string("output_dir", "runs/search", "Where everything is written.")
 flags.DEFINE_float("cpu_minutes", 5, "Processor time of each run.", lower_bound=0.1)
 flags.DEFINE_list("only", None, "Names of the runs. [all]")
 
-PRETRAIN = pathlib.Path(__file__).parents[1] / "pretrain.py"
 BASE = {
     "num_layers": 4,
     "hidden_dim": 256,
@@ -72,6 +69,7 @@ def main(arguments):
     if len(arguments) > 1:
         raise app.UsageError(f"unknown arguments {arguments[1:]}")
     output_dir, corpus = pathlib.Path(FLAGS.output_dir), pathlib.Path(FLAGS.corpus)
+    train, held_out = corpus / "train.txt", sorted((corpus / "held_out").glob("*.txt"))
     results = {}
     for name, changes in VARIANTS.items():
         if FLAGS.only and name not in FLAGS.only:
@@ -81,35 +79,13 @@ def main(arguments):
         if not result.is_file():
             recipe = BASE | changes
             size = recipe.pop("vocabulary_size")
-            recipe["tokenizer"] = vocabulary(output_dir / f"vocabulary_{size}", corpus, size)
-            pretrain(run, corpus, recipe)
+            recipe["tokenizer"] = train_vocabulary(output_dir / f"vocabulary_{size}", train, size)
+            run_pretraining(run, train, held_out, FLAGS.cpu_minutes, recipe)
             result.write_text(json.dumps(evaluate(run, recipe)), encoding="utf-8")
         results[name] = json.loads(result.read_text(encoding="utf-8"))
     table = format_table(results)
     (output_dir / "table.md").write_text(table, encoding="utf-8")
     print(table)
-
-
-def vocabulary(folder, corpus, size):
-    path = folder / "spiece.model"
-    if not path.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        lines = sample_lines(corpus / "train.txt", 30 * MILLION)
-        XLNetTokenizer.train(iter(lines), vocabulary_size=size).save_assets(str(folder))
-    return path
-
-
-def pretrain(run, corpus, recipe):
-    held_out = ",".join(map(str, sorted((corpus / "held_out").glob("*.txt"))))
-    values = {
-        "corpus": corpus / "train.txt",
-        "held_out": held_out,
-        "output_dir": run,
-        "cpu_minutes": FLAGS.cpu_minutes,
-        **recipe,
-    }
-    command = [sys.executable, PRETRAIN, *(f"--{name}={value}" for name, value in values.items())]
-    subprocess.run(command, check=True)
 
 
 def evaluate(run, recipe):
