@@ -62,6 +62,7 @@ flags.DEFINE_list("held_out", None, "Text files to validate on. [no validation]"
 flags.DEFINE_enum("lines", "sentences", ["sentences", "paragraphs"], "What each line holds.")
 flags.DEFINE_string("document_start", None, "Regular expression of the first line of a document.")
 flags.DEFINE_string("output_dir", "runs/pretrain", "Where everything is written.")
+flags.DEFINE_string("records_dir", None, "Where records are written. [OUTPUT_DIR/records]")
 flags.DEFINE_string("tokenizer", None, "SentencePiece model to use. [one is trained]")
 flags.DEFINE_integer("vocabulary_size", None, "Size of a trained vocabulary. [8000; made-up: 400]")
 flags.DEFINE_string("preset", None, "Continue from a preset of a permutation language model.")
@@ -126,7 +127,8 @@ def prepare(output_dir):
             [str(path)] for path in write_corpus(output_dir / "corpus", seed=FLAGS.seed)
         )
     tokenizer = find_tokenizer(output_dir, corpus)
-    records = write_records(corpus, tokenizer, output_dir / "records")
+    records_dir = pathlib.Path(FLAGS.records_dir or output_dir / "records")
+    records = write_records(corpus, tokenizer, records_dir)
     files = [pathlib.Path(file) for pattern in held_out or () for file in find_files(pattern)]
     files = {file.name.split(".")[0]: file for file in files}
     held_out = {

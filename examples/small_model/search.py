@@ -4,12 +4,17 @@
 
 The corpus is what make_model.py (corpus.py) made of a folder of text; a vocabulary of each size is
 trained on a sample of it. A run that is done is not repeated. The table is also written to
-`table.md`: all runs are compared on the same task, 1/6 of the tokens of held-out rows of 64.
+`table.md`: all runs are compared on the same task, 1/6 of the tokens of held-out rows of 64. With
+`--data` (docs/results.md), each model is also fine-tuned on a thousand examples of two tasks, and
+measured on their validation examples.
 """
 
 import json
 import os
 import pathlib
+import statistics
+import subprocess
+import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -21,9 +26,12 @@ from keras_xlnet.models import XLNetPermutationLM
 from keras_xlnet.pretraining import PermutationBatches, TokenRecords
 from keras_xlnet.text import XLNetTokenizer
 
+RESULTS = pathlib.Path(__file__).parents[1] / "results.py"
+
 FLAGS = flags.FLAGS
 flags.DEFINE_string("corpus", None, "Folder with train.txt and held_out/.", required=True)
 flags.DEFINE_string("output_dir", "runs/search", "Where everything is written.")
+flags.DEFINE_string("data", None, "Folder of the tasks to fine-tune on. [no fine-tuning]")
 flags.DEFINE_float("cpu_minutes", 5, "Processor time of each run.", lower_bound=0.1)
 flags.DEFINE_list("only", None, "Names of the runs. [all]")
 
@@ -52,16 +60,16 @@ VARIANTS = {
     "6 x 320": {"num_layers": 6, "hidden_dim": 320},
     "1/6 predicted": {"predicted_share": 0.17},
     "1/2 predicted": {"predicted_share": 0.5},
-    "single tokens, no spans": {"unit": "token"},
+    "single tokens": {"unit": "token"},
     "no memory": {"memory_length": 0},
     "forward only": {"bidirectional_data": False},
     "one segment": {"segment_pairs": False},
     "learning rate 2e-3": {"learning_rate": 2e-3},
     "batches of 16": {"batch_size": 16},
-    "12,000 pieces": {"vocabulary_size": 12000},
-    "16,000 pieces": {"vocabulary_size": 16000},
+    "12000 pieces": {"vocabulary_size": 12000},
+    "16000 pieces": {"vocabulary_size": 16000},
 }
-HEADER = "| run | weights | steps | tokens, millions | bits per character | {sources} |"
+TASKS = {"sst2": "SST-2 accuracy", "stsb": "STS-B Pearson"}
 MILLION = 1_000_000
 
 
@@ -74,14 +82,17 @@ def main(arguments):
     for name, changes in VARIANTS.items():
         if FLAGS.only and name not in FLAGS.only:
             continue
-        run = output_dir / name.replace("/", " of ").replace(" ", "_").replace(",", "")
+        run = output_dir / name.replace("/", " of ").replace(" ", "_")
         result = run / "result.json"
         if not result.is_file():
             recipe = BASE | changes
             size = recipe.pop("vocabulary_size")
-            recipe["tokenizer"] = train_vocabulary(output_dir / f"vocabulary_{size}", train, size)
+            vocabulary = output_dir / f"vocabulary_{size}"
+            recipe["tokenizer"] = train_vocabulary(vocabulary, train, size)
+            recipe["records_dir"] = vocabulary / "records"
             run_pretraining(run, train, held_out, FLAGS.cpu_minutes, recipe)
-            result.write_text(json.dumps(evaluate(run, recipe)), encoding="utf-8")
+            found = evaluate(run, recipe) | {"fine_tuned": fine_tune(run)}
+            result.write_text(json.dumps(found), encoding="utf-8")
         results[name] = json.loads(result.read_text(encoding="utf-8"))
     table = format_table(results)
     (output_dir / "table.md").write_text(table, encoding="utf-8")
@@ -116,19 +127,54 @@ def evaluate(run, recipe):
     }
 
 
+def fine_tune(run):
+    """Returns the mean first metric of each task, fine-tuned on 1,000 examples with two seeds."""
+    if not FLAGS.data:
+        return {}
+    values = {
+        "data": FLAGS.data,
+        "preset": run / "permutation_lm",
+        "output_dir": run / "results",
+        "tasks": ",".join(TASKS),
+        "methods": "fine_tuned",
+        "sizes": 1000,
+        "seeds": 2,
+        "split": "validation",
+        "dtype": "mixed_bfloat16",
+    }
+    command = [sys.executable, RESULTS, *(f"--{name}={value}" for name, value in values.items())]
+    subprocess.run(command, check=True)
+    lines = (run / "results" / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    found = {}
+    for row in map(json.loads, lines):
+        metric = next(iter(row["metrics"].values()))
+        found.setdefault(row["run"]["task"], []).append(metric)
+    return {task: statistics.mean(values) for task, values in found.items()}
+
+
 def format_table(results):
     """Returns a Markdown table of the runs, the best one first."""
-    sources = list(next(iter(results.values()))["bits"])
-    lines = [HEADER.format(sources=" | ".join(sources)), "| --- |" + " --- |" * (4 + len(sources))]
-    mean = {name: sum(r["bits"].values()) / len(sources) for name, r in results.items()}
+    first = next(iter(results.values()))
+    titles = ["run", "weights", "steps", "tokens", "bits per character", *first["bits"]]
+    titles += [TASKS[task] for task in first["fine_tuned"]]
+    lines = [format_row(titles), format_row(["---"] * len(titles))]
+    mean = {name: statistics.mean(found["bits"].values()) for name, found in results.items()}
     for name in sorted(results, key=mean.get):
         found = results[name]
-        bits = " | ".join(f"{found['bits'][source]:.3f}" for source in sources)
-        lines.append(
-            f"| {name} | {found['weights'] / MILLION:.1f} M | {found['steps']:,} "
-            f"| {found['tokens'] / MILLION:.1f} | {mean[name]:.3f} | {bits} |"
-        )
+        cells = [
+            name,
+            f"{found['weights'] / MILLION:.1f} M",
+            f"{found['steps']:,}",
+            f"{found['tokens'] / MILLION:.1f} M",
+            *(f"{bits:.3f}" for bits in (mean[name], *found["bits"].values())),
+            *(f"{metric:.1f}" for metric in found["fine_tuned"].values()),
+        ]
+        lines.append(format_row(cells))
     return "\n".join(lines) + "\n"
+
+
+def format_row(cells):
+    return f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":
