@@ -75,7 +75,7 @@ def main(arguments):
         sys.exit(f"make_model.py: {error}")
     vocabulary = choose_vocabulary(output_dir, train, held_out, recipe)
     run = output_dir / "pretraining"
-    pretrain(run, train, held_out, FLAGS.cpu_minutes, recipe | {"tokenizer": vocabulary})
+    run_pretraining(run, train, held_out, FLAGS.cpu_minutes, recipe | {"tokenizer": vocabulary})
     write_preset(output_dir, run, count_words(train))
 
 
@@ -88,19 +88,10 @@ def choose_vocabulary(output_dir, train, held_out, recipe):
         if len(FLAGS.vocabulary_sizes) == 1:
             return path
         minutes = FLAGS.vocabulary_cpu_minutes
-        pretrain(folder, train, held_out, minutes, recipe | {"tokenizer": path})
+        run_pretraining(folder, train, held_out, minutes, recipe | {"tokenizer": path})
         bits[path] = mean_bits(folder)
         print(f"{size} pieces: {bits[path]:.3f} bits per character", flush=True)
     return min(bits, key=bits.get)
-
-
-def pretrain(run, train, held_out, cpu_minutes, recipe):
-    """Runs examples/pretrain.py until it has had its processor time, from where it was."""
-    if (run / "budget.json").is_file() and (run / "metrics.json").is_file():
-        spent = json.loads((run / "budget.json").read_text(encoding="utf-8"))["cpu_minutes"]
-        if spent >= cpu_minutes:
-            return
-    run_pretraining(run, train, held_out, cpu_minutes, recipe)
 
 
 def mean_bits(run):

@@ -1,5 +1,6 @@
 """Vocabularies and runs of examples/pretrain.py, for make_model.py and search.py."""
 
+import json
 import pathlib
 import subprocess
 import sys
@@ -30,7 +31,7 @@ def train_vocabulary(folder, train, size):
 
 
 def run_pretraining(run, train, held_out, cpu_minutes, recipe):
-    """Runs examples/pretrain.py for a processor time.
+    """Runs examples/pretrain.py until it has had its processor time, from where it was.
 
     Args:
         run: `pathlib.Path` of the folder that it writes.
@@ -39,6 +40,10 @@ def run_pretraining(run, train, held_out, cpu_minutes, recipe):
         cpu_minutes: Float, the processor time.
         recipe: Dict of other flags.
     """
+    if (run / "metrics.json").is_file() and (run / "budget.json").is_file():
+        spent = json.loads((run / "budget.json").read_text(encoding="utf-8"))["cpu_minutes"]
+        if spent >= cpu_minutes:
+            return
     values = {
         "corpus": train,
         "held_out": ",".join(map(str, held_out)),

@@ -16,6 +16,7 @@ from keras_xlnet.checkpoints.tasks import (
     task_of_variables,
 )
 from keras_xlnet.layers.arguments import check_choice
+from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preset_files import file_in, shipped_directory
 from keras_xlnet.preset_files.files import read_json
 from keras_xlnet.text import XLNetTokenizer
@@ -132,7 +133,7 @@ def load_checkpoint(path, format=None, task=None, **overrides):
     if task == found:
         return model
     if task is None:
-        return model.backbone
+        return backbone_of(model)
     raise ValueError(f"{path} is a preset for the task {found!r}, not {task!r}")
 
 

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from keras_xlnet.checkpoints import huggingface_config, huggingface_tokenizer
+from keras_xlnet.checkpoints import huggingface_config, huggingface_tokenizer, transformer_xl
 from keras_xlnet.checkpoints.opening import OpenCheckpoint, build, tokenizer_to_save
 from keras_xlnet.checkpoints.tasks import get_task, match_model, task_of_model
 from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, values_to_save
@@ -27,7 +27,7 @@ _PREFIX = "transformer."
 
 
 def load_huggingface(directory, task=None, **overrides):
-    """Loads an XLNet that Hugging Face's transformers saved as `model.safetensors`.
+    """Loads an XLNet or a Transformer-XL that transformers saved as `model.safetensors`.
 
     The model computes what transformers computes from the same files. In transformers, `gelu` is
     the erf form, while the original trained its models with the tanh form; the released models on
@@ -42,7 +42,9 @@ def load_huggingface(directory, task=None, **overrides):
         directory: Directory with `config.json` and `model.safetensors` (or its shards), or
             `hf://owner/name`, which needs `huggingface_hub`.
         task: `None` for the encoder, or a name in `keras_xlnet.checkpoints.TASKS`, such as
-            `"text_classifier"`. An `XLNetForQuestionAnsweringSimple` is a `"token_classifier"`.
+            `"text_classifier"`. An `XLNetForQuestionAnsweringSimple` is a `"token_classifier"`, a
+            `TransfoXLLMHeadModel` a `"language_model"`, which attends to an empty memory, as
+            transformers does, unless `attend_to_empty_memory=False`.
         **overrides: Arguments of `XLNetBackbone`, and of the task's model, that the weights do not
             fix, such as `activation` (of the backbone), `dropout` (of both), `memory_length`,
             `dtype` or `preprocessor`.
@@ -76,6 +78,9 @@ def open_huggingface(directory, task=None, **overrides):
     directory = local_directory(directory, [CONFIG], _OPTIONAL)
     config_file = file_in(directory, CONFIG)
     config = huggingface_config.read_config(config_file)
+    is_language_model = config.get("model_type") == transformer_xl.MODEL_TYPE
+    if not entry.has_backbone or (task is None and is_language_model):
+        return _open_language_model(directory, config, config_file, overrides)
     fixed = huggingface_config.fixed_arguments(config, config_file)
     defaults = huggingface_config.default_arguments(config, entry.has_memory, config_file)
     if not overrides.get("memory_length", defaults.get("memory_length")):
@@ -100,6 +105,22 @@ def open_huggingface(directory, task=None, **overrides):
         },
         # `torch_dtype` is what older releases wrote.
         config.get("dtype") or config.get("torch_dtype"),
+    )
+
+
+def _open_language_model(directory, config, config_file, overrides):
+    if config.get("model_type") != transformer_xl.MODEL_TYPE:
+        raise ValueError(
+            f"{config_file} is of `model_type` {config.get('model_type')!r}, not "
+            f"{transformer_xl.MODEL_TYPE!r}"
+        )
+    return transformer_xl.open_language_model(
+        *transformer_xl.arguments_of_config(config, config_file),
+        overrides,
+        "huggingface",
+        config_file=config_file,
+        files=_open_files(directory, config),
+        dtype=config.get("dtype") or config.get("torch_dtype"),
     )
 
 
@@ -133,17 +154,14 @@ def save_huggingface(model, directory, tokenizer=None):
     task = task_of_model(model)
     entry = get_task(task, "huggingface")
     tokenizer = tokenizer_to_save(model, tokenizer)
-    config = {
-        "architectures": [entry.architectures[0]],
-        **huggingface_config.encoder_entries(backbone_of(model)),
-    }
-    for group in entry.config:
-        config |= group.write(model)
+    config = _xlnet_config(model, entry) if entry.has_backbone else transformer_xl.config_of(model)
     matches = match_model(model, "huggingface")
     values = values_to_save(matches if task else _without_prefix(matches))
-    # transformers has a mask embedding in every model, we only where it is used.
-    name = MASK_EMBEDDING.huggingface if task else MASK_EMBEDDING.huggingface.removeprefix(_PREFIX)
-    values.setdefault(name, np.zeros((1, 1, config["d_model"]), "float32"))
+    if entry.has_backbone:
+        # transformers has a mask embedding in every XLNet, we only where it is used.
+        name = MASK_EMBEDDING.huggingface
+        name = name if task else name.removeprefix(_PREFIX)
+        values.setdefault(name, np.zeros((1, 1, config["d_model"]), "float32"))
     directory = pathlib.Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     write_safetensors(directory / _WEIGHTS, values)
@@ -151,6 +169,16 @@ def save_huggingface(model, directory, tokenizer=None):
     (directory / CONFIG).write_text(text + "\n", encoding="utf-8")
     if tokenizer is not None:
         huggingface_tokenizer.write_tokenizer(directory, tokenizer)
+
+
+def _xlnet_config(model, entry):
+    config = {
+        "architectures": [entry.architectures[0]],
+        **huggingface_config.encoder_entries(backbone_of(model)),
+    }
+    for group in entry.config:
+        config |= group.write(model)
+    return config
 
 
 def _without_prefix(matches):

@@ -140,7 +140,7 @@ def build(task, fixed, overrides, head, defaults=None, *, config_file, files):
     if task:
         for_backbone.pop("name", None)
     try:
-        _check_size(fixed, files)
+        check_size(fixed, files)
         backbone = BACKBONE.model(**{**fixed, **(defaults or {}), **for_backbone})
         return get_task(task).model(backbone, **{**head, **for_task}) if task else backbone
     except ValueError as error:
@@ -148,7 +148,7 @@ def build(task, fixed, overrides, head, defaults=None, *, config_file, files):
         raise ValueError(f"{config_file}{given}: {error}") from error
 
 
-def _check_size(fixed, files):
+def check_size(fixed, files):
     """Refuses a model that would take far more memory than the checkpoint, before it is built."""
     sizes = "vocabulary_size", "hidden_dim", "num_layers", "num_heads", "intermediate_dim"
     for name in sizes:
@@ -159,7 +159,10 @@ def _check_size(fixed, files):
         hidden_dim if head_dim is None else num_heads * check_positive_int("head_dim", head_dim)
     )
     of_layer = hidden_dim * (5 * heads_dim + 2 * intermediate_dim)
-    described = vocabulary_size * hidden_dim + num_layers * of_layer
+    # The narrowest embedding of any cluster of tokens.
+    width = fixed.get("embedding_dim") or hidden_dim
+    width //= fixed.get("div_val", 1) ** len(fixed.get("cutoffs", ()))
+    described = vocabulary_size * width + num_layers * of_layer
     held = sum(map(math.prod, files.shapes.values()))
     if described > 2 * held + _SMALL:
         raise ValueError(

@@ -3,13 +3,14 @@
 import json
 import pathlib
 
-from keras_xlnet.checkpoints import original_files
+from keras_xlnet.checkpoints import original_files, transformer_xl
 from keras_xlnet.checkpoints.opening import OpenCheckpoint, build, tokenizer_to_save
 from keras_xlnet.checkpoints.tasks import (
     get_task,
     match_model,
     name_pattern,
     task_of_model,
+    task_of_variables,
 )
 from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, values_to_save
 from keras_xlnet.checkpoints.xlnet_weights import ENCODER
@@ -19,7 +20,7 @@ from keras_xlnet.text import XLNetPreprocessor
 
 
 def load_original(path, task=None, *, task_name=None, config_file=None, **overrides):
-    """Loads a checkpoint of the original XLNet, released or fine-tuned by its scripts.
+    """Loads a checkpoint of the original XLNet or Transformer-XL, released or fine-tuned.
 
     Variables of an optimizer (slots, `global_step`) are ignored. A task that takes text comes with
     the preprocessor of the original's cased models if the directory has a `spiece.model`.
@@ -28,7 +29,11 @@ def load_original(path, task=None, *, task_name=None, config_file=None, **overri
         path: Directory with `xlnet_config.json` and `xlnet_model.ckpt.*` (or one other
             checkpoint), or the prefix of a checkpoint, such as `run/model.ckpt-4000`.
         task: `None` for the encoder, `"permutation_lm"` for the whole pretraining model, or
-            `"text_classifier"`, `"text_regressor"`, `"multiple_choice"`, `"question_answering"`.
+            `"text_classifier"`, `"text_regressor"`, `"multiple_choice"`, `"question_answering"`;
+            `"language_model"` for a checkpoint of Transformer-XL (kimiyoung/transformer-xl). Its
+            `memory_length`, `same_length`, `clamp_length` and `activation` were flags of the
+            authors' scripts: pass them. `same_length` of their TensorFlow code is
+            `memory_length + 1`.
         task_name: Value of the original's `--task_name` (or `--cls_scope`), in lower case. Only
             needed if the checkpoint has heads of several tasks.
         config_file: Path of `xlnet_config.json`, if it is not beside the checkpoint: the
@@ -63,6 +68,17 @@ def open_original(path, task=None, task_name=None, config_file=None, **overrides
     """Builds the model of `load_original`, and returns it as an `OpenCheckpoint`."""
     entry = get_task(task, "original")
     files = original_files.OriginalCheckpoint(path)
+    is_language_model = task_of_variables(files.shapes) == "language_model"
+    if not entry.has_backbone or (task is None and is_language_model):
+        fixed = transformer_xl.arguments_of_variables(files)
+        return transformer_xl.open_language_model(
+            fixed,
+            {"attend_to_empty_memory": bool(overrides.get("memory_length"))},
+            overrides,
+            "original",
+            config_file=files,
+            files=files,
+        )
     config_file = config_file or file_in(files.directory, original_files.CONFIG)
     fixed = original_files.read_config(config_file)
     task_name = task_name or _find_task_name(files, entry.sign)
@@ -104,15 +120,16 @@ def save_original(model, directory, task_name="task", tokenizer=None):
 
     Source: zihangdai/xlnet, `model_utils.py`.
     """
-    get_task(task_of_model(model), "original")
+    entry = get_task(task_of_model(model), "original")
     tokenizer = tokenizer_to_save(model, tokenizer)
-    config = original_files.config_of(backbone_of(model))
+    config = original_files.config_of(backbone_of(model)) if entry.has_backbone else None
     values = values_to_save(match_model(model, "original", task_name))
     directory = pathlib.Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     original_files.write_checkpoint(directory / original_files.PREFIX, values)
-    text = json.dumps(config, indent=4, sort_keys=True)
-    (directory / original_files.CONFIG).write_text(text, encoding="utf-8")
+    if config is not None:  # The settings of Transformer-XL are flags of its scripts.
+        text = json.dumps(config, indent=4, sort_keys=True)
+        (directory / original_files.CONFIG).write_text(text, encoding="utf-8")
     if tokenizer is not None:
         tokenizer.save_assets(str(directory))
 
@@ -132,7 +149,7 @@ def _sizes(files, entry, task_name, overrides):
     """Returns the arguments of the task's model that shapes of variables tell."""
     sizes = {}
     for argument, path in entry.sizes.items():
-        (row,) = (row for row in entry.rows if row.path == path)
+        (row,) = (row for row in entry.weights if row.path == path)
         name = row.original.replace("{task_name}", task_name)
         if name in files.shapes:
             sizes[argument] = files.shapes[name][-1]

@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import re
+import typing
 
 from keras_xlnet import models
 from keras_xlnet.checkpoints.huggingface_config import (
@@ -16,6 +17,7 @@ from keras_xlnet.checkpoints.huggingface_config import (
     num_labels,
     same_names,
 )
+from keras_xlnet.checkpoints.transformer_xl_weights import transformer_xl_rows
 from keras_xlnet.checkpoints.weight_mapping import OWNERS, Row, dense, kernel, match_weights, norm
 from keras_xlnet.checkpoints.xlnet_weights import ENCODER, MASK_EMBEDDING
 from keras_xlnet.checkpoints.xlnet_weights import SUMMARY as SUMMARY_WEIGHTS
@@ -29,7 +31,8 @@ class Task:
 
     Args:
         model: Class of the task's model.
-        weights: `Row`s of the weights that the model has besides those of its backbone.
+        weights: `Row`s of the weights that the model has besides those of its backbone. For a
+            model without a backbone, a function of the model that returns the `Row`s of all.
         sign: Name of a variable of the original. A checkpoint that has it is of this task. `None`
             if the original has no such model.
         sizes: Dict of arguments of the model that an original checkpoint does not state, and the
@@ -43,7 +46,7 @@ class Task:
     """
 
     model: type
-    weights: list = dataclasses.field(default_factory=list)
+    weights: typing.Any = ()
     sign: str | None = None
     sizes: dict = dataclasses.field(default_factory=dict)
     architectures: tuple = ()
@@ -52,9 +55,13 @@ class Task:
     has_memory: bool = False
 
     @property
-    def rows(self):
-        """The weight mapping of the whole model."""
-        return [*ENCODER, *self.weights]
+    def has_backbone(self):
+        """Whether the model is a head on an `XLNetBackbone`."""
+        return not callable(self.weights)
+
+    def rows(self, model):
+        """Returns the weight mapping of a whole model."""
+        return [*ENCODER, *self.weights] if self.has_backbone else self.weights(model)
 
     @property
     def arguments(self):
@@ -129,6 +136,13 @@ TASKS = {
         architectures=("XLNetForQuestionAnswering",),
         config=(same_names("start_n_top", "end_n_top"),),
     ),
+    "language_model": Task(
+        models.TransformerXLLanguageModel,
+        weights=transformer_xl_rows,
+        sign="transformer/r_w_bias",
+        architectures=("TransfoXLLMHeadModel",),
+        has_memory=True,
+    ),
 }
 
 
@@ -162,7 +176,7 @@ def task_of_model(model):
         if isinstance(model, task.model):
             return name
     raise ValueError(
-        "`model` must be an XLNetBackbone or a task model made of one. Received: "
+        "`model` must be an XLNetBackbone or a task model of keras_xlnet. Received: "
         f"{type(model).__name__}"
     )
 
@@ -192,5 +206,5 @@ def name_pattern(name):
 
 def match_model(model, format, task_name="task", found=()):
     """Returns the `WeightMatch`es of all weights of a model. Arguments as of `match_weights`."""
-    rows = get_task(task_of_model(model)).rows
+    rows = get_task(task_of_model(model)).rows(model)
     return match_weights(model_weights(model), rows, format, task_name, found)

@@ -10,7 +10,7 @@ import re
 import keras
 import numpy as np
 
-from keras_xlnet.preset_files.weights import FLOATS, WeightMatch
+from keras_xlnet.preset_files.weights import FLOATS, View, WeightMatch
 
 OWNERS = {"original": "The original", "huggingface": "Hugging Face's transformers"}
 
@@ -32,6 +32,9 @@ class Row:
         original_axes: How to transpose the original's array into ours, as in `numpy.transpose`.
             `None`: not at all.
         huggingface_axes: The same for Hugging Face's.
+        original_view: `View` that picks our array from the original's, before it is transposed.
+            `None`: the whole array.
+        huggingface_view: The same for Hugging Face's.
     """
 
     path: str
@@ -39,6 +42,8 @@ class Row:
     huggingface: str | tuple | None
     original_axes: tuple | None = None
     huggingface_axes: tuple | None = None
+    original_view: View | None = None
+    huggingface_view: View | None = None
 
     def names(self, format):
         """Returns a tuple of the names in a format, `()` if it has no such weight."""
@@ -48,6 +53,10 @@ class Row:
     def axes(self, format):
         """Returns how to transpose the array of a format into ours, or `None`."""
         return getattr(self, f"{format}_axes")
+
+    def view(self, format):
+        """Returns the `View` of the array of a format, or `None`."""
+        return getattr(self, f"{format}_view")
 
 
 def kernel(path, original, huggingface):
@@ -110,7 +119,8 @@ def match_weights(weights, rows, format, task_name="task", found=()):
     for index, layer, path in sorted(fitting):
         names = [name.replace("{task_name}", task_name) for name in rows[index].names(format)]
         name = next((name for name in names if name in found), names[0])
-        match = WeightMatch(path, weights[path], name, rows[index].axes(format))
+        row = rows[index]
+        match = WeightMatch(path, weights[path], name, row.axes(format), row.view(format))
         matches += _of_layers(match, layer, num_layers)
     return matches
 
@@ -137,8 +147,10 @@ def _fits(path, rows):
 def _of_layers(match, layer, num_layers):
     """Returns the match with its layer filled in, once for each layer that repeats the weight."""
     if "{layer}" not in match.name:
-        stacked = {} if layer is None else {"layer": layer, "num_layers": num_layers}
-        return [dataclasses.replace(match, **stacked)]
+        if layer is None:
+            return [match]
+        shape = (num_layers, *match.shape)
+        return [dataclasses.replace(match, view=View(shape, shape, (layer,)))]
     return [
         dataclasses.replace(match, name=match.name.replace("{layer}", str(i)))
         for i in (range(num_layers) if layer is None else [layer])
@@ -155,12 +167,10 @@ def values_to_save(matches):
     """Returns `{name: float32 array}` for the files of another implementation."""
     values = {}
     for match in matches:
-        value = match.to_file("float32")
-        if match.layer is None:
+        value, view = match.to_file("float32"), match.view
+        if view is None:
             values[match.name] = value
         else:
-            values.setdefault(match.name, [None] * match.num_layers)[match.layer] = value
-    return {
-        name: np.stack(value) if isinstance(value, list) else value
-        for name, value in values.items()
-    }
+            array = values.setdefault(match.name, np.zeros(view.file_shape, "float32"))
+            np.reshape(array, view.shape)[view.index] = value
+    return values

@@ -23,8 +23,9 @@ EXAMPLES = """examples:
 
 _OPENERS = {"original": open_original, "huggingface": open_huggingface}
 _SIZES = (
-    "vocabulary_size num_layers num_heads head_dim hidden_dim intermediate_dim activation "
-    "attention_type memory_length reuse_length clamp_length tie_attention_biases"
+    "vocabulary_size num_layers num_heads head_dim hidden_dim intermediate_dim embedding_dim "
+    "cutoffs div_val tie_embeddings activation normalize_first attention_type memory_length "
+    "reuse_length clamp_length same_length tie_attention_biases"
 ).split()
 _MOST_NAMES = 8
 
@@ -53,7 +54,7 @@ def run(arguments):
     rows = [
         ("format", format),
         ("model", f"{type(model).__name__}" + (f" ({task})" if task else "")),
-        *((name, _value(getattr(backbone, name))) for name in _SIZES),
+        *((name, _value(getattr(backbone, name))) for name in _SIZES if hasattr(backbone, name)),
         *_parameters(model, backbone),
         *_files(shipped_directory(path) or path),
         ("tokenizer", _tokenizer(load_tokenizer(path, format))),
@@ -66,7 +67,7 @@ def run(arguments):
 
 
 def _value(value):
-    return getattr(value, "__name__", value)
+    return getattr(value, "__name__", list(value) if isinstance(value, tuple) else value)
 
 
 def _parameters(model, backbone):

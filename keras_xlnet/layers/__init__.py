@@ -1,6 +1,8 @@
 """The layers of XLNet and Transformer-XL, for every Keras backend."""
 
 from keras_xlnet.layers.activations import gelu_tanh
+from keras_xlnet.layers.adaptive_embedding import AdaptiveEmbedding
+from keras_xlnet.layers.adaptive_softmax import AdaptiveSoftmax
 from keras_xlnet.layers.add_and_norm import AddAndNorm
 from keras_xlnet.layers.answer_heads import Answerability, AnswerEnd, AnswerStart
 from keras_xlnet.layers.attention_biases import AttentionBiases
@@ -15,9 +17,12 @@ from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAt
 from keras_xlnet.layers.relative_position_encoding import RelativePositionEncoding
 from keras_xlnet.layers.sequence_pooling import SequencePooling, SequenceSummary
 from keras_xlnet.layers.span_mask_sampler import SpanMaskSampler
+from keras_xlnet.layers.transformer_xl_block import TransformerXLBlock
 from keras_xlnet.layers.two_stream_block import TwoStreamBlock
 
 __all__ = [
+    "AdaptiveEmbedding",
+    "AdaptiveSoftmax",
     "AddAndNorm",
     "AnswerEnd",
     "AnswerStart",
@@ -37,6 +42,7 @@ __all__ = [
     "SequenceSummary",
     "SpanMaskSampler",
     "StatefulMemory",
+    "TransformerXLBlock",
     "TwoStreamBlock",
     "gelu_tanh",
 ]

@@ -19,12 +19,14 @@ class AttentionBiases(keras.layers.Layer):
         num_heads: Int, number of attention heads.
         head_dim: Int, size of each head.
         kernel_initializer: Initializer of the biases. `None` for normal(0, 0.02).
+        has_segments: Bool, whether there is a segment bias. Transformer-XL has none.
 
     Call arguments:
         reference: Any tensor of the functional graph. Its values are not used.
 
     Returns:
-        Tensor `(3, num_heads, head_dim)`: content, position and segment bias.
+        Tensor `(3, num_heads, head_dim)`: content, position and segment bias. Without a segment
+        bias `(2, num_heads, head_dim)`.
 
     Example:
 
@@ -35,28 +37,32 @@ class AttentionBiases(keras.layers.Layer):
     Source: Dai et al. 2019, section 3.3 (`u` and `v`); Yang et al. 2019, section 2.5 (`b`).
     """
 
-    def __init__(self, num_heads, head_dim, kernel_initializer=None, **kwargs):
+    def __init__(self, num_heads, head_dim, kernel_initializer=None, has_segments=True, **kwargs):
         super().__init__(**kwargs)
         self.num_heads = check_positive_int("num_heads", num_heads)
         self.head_dim = check_positive_int("head_dim", head_dim)
         self.kernel_initializer = get_kernel_initializer(kernel_initializer)
+        self.has_segments = has_segments
 
     def build(self, reference_shape):
-        self.content_bias, self.position_bias, self.segment_bias = (
-            self.add_weight(
-                shape=(self.num_heads, self.head_dim),
-                initializer=clone_initializer(self.kernel_initializer),
-                name=name,
-            )
-            for name in ("content_bias", "position_bias", "segment_bias")
+        self.content_bias = self._add_bias("content_bias")
+        self.position_bias = self._add_bias("position_bias")
+        self.segment_bias = self._add_bias("segment_bias") if self.has_segments else None
+
+    def _add_bias(self, name):
+        return self.add_weight(
+            shape=(self.num_heads, self.head_dim),
+            initializer=clone_initializer(self.kernel_initializer),
+            name=name,
         )
 
     def call(self, reference):
-        biases = (self.content_bias, self.position_bias, self.segment_bias)
+        biases = [self.content_bias, self.position_bias]
+        biases += [self.segment_bias] if self.has_segments else []
         return ops.concatenate([ops.expand_dims(bias, 0) for bias in biases], axis=0)
 
     def compute_output_shape(self, reference_shape):
-        return (3, self.num_heads, self.head_dim)
+        return (3 if self.has_segments else 2, self.num_heads, self.head_dim)
 
     def get_config(self):
         return {
@@ -64,4 +70,5 @@ class AttentionBiases(keras.layers.Layer):
             "num_heads": self.num_heads,
             "head_dim": self.head_dim,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "has_segments": self.has_segments,
         }

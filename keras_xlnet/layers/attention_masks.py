@@ -2,7 +2,7 @@ import keras
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.layers.arguments import check_choice
+from keras_xlnet.layers.arguments import check_choice, check_positive_int
 
 
 @register
@@ -13,7 +13,8 @@ class AttentionMask(keras.layers.Layer):
         attention_type: `"bi"` for all rows that the other masks allow, `"uni"` for those of them
             that are not after the row itself.
         same_length: If `True`, with `"uni"`, row `i` does not attend to the `i` oldest context
-            rows, so that all rows attend to equally many.
+            rows, so that all rows attend to equally many. An int says to how many at most, the row
+            itself included.
 
     Call arguments:
         content: Tensor `(batch, content_length, ...)`. Only its first two axes are used.
@@ -49,6 +50,8 @@ class AttentionMask(keras.layers.Layer):
                 "`same_length` needs `attention_type='uni'`. "
                 f"Received: same_length={same_length!r}, attention_type={attention_type!r}"
             )
+        if not isinstance(same_length, bool):
+            check_positive_int("same_length", same_length)
         self.same_length = same_length
 
     def call(
@@ -76,7 +79,8 @@ class AttentionMask(keras.layers.Layer):
             return ops.ones_like(i + j, dtype="bool")
         allowed = j <= i
         if self.same_length:
-            allowed = ops.logical_and(allowed, j + memory_length >= i)
+            longest = memory_length + 1 if self.same_length is True else self.same_length
+            allowed = ops.logical_and(allowed, i - j < longest)
         return allowed
 
     def compute_output_spec(self, content, memory=None, **kwargs):

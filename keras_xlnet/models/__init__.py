@@ -1,5 +1,6 @@
 """Functional models made of the layers: the backbone, and one model for each task."""
 
+from keras_xlnet.models.transformer_xl_language_model import TransformerXLLanguageModel
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.models.xlnet_multiple_choice import XLNetMultipleChoice
 from keras_xlnet.models.xlnet_permutation_lm import XLNetPermutationLM
@@ -9,6 +10,7 @@ from keras_xlnet.models.xlnet_text_regressor import XLNetTextRegressor
 from keras_xlnet.models.xlnet_token_classifier import XLNetTokenClassifier
 
 __all__ = [
+    "TransformerXLLanguageModel",
     "XLNetBackbone",
     "XLNetMultipleChoice",
     "XLNetPermutationLM",

@@ -155,7 +155,7 @@ class XLNetBackbone(BaseModel):
         check_positive_int("vocabulary_size", vocabulary_size)
         check_positive_int("num_layers", num_layers)
         check_rate("dropout", dropout)
-        head_dim = _head_dim(head_dim, hidden_dim, num_heads)
+        head_dim = head_dim_of(head_dim, hidden_dim, num_heads)
         memory_length, reuse_length = memory_length or None, reuse_length or None
         _check_memory_arguments(memory_length, reuse_length, remember_segment_ids)
         dtype = keras.dtype_policies.get(dtype)
@@ -441,7 +441,8 @@ def read_memory_from(inputs):
     return lambda layer, content: inputs["memory"][:, layer]
 
 
-def _head_dim(head_dim, hidden_dim, num_heads):
+def head_dim_of(head_dim, hidden_dim, num_heads):
+    """Returns the size of a head: the given one, or `hidden_dim / num_heads` for `None`."""
     check_positive_int("hidden_dim", hidden_dim)
     check_positive_int("num_heads", num_heads)
     if head_dim is not None:

@@ -2,16 +2,16 @@ import keras
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.layers import HashDropout, LogitBias, MaskEmbedding, StatefulMemory
-from keras_xlnet.layers.arguments import check_choice, check_positive_int
+from keras_xlnet.layers import HashDropout, LogitBias, MaskEmbedding
+from keras_xlnet.layers.arguments import check_choice
 from keras_xlnet.layers.initializers import spawn_seeds
-from keras_xlnet.layers.memory import ensure_batch_size
+from keras_xlnet.models.keeps_memory import KeepsMemory, check_memory_arguments, new_memories
 from keras_xlnet.models.task_model import TaskModel
 from keras_xlnet.models.xlnet_backbone import read_memory_from
 
 
 @register
-class XLNetPermutationLM(TaskModel):
+class XLNetPermutationLM(KeepsMemory, TaskModel):
     """Permutation language model: pretrains an `XLNetBackbone`, and shares every weight with it.
 
     The query stream represents the position of a token but not the token. It predicts the tokens
@@ -181,33 +181,13 @@ class XLNetPermutationLM(TaskModel):
             "weighted_metrics": {"logits": [keras.metrics.SparseCategoricalAccuracy("accuracy")]},
         }
 
-    def evaluate(self, *args, **kwargs):
-        """Evaluates as `keras.Model` does, with an empty memory; that of training is kept."""
-        self._reset_evaluation()
-        return super().evaluate(*args, **kwargs)
-
-    def predict(self, *args, **kwargs):
-        """Predicts as `keras.Model` does, with an empty memory; that of training is kept."""
-        self._reset_evaluation()
-        return super().predict(*args, **kwargs)
-
-    def reset_state(self):
-        """Forgets what a stateful model remembers, of training and of evaluation."""
-        for memory in self.memories:
-            memory.reset_state()
-
-    def _reset_evaluation(self):
-        for memory in self.memories:
-            memory.reset_evaluation_state()
-
     def _complete(self, inputs):
         # The same data serves both objectives, and models with and without memory.
         unused = {"permutation_mask"} if self.objective == "denoising" else set()
         unused |= set() if self.backbone.memory_length else {"reset_memory"}
         if isinstance(inputs, dict):
             inputs = {key: value for key, value in inputs.items() if key not in unused}
-        inputs = super()._complete(inputs)
-        return self._ensure_batch_size(inputs)
+        return super()._complete(inputs)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """Computes the loss as `keras.Model` does. Padded targets (-1) have the weight 0.
@@ -215,20 +195,13 @@ class XLNetPermutationLM(TaskModel):
         Raises:
             ValueError: If the model is stateful and the batch is incomplete.
         """
-        y, sample_weight = (
-            None if v is None else self._ensure_batch_size(v) for v in (y, sample_weight)
-        )
+        y, sample_weight = self._ensure_batch_size(y), self._ensure_batch_size(sample_weight)
         sample_weight = _without_padding(x, sample_weight)
         return super().compute_loss(x, y, y_pred, sample_weight, training=training)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         """Computes the metrics as `keras.Model` does. Padded targets (-1) have the weight 0."""
         return super().compute_metrics(x, y, y_pred, _without_padding(x, sample_weight))
-
-    def _ensure_batch_size(self, tensors):
-        if not self.stateful:
-            return tensors
-        return keras.tree.map_structure(lambda x: ensure_batch_size(x, self.batch_size), tensors)
 
 
 def _inputs(backbone, objective, partial_prediction, stateful, batch_size):
@@ -259,12 +232,7 @@ def _stateful_memories(backbone, attend_to_empty_memory):
     names = [f"memory_{i}" for i in range(backbone.num_layers)]
     names += [] if attend_to_empty_memory else ["memory_mask"]
     names += ["memory_segment_ids"] if backbone.remember_segment_ids else []
-    return {
-        name: StatefulMemory(
-            backbone.memory_length, backbone.reuse_length, dtype=backbone.dtype_policy, name=name
-        )
-        for name in names
-    }
+    return new_memories(names, backbone, backbone.dtype_policy)
 
 
 def _mask_of(target_positions, token_ids):
@@ -304,17 +272,7 @@ def _check_arguments(backbone, stateful, batch_size, attend_to_empty_memory):
             "`backbone` must have `attention_type='bi'`: a factorization order is not the order "
             f"of the text. Received: backbone.attention_type={backbone.attention_type!r}"
         )
-    if stateful and backbone.memory_length is None:
-        raise ValueError(
-            "`stateful=True` needs a `backbone` with a `memory_length`. Received: None"
-        )
-    if stateful and batch_size is None:
-        raise ValueError(
-            "`stateful=True` needs a `batch_size`, the number of rows of a batch on one replica. "
-            "Received: batch_size=None"
-        )
-    if batch_size is not None:
-        check_positive_int("batch_size", batch_size)
+    check_memory_arguments(backbone.memory_length, stateful, batch_size, attend_to_empty_memory)
     if attend_to_empty_memory and not stateful:
         raise ValueError(
             "`attend_to_empty_memory` needs `stateful=True`. Without it, pass `memory_mask`"

@@ -124,6 +124,21 @@ def _merged_weights(layer):
 
 
 @dataclasses.dataclass(frozen=True)
+class View:
+    """A part of a file's array, where one array holds several weights of a model.
+
+    Args:
+        file_shape: Shape of the array.
+        shape: Shape that the array is viewed in.
+        index: What picks the part from the view, a tuple of ints and slices.
+    """
+
+    file_shape: tuple
+    shape: tuple
+    index: tuple = ()
+
+
+@dataclasses.dataclass(frozen=True)
 class WeightMatch:
     """A weight of a model, and where it is in a file.
 
@@ -133,16 +148,15 @@ class WeightMatch:
         name: Name in the file.
         axes: How to transpose the file's array into the model's, as in `numpy.transpose`. `None`:
             not at all.
-        layer: Index of the weight in the file's array, if that holds the weights of all layers.
-        num_layers: Length of that array.
+        view: `View` of the file's array that picks the weight, which is then transposed. `None`:
+            the whole array.
     """
 
     path: str
     weight: typing.Any
     name: str
     axes: tuple | None = None
-    layer: int | None = None
-    num_layers: int | None = None
+    view: View | None = None
 
     @property
     def dtype(self):
@@ -152,18 +166,19 @@ class WeightMatch:
     @property
     def shape(self):
         """Shape that the file's array must have."""
+        if self.view is not None:
+            return self.view.file_shape
         shape = tuple(self.weight.shape)
-        if self.axes is not None:
-            shape = tuple(shape[i] for i in np.argsort(self.axes))
-        return shape if self.layer is None else (self.num_layers, *shape)
+        return shape if self.axes is None else tuple(shape[i] for i in np.argsort(self.axes))
 
     def to_model(self, value):
         """Returns the model's array for an array or `StoredTensor` of the file."""
-        value = value if self.layer is None else value[...][self.layer]
+        if self.view is not None:
+            value = np.reshape(value[...], self.view.shape)[self.view.index]
         return value if self.axes is None else np.transpose(value[...], self.axes)
 
     def to_file(self, dtype=None):
-        """Returns the file's array (for one layer) as a NumPy array, converted to `dtype`."""
+        """Returns the file's array, or the part of it, as a NumPy array, converted to `dtype`."""
         value = keras.ops.convert_to_numpy(keras.ops.convert_to_tensor(self.weight, dtype))
         if self.axes is not None:
             value = np.transpose(value, np.argsort(self.axes))

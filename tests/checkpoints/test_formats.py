@@ -14,6 +14,7 @@ from keras_xlnet.checkpoints import (
 )
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
 from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+from tests.checkpoints.new_models import new_model
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -21,10 +22,7 @@ from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
 def test_models_come_back_with_every_weight(task, format, rng, tmp_path):
     if format == "original" and task == "token_classifier":
         pytest.skip("the original has no such model")
-    model = XLNetBackbone(20, 2, 2, 8, 12)
-    if task:
-        classes = {"num_classes": 3} if "num_classes" in TASKS[task].arguments else {}
-        model = TASKS[task].model(model, **classes)
+    model = new_model(task)
     for weight in model.weights:
         weight.assign(rng.normal(size=weight.shape))
     save_checkpoint(model, tmp_path, format)

@@ -11,6 +11,7 @@ from keras_xlnet.checkpoints.tasks import (
     task_of_model,
     task_of_variables,
 )
+from tests.checkpoints.new_models import new_model
 
 NUM_LABELS = {"text_regressor": 1}
 
@@ -24,7 +25,8 @@ def test_models_that_take_text_are_found_by_their_arguments():
 def test_sizes_and_configs_are_arguments(task):
     entry = TASKS[task]
     assert set(entry.sizes) <= entry.arguments
-    assert set(entry.sizes.values()) <= {row.path for row in entry.weights}
+    rows = entry.rows(new_model(task))
+    assert set(entry.sizes.values()) <= {row.path for row in rows}
     for group in entry.config:
         read = group.read({"start_n_top": 3, "end_n_top": 2}, "config.json")
         assert set(read) <= entry.arguments
@@ -32,7 +34,7 @@ def test_sizes_and_configs_are_arguments(task):
 
 @pytest.mark.parametrize("task", [name for name, task in TASKS.items() if task.sign])
 def test_signs_are_names_of_own_weights(task):
-    assert TASKS[task].sign in [row.original for row in TASKS[task].weights]
+    assert TASKS[task].sign in [row.original for row in TASKS[task].rows(new_model(task))]
     variables = ["model/lm_loss/bias", TASKS[task].sign.replace("{task_name}", "imdb")]
     assert task_of_variables(["global_step", *variables]) == task
 

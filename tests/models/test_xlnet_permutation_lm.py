@@ -366,7 +366,7 @@ def test_explicit_memory_is_served(tmp_path):
     "backbone, arguments, message",
     [
         ({"attention_type": "uni"}, {}, "attention_type='uni'"),
-        ({}, {"stateful": True, "batch_size": 2}, "needs a `backbone` with a `memory_length`"),
+        ({}, {"stateful": True, "batch_size": 2}, "needs a `memory_length`"),
         ({"memory_length": 4}, {"stateful": True}, "needs a `batch_size`.*batch_size=None"),
         ({}, {"batch_size": 0}, "`batch_size` must be a positive integer"),
         ({"memory_length": 4}, {"attend_to_empty_memory": True}, "needs `stateful=True`"),

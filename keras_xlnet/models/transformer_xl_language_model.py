@@ -1,0 +1,517 @@
+import types
+
+import keras
+from keras import ops
+
+from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.layers import (
+    AdaptiveEmbedding,
+    AdaptiveSoftmax,
+    AttentionBiases,
+    AttentionMask,
+    HashDropout,
+    RecurrentMemory,
+    RelativePositionEncoding,
+    TransformerXLBlock,
+)
+from keras_xlnet.layers.activations import get_activation, serialize_activation
+from keras_xlnet.layers.arguments import check_positive_int, check_rate
+from keras_xlnet.layers.initializers import get_kernel_initializer, spawn_seeds
+from keras_xlnet.models.base_model import BaseModel
+from keras_xlnet.models.keeps_memory import KeepsMemory, check_memory_arguments, new_memories
+from keras_xlnet.models.xlnet_backbone import head_dim_of, read_memory_from
+
+
+@register
+class TransformerXLLanguageModel(KeepsMemory, BaseModel):
+    """The language model of Transformer-XL: predicts each next token, with memory.
+
+    Every token attends to the tokens before it in the segment and to the memory of earlier
+    segments. The model is compiled: `fit` takes token ids and, as labels, the ids that follow
+    them. `loss="auto"` in `compile` means the mean negative log-likelihood of the labels; with
+    `cutoffs` it computes only what the labels need. Optimizer `"auto"` is Adam with a learning
+    rate of 2.5e-4 and gradients clipped to a norm of 0.25, as the authors'.
+
+    Args:
+        vocabulary_size: Int, number of token ids.
+        num_layers: Int, number of blocks.
+        num_heads: Int, number of attention heads.
+        hidden_dim: Even int, width of the blocks.
+        intermediate_dim: Int, width of the feed-forward networks.
+        head_dim: Int, size of each head. `None` for `hidden_dim / num_heads`.
+        embedding_dim: Int, width of the token embeddings, which are projected to `hidden_dim`.
+            `None` for `hidden_dim`.
+        dropout: Float, dropout rate of embeddings, positions, attention outputs, feed-forward
+            networks and output.
+        attention_dropout: Float, dropout rate of the attention probabilities.
+        activation: `"relu"` (the authors') or any Keras activation.
+        normalize_first: If `True`, the inputs of attention and feed-forward are normalized, not
+            their outputs (`pre_lnorm` of the authors).
+        memory_length: Int, the number of rows of each layer's input that are remembered for the
+            next segment. `None` or 0 for a model without memory.
+        reuse_length: Int, the number of rows from the start of a segment that are remembered, for
+            segments that overlap: `tgt_len` of the authors with an `ext_len`. `None` or 0 for all.
+        clamp_length: Int, the largest distance: larger ones are replaced by it. `None` for no
+            limit.
+        same_length: If `True`, every token attends to at most `memory_length` tokens, itself
+            included, as in the authors' PyTorch code. An int gives another number: that of the
+            authors' TensorFlow code is `memory_length + 1`.
+        tie_attention_biases: If `True`, all layers share the two query biases (`untie_r=False`).
+        cutoffs: Increasing ints, the first ids of the second, third, ... cluster of an adaptive
+            embedding and softmax. Token ids are then ordered by frequency.
+        div_val: Int, the quotient of the widths of the embeddings of a cluster and the next.
+        tie_embeddings: If `True`, embedding and softmax share their tables.
+        tie_projections: Bool, or a list with a bool for each cluster: whether embedding and softmax
+            share the projections between `embedding_dim` and `hidden_dim`.
+        stateful: If `True`, the model keeps its memory in variables from batch to batch, so row
+            `r` of a batch must continue row `r` of the batch before. `evaluate` and `predict` have
+            a memory of their own, which is empty when they start. If `False`, memory is an input
+            and an output.
+        batch_size: Int, the number of rows of a batch on one replica. Required with `stateful`.
+        attend_to_empty_memory: If `True`, rows of memory that are still empty are attended to, as
+            rows of zeros, as in the authors' TensorFlow code and in Hugging Face's.
+        layer_norm_epsilon: Float. That of the authors' PyTorch code is 1e-5.
+        kernel_initializer: Initializer of all weights except the biases of dense layers. `None`
+            for normal(0, 0.02).
+        dtype: Keras dtype or policy of all layers.
+        seed: Optional int that fixes the dropout masks.
+        attention_chunk_size: Int, see `RelativeMultiHeadAttention`. `None` for all rows at once.
+        gradient_checkpointing: If `True`, training keeps only the inputs of each block.
+
+    Inputs, a dict of which only `token_ids` is required:
+        token_ids: `(batch, length)` int32.
+        padding_mask: `(batch, length)` bool, `True` for real tokens. All real by default.
+        memory: `(batch, num_layers, rows, hidden_dim)`. By default `memory_length` rows of zeros.
+            Only with `memory_length` and not `stateful`, as the next.
+        memory_mask: `(batch, rows)` bool, `True` for rows that may be attended to. All rows of a
+            given memory by default; of the default memory none, or all with
+            `attend_to_empty_memory`.
+        reset_memory: `(batch,)` bool, `True` for rows that begin a new document. Only if
+            `stateful`; accepted and not used without memory.
+
+    Outputs, a dict:
+        logits: `(batch, length, vocabulary_size)` float32, the log-probabilities of the token
+            after each.
+        sequence_output: `(batch, length, hidden_dim)`, what the softmax is computed from.
+        memory, memory_mask: The inputs for the next segment, unless `stateful`. They carry no
+            gradient.
+
+    Raises:
+        TypeError: If there is no argument of that name.
+        ValueError: If an argument or the keys of the inputs are not as above.
+
+    Example:
+
+    >>> model = keras_xlnet.models.TransformerXLLanguageModel(
+    ...     vocabulary_size=50, num_layers=2, num_heads=2, hidden_dim=16, intermediate_dim=32,
+    ...     memory_length=8, stateful=True, batch_size=4)
+    >>> text = np.random.default_rng(0).integers(0, 50, (4, 6 * 5 + 1))
+    >>> segments = [text[:, i : i + 7] for i in range(0, 30, 6)]
+    >>> inputs = np.concatenate([segment[:, :-1] for segment in segments])
+    >>> labels = np.concatenate([segment[:, 1:] for segment in segments])
+    >>> history = model.fit(
+    ...     {"token_ids": inputs}, labels, batch_size=4, shuffle=False, verbose=0)
+
+    Source: Dai et al. 2019, "Transformer-XL: attentive language models beyond a fixed-length
+    context"; kimiyoung/transformer-xl.
+    """
+
+    # The SHA-256 of the vocabulary that the weights were trained with, if it is known.
+    vocabulary_sha256 = None
+
+    def __init__(
+        self,
+        vocabulary_size,
+        num_layers,
+        num_heads,
+        hidden_dim,
+        intermediate_dim,
+        head_dim=None,
+        embedding_dim=None,
+        dropout=0.1,
+        attention_dropout=0.0,
+        activation="relu",
+        normalize_first=False,
+        memory_length=None,
+        reuse_length=None,
+        clamp_length=None,
+        same_length=False,
+        tie_attention_biases=False,
+        cutoffs=(),
+        div_val=1,
+        tie_embeddings=True,
+        tie_projections=False,
+        stateful=False,
+        batch_size=None,
+        attend_to_empty_memory=False,
+        layer_norm_epsilon=1e-5,
+        kernel_initializer=None,
+        dtype=None,
+        seed=None,
+        attention_chunk_size=None,
+        gradient_checkpointing=False,
+        name="transformer_xl_language_model",
+        **kwargs,
+    ):
+        check_positive_int("vocabulary_size", vocabulary_size)
+        check_positive_int("num_layers", num_layers)
+        check_rate("dropout", dropout)
+        head_dim = head_dim_of(head_dim, hidden_dim, num_heads)
+        memory_length, reuse_length = memory_length or None, reuse_length or None
+        check_memory_arguments(memory_length, stateful, batch_size, attend_to_empty_memory)
+        longest = _longest_attention(same_length, memory_length)
+        dtype = keras.dtype_policies.get(dtype)
+        initializer = get_kernel_initializer(kernel_initializer)
+        block_seeds = spawn_seeds(seed, num_layers, "TransformerXLBlock of the language model")
+        dropout_seeds = spawn_seeds(seed, 3, "HashDropout of TransformerXLLanguageModel")
+
+        # === Layers ===
+        # In a namespace: PyTorch accepts submodules only after its module is initialized.
+        layers = types.SimpleNamespace()
+        vocabulary = {
+            "vocabulary_size": vocabulary_size,
+            "hidden_dim": hidden_dim,
+            "cutoffs": cutoffs,
+            "div_val": div_val,
+            "embedding_dim": embedding_dim,
+            "kernel_initializer": initializer,
+            "dtype": dtype,
+        }
+        layers.token_embedding = AdaptiveEmbedding(**vocabulary, name="token_embedding")
+        layers.softmax = AdaptiveSoftmax(**vocabulary, name="softmax")
+        tie_projections = _one_for_each_cluster(tie_projections, layers.softmax.num_clusters)
+        layers.embedding_dropout, layers.position_dropout, layers.output_dropout = (
+            HashDropout(dropout, seed=s, dtype=dtype, name=f"{what}_dropout")
+            for what, s in zip(("embedding", "position", "output"), dropout_seeds, strict=True)
+        )
+        layers.position_encoding = RelativePositionEncoding(
+            hidden_dim,
+            attention_type="uni",
+            clamp_length=clamp_length,
+            dtype=dtype,
+            name="position_encoding",
+        )
+        layers.attention_mask = AttentionMask(
+            "uni", same_length=longest, dtype=dtype, name="attention_mask"
+        )
+        layers.attention_biases = None
+        if tie_attention_biases:
+            layers.attention_biases = AttentionBiases(
+                num_heads,
+                head_dim,
+                initializer,
+                has_segments=False,
+                dtype=dtype,
+                name="attention_biases",
+            )
+        layers.blocks = [
+            TransformerXLBlock(
+                num_heads,
+                head_dim,
+                intermediate_dim,
+                dropout=dropout,
+                attention_dropout=attention_dropout,
+                activation=activation,
+                normalize_first=normalize_first,
+                layer_norm_epsilon=layer_norm_epsilon,
+                kernel_initializer=initializer,
+                seed=block_seeds[i],
+                attention_chunk_size=attention_chunk_size,
+                gradient_checkpointing=gradient_checkpointing,
+                dtype=dtype,
+                name=f"block_{i}",
+            )
+            for i in range(num_layers)
+        ]
+        layers.recurrent_memory = None
+        if memory_length:
+            layers.recurrent_memory = RecurrentMemory(
+                memory_length, reuse_length, dtype=dtype, name="recurrent_memory"
+            )
+        memories = {}
+        if stateful:
+            names = [f"memory_{i}" for i in range(num_layers)]
+            names += [] if attend_to_empty_memory else ["memory_mask"]
+            memories = new_memories(names, layers.recurrent_memory, dtype)
+
+        # === Functional graph ===
+        def new_input(name, shape, dtype):
+            return keras.Input(shape, batch_size=batch_size, dtype=dtype, name=name)
+
+        inputs = {
+            "token_ids": new_input("token_ids", (None,), "int32"),
+            "padding_mask": new_input("padding_mask", (None,), "bool"),
+        }
+        if stateful:
+            inputs["reset_memory"] = reset = new_input("reset_memory", (), "bool")
+        elif memory_length:
+            rows = (num_layers, None, hidden_dim)
+            inputs["memory"] = new_input("memory", rows, dtype.compute_dtype)
+            inputs["memory_mask"] = new_input("memory_mask", (None,), "bool")
+        memory_mask, read_memory = inputs.get("memory_mask"), read_memory_from(inputs)
+        if stateful:
+
+            def read_memory(layer, content):
+                return memories[f"memory_{layer}"](content, reset=reset)
+
+            if "memory_mask" in memories:
+                memory_mask = memories["memory_mask"](inputs["padding_mask"], reset=reset)
+        embedded, tables, projections = layers.token_embedding(
+            inputs["token_ids"], return_weights=True
+        )
+        content, layer_inputs = TransformerXLLanguageModel.encode(
+            layers,
+            layers.embedding_dropout(embedded),
+            padding_mask=inputs["padding_mask"],
+            read_memory=read_memory,
+            memory_mask=memory_mask,
+        )
+        hidden = layers.output_dropout(content)
+        shared = _shared_weights(
+            tables if tie_embeddings else None, projections, tie_projections, div_val
+        )
+        outputs = {"logits": layers.softmax(hidden, **shared), "sequence_output": hidden}
+        if "memory" in inputs:
+            new_memory = [
+                layers.recurrent_memory(rows, inputs["memory"][:, i])
+                for i, rows in enumerate(layer_inputs)
+            ]
+            outputs["memory"] = ops.stack(new_memory, axis=1)
+            outputs["memory_mask"] = layers.recurrent_memory(
+                inputs["padding_mask"], inputs["memory_mask"]
+            )
+        super().__init__(inputs=inputs, outputs=outputs, name=name, **kwargs)
+        for attribute, layer in vars(layers).items():
+            setattr(self, attribute, layer)
+        self.memories = list(memories.values())
+
+        # === Config ===
+        self.dtype_policy = dtype
+        self.vocabulary_size = vocabulary_size
+        self.num_layers = num_layers
+        self.num_heads = num_heads
+        self.hidden_dim = hidden_dim
+        self.intermediate_dim = intermediate_dim
+        self.head_dim = head_dim
+        self.embedding_dim = layers.token_embedding.embedding_dim
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.activation = get_activation(activation)
+        self.normalize_first = normalize_first
+        self.memory_length = memory_length
+        self.reuse_length = reuse_length
+        self.clamp_length = clamp_length
+        self.same_length = same_length
+        self.tie_attention_biases = tie_attention_biases
+        self.cutoffs = layers.token_embedding.cutoffs
+        self.div_val = div_val
+        self.tie_embeddings = tie_embeddings
+        self.tie_projections = tie_projections
+        self.stateful = stateful
+        self.batch_size = batch_size
+        self.attend_to_empty_memory = attend_to_empty_memory
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.kernel_initializer = initializer
+        self.seed = seed
+        self.attention_chunk_size = attention_chunk_size
+        self.gradient_checkpointing = gradient_checkpointing
+        self.compile()
+
+    def encode(self, content, *, padding_mask, read_memory=None, memory_mask=None):
+        """Runs the blocks on embedded tokens.
+
+        Args:
+            content: `(batch, length, hidden_dim)`.
+            padding_mask, memory_mask: As in the inputs.
+            read_memory: Optional function of the index of a layer and the content that enters it,
+                which returns the layer's memory. It is called once for each layer.
+
+        Returns:
+            The output of the last block, and the list of what entered the blocks.
+        """
+        memory = read_memory(0, content) if read_memory else None
+        positions = self.position_dropout(self.position_encoding(content, memory=memory))
+        mask, _ = self.attention_mask(
+            content, padding_mask=padding_mask, memory=memory, memory_mask=memory_mask
+        )
+        biases = None if self.attention_biases is None else self.attention_biases(positions)
+        layer_inputs = []
+        for i, block in enumerate(self.blocks):
+            if i > 0 and read_memory:
+                memory = read_memory(i, content)
+            layer_inputs.append(content)
+            content = block(
+                content,
+                memory=memory,
+                position_encoding=positions,
+                attention_mask=mask,
+                attention_biases=biases,
+            )
+        return content, layer_inputs
+
+    def log_probs(self, inputs):
+        """Computes the log-probabilities of all tokens after each token of a segment.
+
+        Args:
+            inputs: The inputs of the model, a dict.
+
+        Returns:
+            A dict of `log_probs`, `(batch, length, vocabulary_size)` float32, and, if the model has
+            a memory, `memory` and `memory_mask` for the next segment.
+
+        Raises:
+            ValueError: If the model is stateful, or the keys of the inputs are not as they should.
+
+        Example:
+
+        >>> model = keras_xlnet.models.TransformerXLLanguageModel(50, 2, 2, 16, 32, memory_length=4)
+        >>> first = model.log_probs({"token_ids": np.array([[5, 17, 8]])})
+        >>> memory = {key: first[key] for key in ("memory", "memory_mask")}
+        >>> second = model.log_probs({"token_ids": np.array([[6, 7, 3]]), **memory})
+        >>> second["log_probs"].shape, second["memory"].shape
+        (TensorShape([1, 3, 50]), TensorShape([1, 2, 4, 16]))
+        """
+        if self.stateful:
+            raise ValueError(
+                "`log_probs` needs a model with `stateful=False`, whose memory is an input and an "
+                "output. Save the model with `save_to_preset`, and load it with "
+                "`from_preset(directory, stateful=False, batch_size=None)`"
+            )
+        outputs = self(inputs, training=False)
+        outputs["log_probs"] = outputs.pop("logits")
+        del outputs["sequence_output"]
+        return outputs
+
+    # === Training ===
+
+    def compile(
+        self, optimizer="auto", loss="auto", weighted_metrics="auto", metrics=None, **kwargs
+    ):
+        """Compiles as `keras.Model.compile` does. The class says what `"auto"` means."""
+        if _is_auto(optimizer):
+            optimizer = keras.optimizers.Adam(2.5e-4, global_clipnorm=0.25)
+        super().compile(
+            optimizer=optimizer,
+            loss=None if _is_auto(loss) else loss,
+            metrics=metrics,
+            weighted_metrics=None if _is_auto(weighted_metrics) else weighted_metrics,
+            **kwargs,
+        )
+
+    def compile_from_config(self, config):
+        """Compiles as a saved model was. Keras calls this when it loads a model."""
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        self.optimizer.build(self.trainable_variables)
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        """Computes the loss as `keras.Model` does; without one of its own, the mean negative
+        log-likelihood of the labels, in which padding has the weight 0.
+
+        Raises:
+            ValueError: If the model is stateful and the batch is incomplete.
+        """
+        y, sample_weight = self._ensure_batch_size(y), self._ensure_batch_size(sample_weight)
+        if self.loss is not None or y is None:
+            return super().compute_loss(x, y, y_pred, sample_weight, training=training)
+        labels = y["logits"] if isinstance(y, dict) else y
+        losses = self._negative_log_likelihood(y_pred, labels)
+        weights = ops.ones_like(losses)
+        padding_mask = x.get("padding_mask") if isinstance(x, dict) else None
+        for weight in (sample_weight, padding_mask):
+            if weight is not None:
+                weights *= ops.cast(weight, losses.dtype)
+        total = ops.sum(losses * weights) / ops.maximum(ops.sum(weights), 1e-7)
+        return sum((ops.sum(loss) for loss in self.losses), total)
+
+    def _negative_log_likelihood(self, outputs, labels):
+        """`(batch, length)`, from as few of the outputs as possible: graphs drop the others."""
+        if self.cutoffs:
+            # What is embedded is not used, and no graph computes it.
+            _, tables, projections = self.token_embedding(labels, return_weights=True)
+            shared = _shared_weights(
+                tables if self.tie_embeddings else None,
+                projections,
+                self.tie_projections,
+                self.div_val,
+            )
+            return -self.softmax(outputs["sequence_output"], targets=labels, **shared)
+        labels = ops.expand_dims(ops.cast(labels, "int32"), -1)
+        return -ops.squeeze(ops.take_along_axis(outputs["logits"], labels, axis=-1), -1)
+
+    # === Inputs ===
+
+    def _complete(self, inputs):
+        # The same data serves models with and without memory.
+        if isinstance(inputs, dict) and not self.memory_length:
+            inputs = {key: value for key, value in inputs.items() if key != "reset_memory"}
+        elif isinstance(inputs, dict) and not self.stateful and inputs.get("memory") is None:
+            # Of the full length, so that all segments have the same shapes.
+            memory, mask = self._empty_memory(ops.convert_to_tensor(inputs["token_ids"]))
+            inputs = {"memory_mask": mask, **inputs, "memory": memory}
+        return super()._complete(inputs)
+
+    def _empty_memory(self, token_ids):
+        rows = ops.zeros_like(token_ids[:, :1], dtype=self.compute_dtype)
+        shape = (1, self.num_layers, self.memory_length, self.hidden_dim)
+        memory = ops.tile(ops.reshape(rows, (-1, 1, 1, 1)), shape)
+        mask = ops.ones_like(memory[:, 0, :, 0], dtype="bool")
+        return memory, mask if self.attend_to_empty_memory else ops.logical_not(mask)
+
+    def get_config(self):
+        names = (
+            "vocabulary_size num_layers num_heads hidden_dim intermediate_dim head_dim "
+            "embedding_dim dropout attention_dropout normalize_first memory_length reuse_length "
+            "clamp_length same_length tie_attention_biases div_val tie_embeddings stateful "
+            "batch_size attend_to_empty_memory layer_norm_epsilon seed attention_chunk_size "
+            "gradient_checkpointing"
+        ).split()
+        return {
+            "name": self.name,
+            "trainable": self.trainable,
+            "dtype": keras.dtype_policies.serialize(self.dtype_policy),
+            **{name: getattr(self, name) for name in names},
+            "activation": serialize_activation(self.activation),
+            "cutoffs": list(self.cutoffs),
+            "tie_projections": list(self.tie_projections),
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            **self.quantization_config(),
+        }
+
+
+def _longest_attention(same_length, memory_length):
+    """The argument `same_length` of `AttentionMask`."""
+    if same_length is not True:
+        return same_length
+    if memory_length is None:
+        raise ValueError(
+            "`same_length=True` needs a `memory_length`: every token attends to so many tokens. "
+            "Received: memory_length=None"
+        )
+    return memory_length
+
+
+def _one_for_each_cluster(tie_projections, num_clusters):
+    if isinstance(tie_projections, bool):
+        return [tie_projections] * num_clusters
+    if len(tie_projections) != num_clusters:
+        raise ValueError(
+            f"`tie_projections` must be a bool, or a list with one for each of the {num_clusters} "
+            f"clusters. Received: {tie_projections!r}"
+        )
+    return list(tie_projections)
+
+
+def _shared_weights(tables, projections, tie_projections, div_val):
+    """The arguments of `AdaptiveSoftmax` for the weights that it shares with the embedding."""
+    if projections:
+        # With one table, all clusters are projected by the one projection of the embedding.
+        projections = [
+            projections[0 if div_val == 1 else i] if is_tied else None
+            for i, is_tied in enumerate(tie_projections)
+        ]
+    shared = {"tables": tables, "projections": projections or None}
+    return {key: value for key, value in shared.items() if value is not None}
+
+
+def _is_auto(value):
+    return isinstance(value, str) and value == "auto"
