@@ -1,6 +1,7 @@
 """The weight mapping: each weight of each model has one row, and docs/names.md shows every row."""
 
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -170,10 +171,31 @@ def lines():
         yield f"| {' | '.join(cells)} |"
 
 
-def test_the_page_of_names_has_every_row():
+def transformer_xl_lines():
+    """The same for Transformer-XL, with the rows of the first cluster for those of all."""
+    model = TransformerXLLanguageModel(20, 2, 2, 8, 12, **CLUSTERS, div_val=2)
+    for row in TASKS["language_model"].rows(model):
+        cells = [f"`{row.path}`", cell(row, "original"), cell(row, "huggingface")]
+        if row.path.endswith(("_1", "_2")):
+            continue
+        if row.path.endswith("_0"):
+            cells = [re.sub(r"(?<=_)0|(?<=s\.)0", "{cluster}", c) for c in cells]
+        if "qkv" in cells[1]:
+            cells[1:] = [f"{c}, a third" for c in cells[1:]]
+        yield f"| {' | '.join(cells)} |"
+
+
+@pytest.mark.parametrize(
+    "header, lines",
+    [
+        ("| here | original | Hugging Face | of |", lines),
+        ("| here | original | Hugging Face |", transformer_xl_lines),
+    ],
+)
+def test_the_page_of_names_has_every_row(header, lines):
     page = NAMES.read_text(encoding="utf-8").splitlines()
     missing = [line for line in lines() if line not in page]
     assert not missing, "docs/names.md lacks these lines:\n" + "\n".join(missing)
-    first = page.index("| here | original | Hugging Face | of |") + 2
+    first = page.index(header) + 2
     shown = page[first : page.index("", first)]
     assert sorted(shown) == sorted(lines()), "docs/names.md has lines that the mapping does not"
