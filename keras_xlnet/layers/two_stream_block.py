@@ -173,23 +173,18 @@ class TwoStreamBlock(RestoresQuantization, VaryingOutputs, keras.layers.Layer):
         # Projected once, shared by both streams.
         projected = self.attention.project_context(context, position_encoding)
 
-        def transform(stream, attention_mask, segment_matrix, **targets):
-            attended = self.attention.attend(
-                stream,
-                *projected,
-                segment_matrix=segment_matrix,
-                attention_mask=attention_mask,
-                attention_biases=attention_biases,
-                training=training,
-                **targets,
-            )
-            stream = self.attention_add_and_norm(stream, attended, training=training)
-            transformed = self.feed_forward(stream, training=training)
-            return self.feed_forward_add_and_norm(stream, transformed, training=training)
-
         outputs = []
         if return_content_stream:
-            outputs.append(transform(content_stream, content_attention_mask, segment_matrix))
+            outputs.append(
+                self.attend(
+                    content_stream,
+                    *projected,
+                    segment_matrix=segment_matrix,
+                    attention_mask=content_attention_mask,
+                    attention_biases=attention_biases,
+                    training=training,
+                )
+            )
         if query_stream is not None:
             content_length = ops.shape(content_stream)[1]
             if target_positions is not None:
@@ -201,15 +196,38 @@ class TwoStreamBlock(RestoresQuantization, VaryingOutputs, keras.layers.Layer):
                     for matrix in (query_attention_mask, segment_matrix)
                 )
             outputs.append(
-                transform(
+                self.attend(
                     query_stream,
-                    query_attention_mask,
-                    segment_matrix,
+                    *projected,
+                    segment_matrix=segment_matrix,
+                    attention_mask=query_attention_mask,
                     target_positions=target_positions,
+                    attention_biases=attention_biases,
                     content_length=content_length,
+                    training=training,
                 )
             )
         return tuple(outputs) if len(outputs) == 2 else outputs[0]
+
+    def attend(self, stream, key, value, position_key, training=None, **attention_arguments):
+        """Computes one stream of the block for keys and values that are projected already.
+
+        Args:
+            stream: Tensor `(batch, rows, hidden_dim)`.
+            key, value, position_key: As `RelativeMultiHeadAttention.project_context` returned
+                them for the context.
+            training: As in the call.
+            **attention_arguments: As in `RelativeMultiHeadAttention.attend`.
+
+        Returns:
+            Tensor `(batch, rows, hidden_dim)`.
+        """
+        attended = self.attention.attend(
+            stream, key, value, position_key, training=training, **attention_arguments
+        )
+        stream = self.attention_add_and_norm(stream, attended, training=training)
+        transformed = self.feed_forward(stream, training=training)
+        return self.feed_forward_add_and_norm(stream, transformed, training=training)
 
     def compute_output_spec(
         self, content_stream, query_stream=None, return_content_stream=True, **kwargs

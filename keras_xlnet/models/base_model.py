@@ -23,6 +23,14 @@ class BaseModel(
     # Whether a backbone from another model's preset is read forwards and without memory.
     _is_fine_tuned = True
 
+    @property
+    def derived(self):
+        """Functional models that are made of this one when they are needed, by name.
+
+        They share its weights, and are neither saved nor tracked: they contain the model itself.
+        """
+        return self.__dict__.setdefault("_derived", {})
+
     def fit(self, x=None, y=None, *args, validation_data=None, **kwargs):
         """Trains as `keras.Model.fit` does.
 

@@ -18,7 +18,10 @@ from keras_xlnet.layers.activations import get_activation, serialize_activation
 from keras_xlnet.layers.arguments import check_positive_int, check_rate
 from keras_xlnet.layers.initializers import get_kernel_initializer, spawn_seeds
 from keras_xlnet.models.base_model import BaseModel
+from keras_xlnet.models.decoding import CausalDecoder
+from keras_xlnet.models.generation import continue_prompts
 from keras_xlnet.models.keeps_memory import KeepsMemory, check_memory_arguments, new_memories
+from keras_xlnet.models.scoring import score_causally
 from keras_xlnet.models.xlnet_backbone import head_dim_of, read_memory_from
 
 
@@ -371,16 +374,146 @@ class TransformerXLLanguageModel(KeepsMemory, BaseModel):
         >>> second["log_probs"].shape, second["memory"].shape
         (TensorShape([1, 3, 50]), TensorShape([1, 2, 4, 16]))
         """
-        if self.stateful:
-            raise ValueError(
-                "`log_probs` needs a model with `stateful=False`, whose memory is an input and an "
-                "output. Save the model with `save_to_preset`, and load it with "
-                "`from_preset(directory, stateful=False, batch_size=None)`"
-            )
+        self._check_stateless("log_probs")
         outputs = self(inputs, training=False)
         outputs["log_probs"] = outputs.pop("logits")
         del outputs["sequence_output"]
         return outputs
+
+    def score(self, texts, tokenizer=None, start_token_id=None, segment_length=512, batch_size=16):
+        """Computes the log-probability of each token of texts, given those before it.
+
+        Args:
+            texts: List of strings, or of sequences of token ids; or an int array.
+            tokenizer: What makes token ids of strings, such as an `XLNetTokenizer`.
+            start_token_id: Int, a token that is put before each text, such as the one that
+                separates documents. `None`: the first token is given, and not scored.
+            segment_length: Int, longer texts are read in segments of so many tokens, with memory.
+                If the memory holds all earlier segments, segments change nothing.
+            batch_size: Int, texts at a time.
+
+        Returns:
+            `Scores`: `token_ids`, `log_probs`, `totals` and `standard_errors`.
+
+        Raises:
+            ValueError: If a text is empty or has other ids, or the model is stateful.
+
+        Example:
+
+        >>> model = keras_xlnet.models.TransformerXLLanguageModel(50, 2, 2, 16, 32, memory_length=4)
+        >>> scores = model.score([[5, 17, 8], [6, 7]], start_token_id=0)
+        >>> [len(log_probs) for log_probs in scores.log_probs]
+        [3, 2]
+        """
+        self._check_stateless("score")
+        return score_causally(self, texts, tokenizer, start_token_id, segment_length, batch_size)
+
+    def generate(
+        self,
+        prompts,
+        tokenizer=None,
+        max_new_tokens=50,
+        method="greedy",
+        temperature=1.0,
+        top_k=None,
+        top_p=None,
+        beam_size=4,
+        stop_token_ids=(),
+        seed=0,
+        callback=None,
+    ):
+        """Continues prompts.
+
+        A prompt is read as one segment, whatever its length, and then one token at a time, with
+        memory. Keys and values are kept, and nothing is computed twice: the numbers are those of
+        `log_probs` for the same segments.
+
+        Args:
+            prompts: List of strings, or of sequences of token ids, of any lengths.
+            tokenizer: What makes token ids of strings, such as an `XLNetTokenizer`, and has
+                `detokenize`.
+            max_new_tokens: Int, the largest number of new tokens.
+            method: `"greedy"`: always the most probable token. `"sample"`: tokens are drawn.
+                `"beam"`: the most probable continuation that beam search finds.
+            temperature: Float, what log-probabilities are divided by before a token is drawn.
+            top_k: Int, draw from so many of the most probable tokens. `None`: from all.
+            top_p: Float, draw from the most probable tokens whose probabilities sum up to this.
+            beam_size: Int, the number of continuations that beam search follows.
+            stop_token_ids: Ids of tokens that end a continuation.
+            seed: Int, the seed of what is drawn. What is drawn for a prompt depends on its place
+                in `prompts`, and not on the other prompts.
+            callback: Function of the number of a step, from 0, and the int array `(prompts,)` of
+                its tokens, that is called after each step, for example to print them.
+
+        Returns:
+            `Continuations`: `token_ids` and `log_probs` of the new tokens of each prompt, and, with
+            a tokenizer, `texts`.
+
+        Raises:
+            ValueError: If a prompt is empty or has other ids, an argument is not as above, or the
+                model is stateful.
+
+        Example:
+
+        >>> model = keras_xlnet.models.TransformerXLLanguageModel(50, 2, 2, 16, 32, memory_length=8)
+        >>> found = model.generate([[5, 17, 8], [6]], max_new_tokens=4)
+        >>> [len(token_ids) for token_ids in found.token_ids]
+        [4, 4]
+
+        Source: Dai et al. 2019, section 4.5; Holtzman et al. 2020 for `top_p`.
+        """
+        self._check_stateless("generate")
+        return continue_prompts(
+            CausalDecoder(self),
+            self,
+            prompts,
+            tokenizer,
+            max_new_tokens=max_new_tokens,
+            method=method,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            beam_size=beam_size,
+            stop_token_ids=stop_token_ids,
+            seed=seed,
+            callback=callback,
+        )
+
+    def shared_weights(self, tables, projections):
+        """Returns the arguments of `softmax` for the weights that it shares with the embedding.
+
+        Args:
+            tables, projections: What `token_embedding` returns with `return_weights=True`.
+        """
+        tables = tables if self.tie_embeddings else None
+        return _shared_weights(tables, projections, self.tie_projections, self.div_val)
+
+    def empty_memory(self, batch_size):
+        """Returns the memory of a first segment, as the inputs `memory` and `memory_mask`.
+
+        Args:
+            batch_size: Int.
+
+        Returns:
+            A dict of arrays; empty if the model has no memory input.
+        """
+        if not self.memory_length or self.stateful:
+            return {}
+        shape = (batch_size, self.num_layers, self.memory_length, self.hidden_dim)
+        return {
+            "memory": ops.zeros(shape, self.compute_dtype),
+            "memory_mask": ops.full(
+                (batch_size, self.memory_length), self.attend_to_empty_memory, dtype="bool"
+            ),
+        }
+
+    def _check_stateless(self, method):
+        if self.stateful:
+            raise ValueError(
+                f"`{method}` needs a model with `stateful=False`, whose memory is an input and an "
+                "output. Save the model with `save_to_preset`, and load it with "
+                "`from_preset(directory, stateful=False, batch_size=None)`"
+            )
 
     # === Training ===
 
@@ -414,7 +547,7 @@ class TransformerXLLanguageModel(KeepsMemory, BaseModel):
         if self.loss is not None or y is None:
             return super().compute_loss(x, y, y_pred, sample_weight, training=training)
         labels = y["logits"] if isinstance(y, dict) else y
-        losses = self._negative_log_likelihood(y_pred, labels)
+        losses = self.negative_log_likelihood(y_pred, labels)
         weights = ops.ones_like(losses)
         padding_mask = x.get("padding_mask") if isinstance(x, dict) else None
         for weight in (sample_weight, padding_mask):
@@ -423,17 +556,21 @@ class TransformerXLLanguageModel(KeepsMemory, BaseModel):
         total = ops.sum(losses * weights) / ops.maximum(ops.sum(weights), 1e-7)
         return sum((ops.sum(loss) for loss in self.losses), total)
 
-    def _negative_log_likelihood(self, outputs, labels):
-        """`(batch, length)`, from as few of the outputs as possible: graphs drop the others."""
+    def negative_log_likelihood(self, outputs, labels):
+        """Computes the negative log-likelihoods of labels.
+
+        Args:
+            outputs: The outputs of the model. With `cutoffs`, only `sequence_output` is used, so
+                that a graph does not compute the log-probabilities of all tokens.
+            labels: `(batch, length)` int, the token after each.
+
+        Returns:
+            `(batch, length)` float32.
+        """
         if self.cutoffs:
             # What is embedded is not used, and no graph computes it.
             _, tables, projections = self.token_embedding(labels, return_weights=True)
-            shared = _shared_weights(
-                tables if self.tie_embeddings else None,
-                projections,
-                self.tie_projections,
-                self.div_val,
-            )
+            shared = self.shared_weights(tables, projections)
             return -self.softmax(outputs["sequence_output"], targets=labels, **shared)
         labels = ops.expand_dims(ops.cast(labels, "int32"), -1)
         return -ops.squeeze(ops.take_along_axis(outputs["logits"], labels, axis=-1), -1)

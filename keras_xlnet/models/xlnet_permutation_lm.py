@@ -5,7 +5,11 @@ from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers import HashDropout, LogitBias, MaskEmbedding
 from keras_xlnet.layers.arguments import check_choice
 from keras_xlnet.layers.initializers import spawn_seeds
+from keras_xlnet.models.decoding import PermutationDecoder
+from keras_xlnet.models.filling import fill_blanks
+from keras_xlnet.models.generation import continue_prompts
 from keras_xlnet.models.keeps_memory import KeepsMemory, check_memory_arguments, new_memories
+from keras_xlnet.models.scoring import check_orders, score_permutations
 from keras_xlnet.models.task_model import TaskModel
 from keras_xlnet.models.xlnet_backbone import read_memory_from
 
@@ -180,6 +184,135 @@ class XLNetPermutationLM(KeepsMemory, TaskModel):
             "loss": {"logits": loss},
             "weighted_metrics": {"logits": [keras.metrics.SparseCategoricalAccuracy("accuracy")]},
         }
+
+    # === Using the model ===
+
+    def score(
+        self, texts, tokenizer=None, order="left_to_right", num_orders=1, batch_size=16, seed=0
+    ):
+        """Computes the log-probability of each token of texts, in an order of the tokens.
+
+        Each token is predicted from the tokens before it in the order, whatever their place in the
+        text. `<sep><cls>`, with which texts end in pretraining, is given: the first token of the
+        order sees only that.
+
+        Args:
+            texts: List of strings, or of sequences of token ids; or an int array.
+            tokenizer: An `XLNetTokenizer`, required for strings.
+            order: `"left_to_right"`, `"right_to_left"` or `"random"`; or for each text the ranks
+                of its tokens, each number from 0 to `length - 1` once.
+            num_orders: Int, the number of random orders, the mean over which is returned.
+            batch_size: Int, texts at a time.
+            seed: Int, the seed of random orders. The orders of a text depend on its place in
+                `texts`, and not on the other texts.
+
+        Returns:
+            `Scores`: `token_ids`, `log_probs`, `totals` and `standard_errors`.
+
+        Raises:
+            ValueError: If an argument is not as above, or the model is stateful.
+
+        Example:
+
+        >>> backbone = keras_xlnet.models.XLNetBackbone(40, 2, 2, 16, 32)
+        >>> model = keras_xlnet.models.XLNetPermutationLM(backbone)
+        >>> scores = model.score([[9, 17, 12], [30, 11]], order="random", num_orders=4)
+        >>> scores.totals.shape, [len(log_probs) for log_probs in scores.log_probs]
+        ((2,), [3, 2])
+
+        Source: Yang et al. 2019 (XLNet), section 2.2.
+        """
+        return score_permutations(
+            self, texts, tokenizer, order, num_orders, batch_size=batch_size, seed=seed
+        )
+
+    def fill(self, texts, tokenizer=None, num_results=5, beam_size=20):
+        """Finds the most probable tokens for blanks, together and each on its own.
+
+        Args:
+            texts: String with blanks, `"<mask>"`, each of one token; token ids with the id of
+                `<mask>`, 6, in the blanks; or a list of these.
+            tokenizer: An `XLNetTokenizer`, required for strings.
+            num_results: Int, the number of ways to fill all blanks that are returned.
+            beam_size: Int, the number of ways that are followed from blank to blank.
+
+        Returns:
+            `Fillings`, or a list of these for a list of texts. `joint` are the best ways with the
+            blanks predicted one after the other, each given the ones before it, by beam search;
+            `independent` those with each blank predicted without the others, as BERT does. Each
+            `Filling` has `text`, `token_ids`, `log_prob` and `independent_log_prob`.
+
+        Raises:
+            ValueError: If a text has no blank, or an argument is not as above.
+
+        Example:
+
+        >>> backbone = keras_xlnet.models.XLNetBackbone(40, 2, 2, 16, 32)
+        >>> model = keras_xlnet.models.XLNetPermutationLM(backbone)
+        >>> fillings = model.fill([[9, 6, 12, 6]], num_results=3)[0]
+        >>> len(fillings.joint), fillings.joint[0].token_ids.shape
+        (3, (2,))
+
+        Source: Yang et al. 2019 (XLNet), section 2.6.
+        """
+        return fill_blanks(self, texts, tokenizer, num_results, beam_size)
+
+    def generate(
+        self,
+        prompts,
+        tokenizer=None,
+        max_new_tokens=50,
+        method="greedy",
+        temperature=1.0,
+        top_k=None,
+        top_p=None,
+        beam_size=4,
+        stop_token_ids=(),
+        seed=0,
+        callback=None,
+    ):
+        """Continues prompts from left to right.
+
+        The tokens of a prompt see each other. A new token sees the prompt and the new tokens
+        before it: the factorization order in which the prompt comes first. Keys and values are
+        kept, and nothing is computed twice. No memory is used.
+
+        Args:
+            prompts, tokenizer, max_new_tokens, method, temperature, top_k, top_p, beam_size,
+                stop_token_ids, seed, callback: As in `TransformerXLLanguageModel.generate`.
+
+        Returns:
+            `Continuations`: `token_ids` and `log_probs` of the new tokens of each prompt, and, with
+            a tokenizer, `texts`.
+
+        Raises:
+            ValueError: If a prompt is empty or has other ids, an argument is not as above, or the
+                model is stateful.
+
+        Example:
+
+        >>> backbone = keras_xlnet.models.XLNetBackbone(40, 2, 2, 16, 32)
+        >>> model = keras_xlnet.models.XLNetPermutationLM(backbone)
+        >>> found = model.generate([[9, 17], [12]], max_new_tokens=3, method="sample", top_k=5)
+        >>> [len(token_ids) for token_ids in found.token_ids]
+        [3, 3]
+        """
+        check_orders(self)
+        return continue_prompts(
+            PermutationDecoder(self),
+            self.backbone,
+            prompts,
+            tokenizer,
+            max_new_tokens=max_new_tokens,
+            method=method,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            beam_size=beam_size,
+            stop_token_ids=stop_token_ids,
+            seed=seed,
+            callback=callback,
+        )
 
     def _complete(self, inputs):
         # The same data serves both objectives, and models with and without memory.

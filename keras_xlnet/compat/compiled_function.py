@@ -1,0 +1,53 @@
+"""A compiled function of tensors that uses the weights of a model.
+
+Upstream: `keras.Model` compiles its own `call` for `fit`, `evaluate` and `predict`. There is no way
+to compile another function on every backend: `tf.function` finds variables itself, `jax.jit` needs
+them as arguments.
+Seen in: Keras 3.12 to 3.15.
+Reproduction: `keras.ops` and `keras.backend` have no function that compiles.
+Delete this file when: Keras has a backend-independent `jit` that takes the variables of a layer.
+"""
+
+import functools
+
+import keras
+
+
+def compiled(function, model):
+    """Returns a function that is compiled with XLA, on TensorFlow and JAX.
+
+    Args:
+        function: Takes and returns (nested) tensors. It may read the variables of `model`, and
+            must assign none. Each set of shapes is compiled once.
+        model: A Keras model.
+
+    Returns:
+        A function with the same arguments. On PyTorch it runs eagerly, without gradients.
+    """
+    backend = keras.backend.backend()
+    if backend == "tensorflow":
+        import tensorflow as tf
+
+        return tf.function(function, jit_compile=True)
+    if backend == "jax":
+        return _compiled_with_jax(function, model)
+    import torch
+
+    return torch.no_grad()(function)
+
+
+def _compiled_with_jax(function, model):
+    import jax
+
+    variables = list(model.variables)
+
+    @jax.jit
+    def pure(values, *args):
+        with keras.StatelessScope(state_mapping=list(zip(variables, values, strict=True))):
+            return function(*args)
+
+    @functools.wraps(function)
+    def call(*args):
+        return pure([variable.value for variable in variables], *args)
+
+    return call

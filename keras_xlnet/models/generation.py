@@ -1,0 +1,171 @@
+"""Continues prompts with a language model: greedy, by sampling, or by beam search."""
+
+import dataclasses
+
+import numpy as np
+
+from keras_xlnet.layers.arguments import check_choice, check_number, check_positive_int
+from keras_xlnet.models.beam_search import BeamSearch
+from keras_xlnet.models.token_lists import as_token_lists
+
+_METHODS = ("greedy", "sample", "beam")
+
+
+@dataclasses.dataclass(frozen=True)
+class Continuations:
+    """Continuations of prompts.
+
+    Args:
+        token_ids: List of int arrays, the new tokens of each prompt. The last is the stop token
+            that ended the continuation, if one did.
+        log_probs: List of float arrays, the log-probability of each new token.
+        texts: List of strings, prompts with their continuations; `None` without a tokenizer.
+    """
+
+    token_ids: list
+    log_probs: list
+    texts: list | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Sampling:
+    """How the next token is drawn.
+
+    Args:
+        temperature: Float, what log-probabilities are divided by.
+        top_k: Int, draw from so many of the most probable tokens. `None`: from all.
+        top_p: Float, draw from the most probable tokens whose probabilities sum up to this.
+            `None`: from all.
+    """
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+
+    def __post_init__(self):
+        if check_number("temperature", self.temperature) == 0:
+            raise ValueError("`temperature` must be above 0. For 0 use `method='greedy'`")
+        if self.top_k is not None:
+            check_positive_int("top_k", self.top_k)
+        if self.top_p is not None and check_number("top_p", self.top_p, 0, 1) == 0:
+            raise ValueError("`top_p` must be above 0. Received: top_p=0")
+
+    def draw(self, log_probs, rngs):
+        """Returns a token for each row `(batch, vocabulary_size)`, with a generator for each."""
+        tokens = [self._draw_row(row, rng) for row, rng in zip(log_probs, rngs, strict=True)]
+        return np.array(tokens, "int32")
+
+    def _draw_row(self, log_probs, rng):
+        order = np.argsort(-log_probs, kind="stable")
+        order = order[: self.top_k]
+        scaled = log_probs[order].astype("float64") / self.temperature
+        probs = np.exp(scaled - scaled.max())
+        probs /= probs.sum()
+        if self.top_p is not None:
+            # The token that reaches the sum is among them.
+            count = 1 + np.searchsorted(np.cumsum(probs), self.top_p)
+            order, probs = order[:count], probs[:count] / probs[:count].sum()
+        return order[min(np.searchsorted(np.cumsum(probs), rng.random()), len(order) - 1)]
+
+
+def continue_prompts(
+    decoder,
+    model,
+    prompts,
+    tokenizer=None,
+    max_new_tokens=50,
+    method="greedy",
+    temperature=1.0,
+    top_k=None,
+    top_p=None,
+    beam_size=4,
+    stop_token_ids=(),
+    seed=0,
+    callback=None,
+):
+    """Continues prompts, as `TransformerXLLanguageModel.generate` describes.
+
+    Args:
+        decoder: A decoder of `keras_xlnet/models/decoding.py`.
+        model: What has the `vocabulary_size`.
+        prompts, tokenizer, ...: As in `generate`.
+    """
+    check_choice("method", method, _METHODS)
+    check_positive_int("max_new_tokens", max_new_tokens)
+    check_positive_int("beam_size", beam_size)
+    sampling = Sampling(temperature, top_k, top_p)
+    if method != "sample" and sampling != Sampling():
+        raise ValueError(
+            "`temperature`, `top_k` and `top_p` are for `method='sample'`. "
+            f"Received: method={method!r}"
+        )
+    if method == "beam" and callback is not None:
+        raise ValueError("`callback` cannot be used with `method='beam'`: beams change")
+    rows = as_token_lists(prompts, model, tokenizer, name="prompts")
+    decoder.reserve(max(map(len, rows)), max_new_tokens)
+    if method == "beam":
+        found = _search(decoder, rows, max_new_tokens, beam_size, set(stop_token_ids))
+    else:
+        choose = _chooser(method, sampling, len(rows), seed)
+        found = _follow(decoder, rows, max_new_tokens, choose, set(stop_token_ids), callback)
+    token_ids, log_probs = found
+    texts = None
+    if tokenizer is not None:
+        pairs = zip(rows, token_ids, strict=True)
+        texts = [_text(tokenizer, np.concatenate(pair)) for pair in pairs]
+    return Continuations(token_ids, log_probs, texts)
+
+
+def _chooser(method, sampling, num_rows, seed):
+    """A function from log-probabilities to tokens."""
+    if method == "greedy":
+        return lambda log_probs: log_probs.argmax(axis=1).astype("int32")
+    # A generator for each row: what else is continued makes no difference.
+    rngs = [np.random.default_rng((seed, row)) for row in range(num_rows)]
+    return lambda log_probs: sampling.draw(log_probs, rngs)
+
+
+def _follow(decoder, rows, max_new_tokens, choose, stop_token_ids, callback):
+    """Chooses one token after the other. Returns tokens and log-probabilities of each row."""
+    token_ids, log_probs = [[] for _ in rows], [[] for _ in rows]
+    is_open = np.ones(len(rows), bool)
+    next_log_probs, state = decoder.start(rows)
+    for number in range(max_new_tokens):
+        tokens = choose(next_log_probs)
+        for i in np.flatnonzero(is_open):
+            token_ids[i].append(tokens[i])
+            log_probs[i].append(next_log_probs[i, tokens[i]])
+            is_open[i] = int(tokens[i]) not in stop_token_ids
+        if callback is not None:
+            callback(number, tokens)
+        if not is_open.any() or number + 1 == max_new_tokens:
+            break
+        next_log_probs, state = decoder.step(tokens, state)
+    return (
+        [np.array(row, "int32") for row in token_ids],
+        [np.array(row, "float32") for row in log_probs],
+    )
+
+
+def _search(decoder, rows, max_new_tokens, beam_size, stop_token_ids):
+    """Beam search. Returns the tokens and log-probabilities of the best beam of each row."""
+    searches = [BeamSearch(beam_size, stop_token_ids) for _ in rows]
+    log_probs, state = decoder.start([row for row in rows for _ in range(beam_size)])
+    for number in range(max_new_tokens):
+        is_last = number + 1 == max_new_tokens
+        by_row = np.split(log_probs, len(rows))
+        steps = [s.extend(found, is_last) for s, found in zip(searches, by_row, strict=True)]
+        if is_last or all(search.is_done for search in searches):
+            break
+        origins = np.concatenate([i * beam_size + origin for i, (origin, _) in enumerate(steps)])
+        state = decoder.reorder(state, origins)
+        log_probs, state = decoder.step(np.concatenate([tokens for _, tokens in steps]), state)
+    return (
+        [np.array(search.best.token_ids, "int32") for search in searches],
+        [np.array(search.best.log_probs, "float32") for search in searches],
+    )
+
+
+def _text(tokenizer, token_ids):
+    text = tokenizer.detokenize(token_ids)
+    return text.numpy().decode() if hasattr(text, "numpy") else text

@@ -1,0 +1,267 @@
+"""Log-probabilities of texts under a language model.
+
+    log p(x) = sum over t of log p(x[z[t]] | x[z[1]], ..., x[z[t-1]])    for an order z
+
+A permutation language model has such a factorization for every order z of the tokens; a causal one
+for the order of the text.
+
+Source: Yang et al. 2019 (XLNet), section 2.2.
+"""
+
+import dataclasses
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_xlnet.layers.arguments import check_choice, check_positive_int
+from keras_xlnet.models.task_model import check_backbone
+from keras_xlnet.models.token_lists import as_token_lists, pad_rows, rounded
+
+_ORDERS = ("left_to_right", "right_to_left", "random")
+# `<sep>` and `<cls>`, and their segments: a text ends with them in pretraining, `[A, SEP, CLS]`.
+_SPECIALS, _SPECIAL_SEGMENTS = (4, 3), (0, 2)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scores:
+    """Log-probabilities of texts, in nats.
+
+    Args:
+        token_ids: List of int arrays, the tokens of each text.
+        log_probs: List of float arrays, the log-probability of each token: the mean over the
+            orders. NaN for a token that was given.
+        totals: Array `(texts,)`, the log-probability of each text: the sum of `log_probs`.
+        standard_errors: Array `(texts,)`, the standard error of `totals` as a mean over random
+            orders. NaN for a single order.
+    """
+
+    token_ids: list
+    log_probs: list
+    totals: np.ndarray
+    standard_errors: np.ndarray
+
+
+def score_permutations(
+    model, texts, tokenizer=None, order="left_to_right", num_orders=1, batch_size=16, seed=0
+):
+    """Scores texts as `XLNetPermutationLM.score` describes."""
+    check_orders(model)
+    rows = as_token_lists(texts, model.backbone, tokenizer)
+    ranks = _ranks_of(rows, order, check_positive_int("num_orders", num_orders), seed)
+    num_orders = len(ranks[0])
+    repeated = [row for row in rows for _ in range(num_orders)]
+    flat = [order for orders in ranks for order in orders]
+    found = np.concatenate(
+        [
+            _score_batch(model, repeated[i : i + batch_size], flat[i : i + batch_size])
+            for i in range(0, len(flat), batch_size)
+        ]
+    )
+    by_order = [np.stack(found[i * num_orders : (i + 1) * num_orders]) for i in range(len(rows))]
+    return _scores(rows, by_order)
+
+
+def _score_batch(model, rows, ranks):
+    """An object array of the log-probabilities of each row."""
+    features = ordered_features(rows, ranks)
+    log_probs = _scorer(model).predict_on_batch(features)
+    scored = np.empty(len(rows), object)
+    scored[:] = [log_probs[i, : len(row)] for i, row in enumerate(rows)]
+    return scored
+
+
+def ordered_features(rows, ranks):
+    """Returns the inputs of a model whose tokens see those of lower rank.
+
+    The tokens of a text are followed by `<sep>` and `<cls>`, as in pretraining. They come before
+    all others in the order: the first token of the order sees them, and nothing else.
+
+    Args:
+        rows: List of int arrays, the tokens.
+        ranks: List of int arrays, the rank of each token, from 0. Tokens of rank -1 are given:
+            they see each other, and all tokens see them.
+
+    Returns:
+        A dict of arrays `(rows, length)`.
+    """
+
+    def padded(values, of_specials):
+        return pad_rows([np.append(v, of_specials).astype("int32") for v in values])
+
+    return {
+        "token_ids": padded(rows, _SPECIALS),
+        "segment_ids": padded([np.zeros_like(row) for row in rows], _SPECIAL_SEGMENTS),
+        "padding_mask": padded([np.ones_like(row) for row in rows], (1, 1)).astype(bool),
+        "ranks": padded(ranks, (-1, -1)),
+    }
+
+
+def new_inputs():
+    """Returns symbolic inputs for the arrays of `ordered_features`, by name."""
+    return {
+        key: keras.Input((None,), dtype="bool" if key == "padding_mask" else "int32", name=key)
+        for key in ("token_ids", "segment_ids", "padding_mask", "ranks")
+    }
+
+
+def check_orders(model):
+    """Raises `ValueError` if a permutation language model cannot predict in any order."""
+    if model.objective != "permutation":
+        raise ValueError(
+            "Texts are scored with `objective='permutation'`: with 'denoising' a model has no "
+            f"factorization. Received: a model with objective={model.objective!r}"
+        )
+    if model.stateful:
+        raise ValueError(
+            "Texts are scored without memory. Load the model with "
+            "`from_preset(directory, stateful=False, batch_size=None)`"
+        )
+    check_backbone(model.backbone)
+
+
+def visible(ranks):
+    """Returns `(batch, length, length)` bool, `True` where a token may see another.
+
+    Args:
+        ranks: `(batch, length)` as of `ordered_features`.
+    """
+    ranks_i, ranks_j = ops.expand_dims(ranks, 2), ops.expand_dims(ranks, 1)
+    return ops.logical_or(ranks_j < ranks_i, ranks_j < 0)
+
+
+def _scorer(model):
+    """A functional model from the features of rows to the log-probabilities of their tokens."""
+    if "scorer" not in model.derived:
+        inputs = new_inputs()
+        others = {key: value for key, value in inputs.items() if key != "ranks"}
+        positions = ops.cumsum(ops.ones_like(inputs["token_ids"]), axis=1) - 1
+        logits = model(
+            {
+                **others,
+                "permutation_mask": visible(inputs["ranks"]),
+                "target_positions": positions,
+            }
+        )["logits"]
+        log_probs = take_tokens(ops.log_softmax(logits), inputs["token_ids"])
+        model.derived["scorer"] = keras.Model(inputs, log_probs)
+    return model.derived["scorer"]
+
+
+def take_tokens(log_probs, token_ids):
+    """`(batch, length, vocabulary_size)` -> `(batch, length)`, the value of each token."""
+    return ops.squeeze(ops.take_along_axis(log_probs, ops.expand_dims(token_ids, -1), axis=-1), -1)
+
+
+def _ranks_of(rows, order, num_orders, seed):
+    """A list of rank arrays for each row."""
+    if not isinstance(order, str):
+        return _given_ranks(rows, order)
+    check_choice("order", order, _ORDERS)
+    if order != "random" and num_orders > 1:
+        raise ValueError(
+            f"`num_orders` is for `order='random'`. Received: order={order!r}, "
+            f"num_orders={num_orders}"
+        )
+    if order == "left_to_right":
+        return [[np.arange(len(row))] for row in rows]
+    if order == "right_to_left":
+        return [[np.arange(len(row))[::-1]] for row in rows]
+    # A generator for each text and order: what else is scored makes no difference.
+    return [
+        [np.random.default_rng((seed, i, k)).permutation(len(row)) for k in range(num_orders)]
+        for i, row in enumerate(rows)
+    ]
+
+
+def _given_ranks(rows, order):
+    if len(order) != len(rows):
+        raise ValueError(
+            f"`order` must have the ranks of each of the {len(rows)} texts. Received: {len(order)}"
+        )
+    for i, (row, ranks) in enumerate(zip(rows, order, strict=True)):
+        if sorted(np.asarray(ranks).tolist()) != list(range(len(row))):
+            raise ValueError(
+                f"`order` must have each rank from 0 to {len(row) - 1} once in row {i}, which has "
+                f"{len(row)} tokens. Received: {ranks!r}"
+            )
+    return [[np.asarray(ranks)] for ranks in order]
+
+
+def _scores(rows, by_order):
+    """`Scores` of arrays `(orders, length)`, one a text."""
+    totals = [np.nansum(found.astype("float64"), axis=1) for found in by_order]
+    count = len(totals[0])
+    return Scores(
+        token_ids=rows,
+        log_probs=[found.mean(axis=0) for found in by_order],
+        totals=np.array([total.mean() for total in totals]),
+        standard_errors=np.array(
+            [t.std(ddof=1) / np.sqrt(count) if count > 1 else np.nan for t in totals]
+        ),
+    )
+
+
+# === Causal ===
+
+
+def score_causally(
+    model, texts, tokenizer=None, start_token_id=None, segment_length=512, batch_size=16
+):
+    """Scores texts as `TransformerXLLanguageModel.score` describes."""
+    rows = as_token_lists(texts, model, tokenizer)
+    check_positive_int("segment_length", segment_length)
+    found = []
+    for i in range(0, len(rows), batch_size):
+        found += _score_causal_batch(
+            model, rows[i : i + batch_size], start_token_id, segment_length
+        )
+    return _scores(rows, [row[None] for row in found])
+
+
+def _score_causal_batch(model, rows, start_token_id, segment_length):
+    start = [] if start_token_id is None else [start_token_id]
+    texts = [np.concatenate([np.asarray(start, "int32"), row]) for row in rows]
+    longest = max(1, max(len(text) for text in texts) - 1)
+    # Without memory, a text is one segment.
+    step = segment_length if model.memory_length and longest > segment_length else rounded(longest)
+    num_segments = max(1, -(-longest // step))
+    token_ids = pad_rows([text[:-1] for text in texts], num_segments * step)
+    labels = pad_rows([text[1:] for text in texts], num_segments * step)
+    mask = np.arange(token_ids.shape[1]) < np.array([[len(text) - 1] for text in texts])
+    memory, log_probs = model.empty_memory(len(rows)), []
+    for first in range(0, token_ids.shape[1], step):
+        part = slice(first, first + step)
+        outputs = _causal_scorer(model).predict_on_batch(
+            {
+                "token_ids": token_ids[:, part],
+                "padding_mask": mask[:, part],
+                "labels": labels[:, part],
+                **memory,
+            }
+        )
+        log_probs.append(outputs.pop("log_probs"))
+        memory = outputs
+    log_probs = np.concatenate(log_probs, axis=1)
+    given = np.full(1 - len(start), np.nan, "float32")
+    return [
+        np.concatenate([given, row[: len(text) - 1]])
+        for row, text in zip(log_probs, texts, strict=True)
+    ]
+
+
+def _causal_scorer(model):
+    """A functional model from a segment, its labels and memory to the labels' log-probabilities."""
+    if "scorer" not in model.derived:
+        inputs = {
+            key: keras.Input(spec.shape[1:], dtype=spec.dtype, name=key)
+            for key, spec in model.input.items()
+        }
+        labels = keras.Input((None,), dtype="int32", name="labels")
+        outputs = model(inputs)
+        log_probs = -model.negative_log_likelihood(outputs, labels)
+        memory = {key: outputs[key] for key in ("memory", "memory_mask") if key in outputs}
+        model.derived["scorer"] = keras.Model(
+            {**inputs, "labels": labels}, {"log_probs": log_probs, **memory}
+        )
+    return model.derived["scorer"]

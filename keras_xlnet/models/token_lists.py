@@ -1,0 +1,65 @@
+"""Texts as lists of token ids, and back to rectangular arrays."""
+
+import numpy as np
+
+# Lengths are rounded up to a multiple of this, so that few shapes are compiled.
+_LENGTH_STEP = 16
+
+
+def as_token_lists(texts, model, tokenizer=None, name="texts"):
+    """Returns an int32 array of token ids for each text.
+
+    Args:
+        texts: List of strings, or of sequences of token ids; or an int array `(texts, length)`.
+        model: The model that the ids are for.
+        tokenizer: An `XLNetTokenizer`, or another callable from strings to ragged ids. Required
+            for strings.
+        name: String, the name of the argument in errors.
+
+    Raises:
+        ValueError: If there are no texts, a text is empty, strings come without a tokenizer, or an
+            id is not one of the model. The message names the row.
+    """
+    if isinstance(texts, (str, bytes)):
+        raise ValueError(f"`{name}` must be a list of texts. Received: one text, {texts!r}")
+    texts = list(texts)
+    if not texts:
+        raise ValueError(f"`{name}` must have at least one text. Received: none")
+    if isinstance(texts[0], (str, bytes)):
+        if tokenizer is None:
+            raise ValueError(f"`{name}` are strings: pass their `tokenizer`, or token ids")
+        texts = [np.asarray(row) for row in tokenizer(texts)]
+    rows = [np.asarray(row, "int32") for row in texts]
+    for i, row in enumerate(rows):
+        if row.ndim != 1 or not len(row):
+            raise ValueError(
+                f"`{name}` must have at least one token each. Received in row {i}: "
+                f"shape {row.shape}"
+            )
+        if row.min() < 0 or row.max() >= model.vocabulary_size:
+            raise ValueError(
+                f"`{name}` must have token ids from 0 to {model.vocabulary_size - 1}. Received in "
+                f"row {i}: {row[(row < 0) | (row >= model.vocabulary_size)][0]}"
+            )
+    return rows
+
+
+def pad_rows(rows, length=None, value=0, side="right"):
+    """Returns rows of different lengths as one array.
+
+    Args:
+        rows: List of arrays `(length,)`.
+        length: Int. `None`: the longest, rounded up.
+        value: What rows are padded with.
+        side: `"right"` or `"left"`.
+    """
+    length = length or rounded(max(map(len, rows)))
+    padded = np.full((len(rows), length), value, rows[0].dtype)
+    for target, row in zip(padded, rows, strict=True):
+        target[slice(len(row)) if side == "right" else slice(length - len(row), None)] = row
+    return padded
+
+
+def rounded(length):
+    """Returns a length rounded up to one that few shapes have."""
+    return -(-length // _LENGTH_STEP) * _LENGTH_STEP
