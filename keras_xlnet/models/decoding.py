@@ -1,8 +1,7 @@
 """What follows a sequence, token by token: keys and values are kept, and nothing is recomputed.
 
-A decoder has `reserve(prompt_length, max_new_tokens)`, `start(prompts)`, `step(token_ids, state)` and
-`reorder(state, rows)`. `start` and `step` return log-probabilities `(batch, vocabulary_size)` of the
-next token as a NumPy array, and a state.
+A decoder has the methods `reserve`, `start`, `step` and `reorder`. `start` and `step` return
+log-probabilities `(batch, vocabulary_size)` of the next token as a NumPy array, and a state.
 """
 
 import numpy as np
@@ -39,17 +38,22 @@ class CausalDecoder:
         model, batch_size = self.model, len(prompts)
         shape = (model.num_heads, batch_size, self.num_rows, model.head_dim)
         empty = [ops.zeros(shape, model.compute_dtype) for _ in range(2 * model.num_layers)]
-        is_real = ops.full((batch_size, self.num_rows), model.attend_to_empty_memory, dtype="bool")
-        if model.attend_to_empty_memory:
-            empty = self._of_zero_memory(batch_size)
         token_ids = pad_rows(prompts, side="left")
         length = token_ids.shape[1]
-        mask = np.arange(length) >= np.array([[length - len(prompt)] for prompt in prompts])
-        return self._advance(token_ids, mask, (empty, is_real))
+        num_padding = np.array([[length - len(prompt)] for prompt in prompts])
+        is_token = np.arange(length) >= num_padding
+        is_real, may_attend = np.zeros((batch_size, self.num_rows), bool), is_token
+        if model.attend_to_empty_memory:
+            empty = self._of_zero_memory(batch_size)
+            # Padding stands for the newest rows of the empty memory.
+            is_real = np.arange(self.num_rows) >= num_padding
+            may_attend = np.arange(length) >= num_padding - self.num_rows
+        return self._advance(token_ids, is_token, may_attend, (empty, is_real))
 
     def step(self, token_ids, state):
         """Reads one more token of each row, an int array `(batch,)`."""
-        return self._advance(token_ids[:, None], token_ids[:, None] >= 0, state)
+        is_token = token_ids[:, None] >= 0
+        return self._advance(token_ids[:, None], is_token, is_token, state)
 
     def reorder(self, state, rows):
         """Returns the state with other rows, an int array."""
@@ -57,9 +61,9 @@ class CausalDecoder:
         taken = [ops.take(x, rows, axis=_BATCH_AXIS) for x in keys_and_values]
         return taken, ops.take(is_real, rows, axis=0)
 
-    def _advance(self, token_ids, mask, state):
-        token_ids, mask = ops.convert_to_tensor(token_ids), ops.convert_to_tensor(mask)
-        log_probs, *state = self.read(token_ids, mask, *state)
+    def _advance(self, token_ids, is_token, may_attend, state):
+        rows = map(ops.convert_to_tensor, (token_ids, is_token, may_attend, state[1]))
+        log_probs, *state = self.read(*rows, state[0])
         return ops.convert_to_numpy(log_probs), tuple(state)
 
     def _of_zero_memory(self, batch_size):
@@ -75,19 +79,21 @@ class CausalDecoder:
 
     @staticmethod
     def _reader(model):
-        def read(token_ids, mask, keys_and_values, is_real):
+        def read(token_ids, is_token, may_attend, is_real, keys_and_values):
             content, tables, projections = model.token_embedding(token_ids, return_weights=True)
             num_rows = keys_and_values[0].shape[2]
             # Of it only the length is used.
             memory = ops.zeros((1, num_rows, 1))
             positions = model.position_encoding(content, memory=memory)
             attention_mask, _ = model.attention_mask(
-                content, padding_mask=mask, memory=memory, memory_mask=is_real
+                content, padding_mask=may_attend, memory=memory, memory_mask=is_real
             )
             biases = None if model.attention_biases is None else model.attention_biases(positions)
             kept = []
             for i, block in enumerate(model.blocks):
-                *new, position_key = block.attention.project_context(block.join(content), positions)
+                # Zeros at padding, for an empty memory that is attended to.
+                rows = ops.where(ops.expand_dims(is_token, -1), content, ops.zeros_like(content))
+                *new, position_key = block.attention.project_context(block.join(rows), positions)
                 key, value = (
                     ops.concatenate([old, x], axis=2)
                     for old, x in zip(keys_and_values[2 * i : 2 * i + 2], new, strict=True)
@@ -103,7 +109,7 @@ class CausalDecoder:
                 kept += [x[:, :, -num_rows:] for x in (key, value)]
             shared = model.shared_weights(tables, projections)
             log_probs = model.softmax(content[:, -1:], **shared)[:, 0]
-            is_real = ops.concatenate([is_real, mask], axis=1)[:, -num_rows:]
+            is_real = ops.concatenate([is_real, may_attend], axis=1)[:, -num_rows:]
             return log_probs, kept, is_real
 
         return read

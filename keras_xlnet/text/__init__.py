@@ -2,5 +2,6 @@
 
 from keras_xlnet.text.preprocessor import XLNetPreprocessor
 from keras_xlnet.text.tokenizer import XLNetTokenizer
+from keras_xlnet.text.vocabulary_tokenizer import VocabularyTokenizer
 
-__all__ = ["XLNetPreprocessor", "XLNetTokenizer"]
+__all__ = ["VocabularyTokenizer", "XLNetPreprocessor", "XLNetTokenizer"]

@@ -21,13 +21,13 @@ def with_random_weights(model, seed=0):
 
 def permutation_model(vocabulary_size=TINY, **kwargs):
     arguments = {"memory_length": None, **kwargs}
-    backbone = XLNetBackbone(vocabulary_size, 3, 2, 16, 24, dropout=0.0, **arguments)
+    backbone = XLNetBackbone(vocabulary_size, 2, 2, 16, 24, dropout=0.0, **arguments)
     return with_random_weights(XLNetPermutationLM(backbone))
 
 
 def causal_model(vocabulary_size=TINY, **kwargs):
     model = TransformerXLLanguageModel(
-        vocabulary_size, 3, 2, 16, 24, **{"dropout": 0.0, "memory_length": 40, **kwargs}
+        vocabulary_size, 2, 2, 16, 24, **{"dropout": 0.0, "memory_length": 40, **kwargs}
     )
     return with_random_weights(model)
 

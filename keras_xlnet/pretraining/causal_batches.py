@@ -1,0 +1,75 @@
+"""Batches for a causal language model with memory."""
+
+import numpy as np
+import tensorflow as tf
+
+from keras_xlnet.layers.arguments import check_positive_int
+
+
+class CausalBatches:
+    """Segments of a long text, in batches whose rows continue each other, for `model.fit`.
+
+    The text is divided into `batch_size` equal parts, and each part is read by one row, segment
+    after segment. Row `r` of a batch continues row `r` of the batch before, as a stateful language
+    model needs it. Tokens at the end that do not fill all rows are left out.
+
+    Args:
+        token_ids: Int array `(num_tokens,)`.
+        batch_size: Int, the number of rows.
+        sequence_length: Int, the number of tokens of a segment.
+
+    Raises:
+        ValueError: If there are too few tokens for one segment of each row, or an argument is not
+            as above.
+
+    Example:
+
+    >>> batches = keras_xlnet.pretraining.CausalBatches(np.arange(25), 2, 4)
+    >>> for features, labels in batches.dataset(num_passes=1):
+    ...     print(features["token_ids"].numpy().tolist(), labels.numpy().tolist())
+    [[0, 1, 2, 3], [12, 13, 14, 15]] [[1, 2, 3, 4], [13, 14, 15, 16]]
+    [[4, 5, 6, 7], [16, 17, 18, 19]] [[5, 6, 7, 8], [17, 18, 19, 20]]
+
+    Source: Dai et al. 2019; kimiyoung/transformer-xl, `LMOrderedIterator`.
+    """
+
+    def __init__(self, token_ids, batch_size, sequence_length):
+        self.batch_size = check_positive_int("batch_size", batch_size)
+        self.sequence_length = check_positive_int("sequence_length", sequence_length)
+        token_ids = np.asarray(token_ids, "int32")
+        if token_ids.ndim != 1:
+            raise ValueError(
+                f"`token_ids` must be one row of tokens. Received: shape {token_ids.shape}"
+            )
+        length = len(token_ids) // batch_size
+        if length <= sequence_length:
+            raise ValueError(
+                f"`token_ids` must have at least {batch_size * (sequence_length + 1)} tokens for "
+                f"{batch_size} rows of {sequence_length} and their labels. Received: "
+                f"{len(token_ids)}"
+            )
+        self.rows = token_ids[: length * batch_size].reshape(batch_size, length)
+
+    @property
+    def steps_per_pass(self):
+        """The number of full batches of a pass over the text."""
+        return (self.rows.shape[1] - 1) // self.sequence_length
+
+    def dataset(self, num_passes=None):
+        """Returns the batches as a `tf.data.Dataset` of features and labels, all of one shape.
+
+        Args:
+            num_passes: Int, the number of passes over the text. `None`: it is repeated without
+                end. Memory is reset at the start of each pass.
+        """
+        starts = np.arange(self.steps_per_pass, dtype="int64") * self.sequence_length
+        rows = tf.constant(self.rows)
+
+        def batch_at(start):
+            segment = rows[:, start : start + self.sequence_length + 1]
+            segment = tf.ensure_shape(segment, (self.batch_size, self.sequence_length + 1))
+            reset = tf.fill([self.batch_size], start == 0)
+            return {"token_ids": segment[:, :-1], "reset_memory": reset}, segment[:, 1:]
+
+        dataset = tf.data.Dataset.from_tensor_slices(starts).map(batch_at, deterministic=True)
+        return dataset.repeat(num_passes).prefetch(tf.data.AUTOTUNE)

@@ -1,0 +1,275 @@
+"""A tokenizer of words or characters with a plain list of tokens as its vocabulary."""
+
+import collections
+import pathlib
+
+import keras
+import tensorflow as tf
+
+from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.text.string_inputs import as_strings, map_flat
+from keras_xlnet.text.token_ids import as_ids
+
+_ASSET = "vocabulary.txt"
+_UNITS = ("word", "character")
+# Characters that would end a line of the file of a vocabulary, and how they are written there.
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+@register
+class VocabularyTokenizer(keras.layers.Layer):
+    """Converts strings to the ids of their words or characters, in the TensorFlow graph.
+
+    Words are what white space separates. The id of a token is its place in the vocabulary. This is
+    the vocabulary of the authors' Transformer-XL, whose ids are ordered by frequency, as an
+    adaptive softmax needs them.
+
+    Args:
+        vocabulary: List of different strings, or the path of a UTF-8 file with one token at the
+            start of each line, such as `vocab.txt`. `None` for a tokenizer that is used after
+            `load_assets`.
+        unit: `"word"` or `"character"`.
+        unknown_token: String, the token of the vocabulary that stands for all others. `None`: the
+            vocabulary must have all tokens of the texts.
+        end_token: Optional string, a token that is put at the end of each text, such as `"<eos>"`
+            at the end of each line.
+        lowercase: Bool, whether to convert the text to lower case.
+        **kwargs: Other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: String, list of strings, NumPy array or TensorFlow tensor of strings `(...)`.
+
+    Returns:
+        An int32 `tf.RaggedTensor` of ids `(..., None)`. For one string, a tensor `(num_tokens,)`.
+
+    Raises:
+        FileNotFoundError: If `vocabulary` is a path that does not exist.
+        ValueError: If the vocabulary is empty, has a token twice or lacks one of the special
+            tokens, or an argument is not as above.
+        tf.errors.InvalidArgumentError: If a text has a token that is not in the vocabulary, and
+            there is no `unknown_token`.
+
+    Example:
+
+    >>> from keras_xlnet.text import VocabularyTokenizer
+    >>> tokenizer = VocabularyTokenizer.train(["a rose is a rose", "is it"], end_token="<eos>")
+    >>> ids = tokenizer(["a rose", "it is"])
+    >>> ids.to_list()
+    [[1, 2, 0], [4, 3, 0]]
+    >>> tokenizer.detokenize(ids).numpy().tolist()
+    [b'a rose', b'it is']
+
+    Source: kimiyoung/transformer-xl, `vocabulary.py`.
+    """
+
+    def __init__(
+        self,
+        vocabulary,
+        unit="word",
+        unknown_token=None,
+        end_token=None,
+        lowercase=False,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if unit not in _UNITS:
+            raise ValueError(f"`unit` must be one of {_UNITS}. Received: unit={unit!r}")
+        self.unit = unit
+        self.unknown_token = unknown_token
+        self.end_token = end_token
+        self.lowercase = lowercase
+        # As in the string layers of Keras: other backends have no string tensors.
+        self._convert_input_args = False
+        self._allow_non_tensor_positional_args = True
+        self.supports_jit = False
+        self.built = True
+        self._tokens = None
+        if vocabulary is not None:
+            self._set_vocabulary(_read(vocabulary))
+
+    @classmethod
+    def train(
+        cls,
+        texts,
+        unit="word",
+        size=None,
+        min_count=1,
+        unknown_token=None,
+        end_token=None,
+        special_tokens=(),
+        lowercase=False,
+        **kwargs,
+    ):
+        """Counts the tokens of texts, and makes a tokenizer of the most frequent ones.
+
+        Args:
+            texts: Iterable of strings.
+            unit, unknown_token, end_token, lowercase: See `VocabularyTokenizer`.
+            size: Int, the number of tokens with the special ones. `None` for all.
+            min_count: Int, tokens that occur less often are left out.
+            special_tokens: Strings that get the first ids, before `unknown_token` and `end_token`.
+            **kwargs: Other arguments of `VocabularyTokenizer`.
+
+        Returns:
+            A `VocabularyTokenizer`, with the special tokens first, then the most frequent ones.
+            Those of the same count are in the order of the text.
+
+        Raises:
+            ValueError: If there are no tokens, or some are left out and there is no
+                `unknown_token`.
+        """
+        counts = collections.Counter()
+        for text in texts:
+            text = text.lower() if lowercase else text
+            counts.update(text.split() if unit == "word" else text)
+        if not counts:
+            raise ValueError("`texts` must have at least one token. Received: none")
+        special = [*special_tokens, *(t for t in (unknown_token, end_token) if t is not None)]
+        special = list(dict.fromkeys(special))
+        kept = [t for t, count in counts.most_common() if count >= min_count and t not in special]
+        kept = kept if size is None else kept[: max(0, size - len(special))]
+        if unknown_token is None and len(kept) < len(set(counts) - set(special)):
+            raise ValueError("`unknown_token` is needed for the tokens that are left out")
+        return cls(
+            [*special, *kept],
+            unit=unit,
+            unknown_token=unknown_token,
+            end_token=end_token,
+            lowercase=lowercase,
+            **kwargs,
+        )
+
+    def call(self, inputs):
+        with tf.device("CPU:0"):
+            return map_flat(self._tokenize, as_strings(inputs))
+
+    def _tokenize(self, texts):
+        self._require_vocabulary()
+        if self.lowercase:
+            texts = tf.strings.lower(texts, encoding="utf-8")
+        is_words = self.unit == "word"
+        tokens = tf.strings.split(texts) if is_words else tf.strings.unicode_split(texts, "UTF-8")
+        ids = tf.ragged.map_flat_values(self._table.lookup, tokens)
+        check = tf.debugging.assert_non_negative(
+            ids.flat_values, "`inputs` has tokens that are not in the vocabulary"
+        )
+        with tf.control_dependencies([check] if check is not None else []):
+            ids = tf.cast(ids, tf.int32)
+        if self.end_token is None:
+            return ids
+        end = tf.fill([ids.nrows(), 1], self.token_to_id(self.end_token))
+        return tf.concat([ids, end], axis=1)
+
+    def detokenize(self, inputs):
+        """Converts ids back to text: words with a space between, without the `end_token`.
+
+        Args:
+            inputs: Integer ids `(num_tokens,)` or `(batch, num_tokens)`, dense or ragged.
+
+        Returns:
+            A string tensor `()` or `(batch,)`.
+        """
+        self._require_vocabulary()
+        with tf.device("CPU:0"):
+            ids = as_ids(inputs)
+            if ids.shape.rank == 1:
+                return self.detokenize(tf.RaggedTensor.from_tensor(ids[tf.newaxis]))[0]
+            if self.end_token is not None:
+                is_end = ids == tf.cast(self.token_to_id(self.end_token), ids.dtype)
+                ids = tf.ragged.boolean_mask(ids, tf.logical_not(is_end))
+            tokens = tf.ragged.map_flat_values(lambda flat: tf.gather(self._tokens, flat), ids)
+            separator = " " if self.unit == "word" else ""
+            return tf.strings.reduce_join(tokens, axis=1, separator=separator)
+
+    def token_to_id(self, token):
+        """Returns the id of a token, or that of the unknown token.
+
+        Raises:
+            KeyError: If there is neither.
+        """
+        self._require_vocabulary()
+        unknown = self._ids.get(self.unknown_token)
+        found = self._ids.get(token, unknown)
+        if found is None:
+            raise KeyError(token)
+        return found
+
+    def id_to_token(self, id):
+        """Returns the token of an id."""
+        return self.vocabulary[id]
+
+    @property
+    def vocabulary(self):
+        """List of the tokens."""
+        self._require_vocabulary()
+        return list(self._ids)
+
+    def vocabulary_size(self):
+        """Returns the number of tokens."""
+        return len(self.vocabulary)
+
+    def _set_vocabulary(self, tokens):
+        self._ids = {token: i for i, token in enumerate(tokens)}
+        if not tokens or len(self._ids) < len(tokens):
+            raise ValueError(
+                "`vocabulary` must have at least one token, and none twice. Received: "
+                f"{len(tokens)} tokens, {len(self._ids)} different ones"
+            )
+        for name in ("unknown_token", "end_token"):
+            if getattr(self, name) not in (None, *self._ids):
+                raise ValueError(f"`vocabulary` has no `{name}` {getattr(self, name)!r}")
+        unknown = self._ids.get(self.unknown_token, -1)
+        with tf.init_scope(), tf.device("CPU:0"):
+            self._tokens = tf.constant(tokens)
+            initializer = tf.lookup.KeyValueTensorInitializer(
+                self._tokens, tf.range(len(tokens), dtype=tf.int64)
+            )
+            self._table = tf.lookup.StaticHashTable(initializer, unknown)
+
+    def _require_vocabulary(self):
+        if self._tokens is None:
+            raise ValueError("The tokenizer has no vocabulary. Load one with `load_assets`")
+
+    def save_assets(self, directory):
+        """Writes the vocabulary to `vocabulary.txt`. Keras calls this when it saves a model."""
+        lines = [_escape(token) for token in self.vocabulary]
+        path = pathlib.Path(directory) / _ASSET
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def load_assets(self, directory):
+        """Reads the vocabulary that `save_assets` wrote. Keras calls this when it loads a model."""
+        text = (pathlib.Path(directory) / _ASSET).read_text(encoding="utf-8")
+        self._set_vocabulary([_unescape(line) for line in text.split("\n")[:-1]])
+
+    def compute_output_spec(self, inputs):
+        return keras.KerasTensor((*inputs.shape, None), dtype="int32")
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "vocabulary": None,
+            "unit": self.unit,
+            "unknown_token": self.unknown_token,
+            "end_token": self.end_token,
+            "lowercase": self.lowercase,
+        }
+
+
+def _read(vocabulary):
+    """The tokens of a list, or of the lines of a file."""
+    if not isinstance(vocabulary, (str, pathlib.Path)):
+        return list(vocabulary)
+    lines = pathlib.Path(vocabulary).read_text(encoding="utf-8").splitlines()
+    return [line.split()[0] for line in lines if line.strip()]
+
+
+def _escape(token):
+    return "".join(_ESCAPES.get(character, character) for character in token)
+
+
+def _unescape(line):
+    plain, characters = [], iter(line)
+    by_escape = {escape[1]: character for character, escape in _ESCAPES.items()}
+    for character in characters:
+        plain.append(by_escape[next(characters)] if character == "\\" else character)
+    return "".join(plain)
