@@ -232,7 +232,7 @@ def _score_causal_batch(model, rows, start_token_id, segment_length):
     memory, log_probs = model.empty_memory(len(rows)), []
     for first in range(0, token_ids.shape[1], step):
         part = slice(first, first + step)
-        outputs = _causal_scorer(model).predict_on_batch(
+        outputs = causal_scorer(model).predict_on_batch(
             {
                 "token_ids": token_ids[:, part],
                 "padding_mask": mask[:, part],
@@ -250,7 +250,7 @@ def _score_causal_batch(model, rows, start_token_id, segment_length):
     ]
 
 
-def _causal_scorer(model):
+def causal_scorer(model):
     """A functional model from a segment, its labels and memory to the labels' log-probabilities."""
     if "scorer" not in model.derived:
         inputs = {
