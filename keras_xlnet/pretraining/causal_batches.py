@@ -1,5 +1,7 @@
 """Batches for a causal language model with memory."""
 
+import itertools
+
 import numpy as np
 import tensorflow as tf
 
@@ -25,7 +27,7 @@ class CausalBatches:
     Example:
 
     >>> batches = keras_xlnet.pretraining.CausalBatches(np.arange(25), 2, 4)
-    >>> for features, labels in batches.dataset(num_passes=1):
+    >>> for features, labels in batches.evaluation_dataset():
     ...     print(features["token_ids"].numpy().tolist(), labels.numpy().tolist())
     [[0, 1, 2, 3], [12, 13, 14, 15]] [[1, 2, 3, 4], [13, 14, 15, 16]]
     [[4, 5, 6, 7], [16, 17, 18, 19]] [[5, 6, 7, 8], [17, 18, 19, 20]]
@@ -49,27 +51,41 @@ class CausalBatches:
                 f"{len(token_ids)}"
             )
         self.rows = token_ids[: length * batch_size].reshape(batch_size, length)
+        # `ResumeBatches` sets it.
+        self.first_step = 0
 
     @property
     def steps_per_pass(self):
         """The number of full batches of a pass over the text."""
         return (self.rows.shape[1] - 1) // self.sequence_length
 
-    def dataset(self, num_passes=None):
-        """Returns the batches as a `tf.data.Dataset` of features and labels, all of one shape.
+    def dataset(self):
+        """Returns the batches from `first_step` on, pass after pass, without end.
 
-        Args:
-            num_passes: Int, the number of passes over the text. `None`: it is repeated without
-                end. Memory is reset at the start of each pass.
+        Memory is reset at the start of each pass. Pass `steps_per_epoch` to `fit`.
+
+        Returns:
+            A `tf.data.Dataset` of features, `token_ids` int32 `(batch, length)` and `reset_memory`
+            bool `(batch,)`, and of labels int32 `(batch, length)`.
         """
-        starts = np.arange(self.steps_per_pass, dtype="int64") * self.sequence_length
+        steps = tf.data.Dataset.from_generator(
+            lambda: itertools.count(self.first_step), output_signature=tf.TensorSpec((), tf.int64)
+        )
+        infinite = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
+        return self._batches(steps).apply(infinite)
+
+    def evaluation_dataset(self):
+        """Returns one pass over the text."""
+        return self._batches(tf.data.Dataset.range(self.steps_per_pass))
+
+    def _batches(self, steps):
         rows = tf.constant(self.rows)
 
-        def batch_at(start):
+        def batch_at(step):
+            start = step % self.steps_per_pass * self.sequence_length
             segment = rows[:, start : start + self.sequence_length + 1]
             segment = tf.ensure_shape(segment, (self.batch_size, self.sequence_length + 1))
             reset = tf.fill([self.batch_size], start == 0)
             return {"token_ids": segment[:, :-1], "reset_memory": reset}, segment[:, 1:]
 
-        dataset = tf.data.Dataset.from_tensor_slices(starts).map(batch_at, deterministic=True)
-        return dataset.repeat(num_passes).prefetch(tf.data.AUTOTUNE)
+        return steps.map(batch_at).prefetch(tf.data.AUTOTUNE)

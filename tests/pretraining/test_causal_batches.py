@@ -8,9 +8,12 @@ from hypothesis import strategies as st
 from keras_xlnet.pretraining import CausalBatches
 
 
-def batches_of(*args, num_passes=1):
-    found = CausalBatches(*args).dataset(num_passes).as_numpy_iterator()
-    return [(x["token_ids"], y, x["reset_memory"]) for x, y in found]
+def batches_of(*args):
+    return listed(CausalBatches(*args).evaluation_dataset())
+
+
+def listed(dataset):
+    return [(x["token_ids"], y, x["reset_memory"]) for x, y in dataset.as_numpy_iterator()]
 
 
 def test_equal_to_the_authors(golden_dir):
@@ -36,9 +39,14 @@ def test_rows_continue_and_nothing_is_lost(batch_size, sequence_length, more):
 
 
 def test_memory_is_reset_at_the_start_of_a_pass():
-    found = batches_of(np.arange(30), 2, 4, num_passes=2)
+    batches = CausalBatches(np.arange(30), 2, 4)
+    assert batches.steps_per_pass == 3
+    found = listed(batches.dataset().take(6))
     assert [bool(reset.all()) for _, _, reset in found] == [True, False, False] * 2
-    assert CausalBatches(np.arange(30), 2, 4).steps_per_pass == 3
+    batches.first_step = 4
+    for a, b in zip(listed(batches.dataset().take(2)), found[4:], strict=True):
+        for x, y in zip(a, b, strict=True):
+            np.testing.assert_array_equal(x, y)
 
 
 @pytest.mark.parametrize(
