@@ -20,7 +20,7 @@ BELOW = {
     "layers": {"compat", "ops"},
     "preset_files": set(),
     "text": {"compat", "preset_files"},
-    "models": {"compat", "layers", "preset_files"},
+    "models": {"compat", "layers", "ops", "preset_files"},
     "training": {"compat", "layers"},
     "pretraining": {"compat", "layers", "models", "text"},
     "evaluation": {"compat", "layers", "models"},

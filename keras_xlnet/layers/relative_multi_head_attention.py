@@ -13,7 +13,10 @@ from keras_xlnet.ops.long_attention import (
     scanned_relative_attention,
     unrolled_relative_attention,
 )
-from keras_xlnet.ops.relative_attention import relative_multi_head_attention
+from keras_xlnet.ops.relative_attention import (
+    relative_attention_terms,
+    relative_multi_head_attention,
+)
 
 # (batch, rows, heads, head_dim) -> (heads, batch, rows, head_dim), and back.
 _HEADS_FIRST = (2, 0, 1, 3)
@@ -246,6 +249,37 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         if return_attention_scores:
             return output, ops.swapaxes(probabilities, 0, 1)
         return output
+
+    def score_terms(
+        self,
+        query,
+        key,
+        position_key,
+        segment_matrix=None,
+        target_positions=None,
+        attention_biases=None,
+        content_length=None,
+    ):
+        """Computes the terms of the attention scores one by one, to look at them.
+
+        Args:
+            query: As in the call.
+            key, position_key: As `project_context` returned them.
+            segment_matrix, target_positions, attention_biases, content_length: As in the call.
+
+        Returns:
+            A dict of tensors `(batch, num_heads, query_length, context_length)`, as
+            `keras_xlnet.ops.relative_attention_terms` names them. Their sum is the score.
+        """
+        terms = relative_attention_terms(
+            ops.transpose(self.query_dense(query), _HEADS_FIRST),
+            key,
+            position_key,
+            segment_matrix=segment_matrix,
+            **self._first_distance_rows(target_positions, position_key, key, content_length),
+            **self._biases(attention_biases, segment_matrix is not None),
+        )
+        return {name: ops.swapaxes(term, 0, 1) for name, term in terms.items()}
 
     def _choose_computation(self, query, target_positions, return_attention_scores, training):
         """The formula for all rows at once, in unrolled blocks, or scanned: the same numbers."""

@@ -7,6 +7,7 @@ from keras_xlnet.compat.compiled_update import compiled_update
 from keras_xlnet.compat.distributed_training import DistributedTraining
 from keras_xlnet.compat.optional_inputs import OptionalInputs
 from keras_xlnet.compat.quantization import RestoresQuantization
+from keras_xlnet.models.inspection import inspect_model
 from keras_xlnet.models.preset import load_preset, save_preset
 
 
@@ -66,6 +67,30 @@ class BaseModel(
         """Computes a train step as `keras.Model` does, with one compiled update of all weights."""
         with compiled_update(self.optimizer):
             return super().train_step(*args, **kwargs)
+
+    def inspect(self, inputs):
+        """Runs the model, and returns what its attention layers computed.
+
+        The model runs eagerly, once, and everything is kept as NumPy arrays: for a few short
+        texts. Nothing of this is computed in `fit` and `predict`.
+
+        Args:
+            inputs: The inputs of the model; for a model with a preprocessor also raw text.
+
+        Returns:
+            `Inspection`: `outputs`; `attentions`, with the probabilities of each layer and stream,
+            and the terms (a) to (e) of the scores; and `hidden_states`.
+
+        Example:
+
+        >>> backbone = keras_xlnet.models.XLNetBackbone(40, 2, 2, 16, 32)
+        >>> inspection = backbone.inspect({"token_ids": np.array([[5, 17, 8]])})
+        >>> inspection.attention(layer=1).probabilities.shape, len(inspection.hidden_states)
+        ((1, 2, 3, 3), 3)
+        >>> list(inspection.attention(layer=1).terms)
+        ['content', 'position', 'content_bias', 'position_bias', 'segment']
+        """
+        return inspect_model(self, backbone_of(self).blocks, inputs)
 
     def enable_lora(self, rank, lora_alpha=None, projections=("query", "value")):
         """Freezes the backbone and adds trainable low-rank matrices to its attention layers.

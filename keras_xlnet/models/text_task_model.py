@@ -49,6 +49,10 @@ class TextTaskModel(TaskModel):
         """Predicts as `keras.Model.predict` does, also for raw text."""
         return super().predict(self._features(x), *args, **kwargs)
 
+    def inspect(self, inputs):
+        """Inspects as `BaseModel.inspect` does, also for raw text."""
+        return super().inspect(self._features(inputs))
+
     def clone(self):
         """Returns a model of the same class with the same arguments and new weights."""
         clone = super().clone()

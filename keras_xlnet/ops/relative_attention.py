@@ -120,6 +120,66 @@ def relative_multi_head_attention(
     return output, attention_weights(*terms, None)
 
 
+def relative_attention_terms(
+    query,
+    key,
+    position_key,
+    content_bias,
+    position_bias,
+    segment_bias=None,
+    segment_embeddings=None,
+    segment_matrix=None,
+    first_distance_row=None,
+):
+    """Computes the terms (a) to (e) of the score one by one, to look at them.
+
+    `relative_multi_head_attention` computes (a) + (c) and (b) + (d) in one product each, and of
+    (e) only the difference between the segments.
+
+    Args:
+        query, key, position_key, content_bias, position_bias, segment_bias, segment_embeddings,
+            segment_matrix, first_distance_row: As in `relative_multi_head_attention`.
+
+    Returns:
+        A dict of `(N, B, T, S)` float32: `content` (a), `position` (b), `content_bias` (c),
+        `position_bias` (d) and, with `segment_matrix`, `segment` (e). Their sum is the score.
+
+    Example:
+
+    >>> q, k = (np.random.normal(size=(2, 1, 4, 8)).astype("float32") for _ in range(2))
+    >>> r = np.random.normal(size=(2, 1, 8, 8)).astype("float32")
+    >>> u = np.zeros((2, 8), "float32")
+    >>> sorted(keras_xlnet.ops.relative_attention_terms(q, k, r, u, u))
+    ['content', 'content_bias', 'position', 'position_bias']
+    """
+    scale, dtype, context_length = 1.0 / math.sqrt(query.shape[-1]), query.dtype, ops.shape(key)[2]
+
+    def for_each_row(bias):
+        bias = ops.expand_dims(ops.cast(bias, dtype), (1, 2))
+        return ops.broadcast_to(bias, ops.shape(query))
+
+    def by_position(rows):
+        scores = position_scores(rows, position_key)
+        if first_distance_row is None:
+            return relative_shift(scores, context_length)
+        return gather_distances(scores, first_distance_row, context_length)
+
+    terms = {
+        "content": content_scores(query, key),
+        "position": by_position(query),
+        "content_bias": content_scores(for_each_row(content_bias), key),
+        "position_bias": by_position(for_each_row(position_bias)),
+    }
+    if segment_matrix is not None:
+        rows = query + for_each_row(segment_bias)
+        same, different = (
+            ops.sum(rows * for_each_row(embedding), axis=-1, keepdims=True)
+            for embedding in (segment_embeddings[0], segment_embeddings[1])
+        )
+        terms["segment"] = ops.where(ops.expand_dims(segment_matrix, 0), different, same)
+    return {name: ops.cast(term, "float32") * scale for name, term in terms.items()}
+
+
 def content_scores(query, key):
     """Computes terms (a) and (c).
 

@@ -5,9 +5,11 @@ import itertools
 import numpy as np
 import tensorflow as tf
 
+from keras_xlnet.compat.unknown_arguments import check_arguments
 from keras_xlnet.layers.arguments import check_positive_int
 
 
+@check_arguments
 class CausalBatches:
     """Segments of a long text, in batches whose rows continue each other, for `model.fit`.
 
@@ -66,7 +68,7 @@ class CausalBatches:
 
         Returns:
             A `tf.data.Dataset` of features, `token_ids` int32 `(batch, length)` and `reset_memory`
-            bool `(batch,)`, and of labels int32 `(batch, length)`.
+            int8 `(batch,)`, and of labels int32 `(batch, length)`.
         """
         steps = tf.data.Dataset.from_generator(
             lambda: itertools.count(self.first_step), output_signature=tf.TensorSpec((), tf.int64)
@@ -85,7 +87,8 @@ class CausalBatches:
             start = step % self.steps_per_pass * self.sequence_length
             segment = rows[:, start : start + self.sequence_length + 1]
             segment = tf.ensure_shape(segment, (self.batch_size, self.sequence_length + 1))
-            reset = tf.fill([self.batch_size], start == 0)
+            # Not bool: under a strategy Keras averages a batch to build the model.
+            reset = tf.fill([self.batch_size], tf.cast(start == 0, tf.int8))
             return {"token_ids": segment[:, :-1], "reset_memory": reset}, segment[:, 1:]
 
         return steps.map(batch_at).prefetch(tf.data.AUTOTUNE)

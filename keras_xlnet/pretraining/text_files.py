@@ -8,7 +8,7 @@ import zlib
 from typing import NamedTuple
 
 from keras_xlnet.pretraining.file_systems import TENSORFLOW_FILES
-from keras_xlnet.pretraining.sentences import split_sentences
+from keras_xlnet.text.sentences import split_sentences
 
 _BYTES_PER_READ = 2**20
 _UTF8_BOM = b"\xef\xbb\xbf"

@@ -194,6 +194,12 @@ def test_varying_outputs():
     pytest.fail(delete("varying_outputs"))
 
 
+def test_compiled_function():
+    for room in (keras, keras.ops, keras.backend):
+        if hasattr(room, "jit") or hasattr(room, "compile"):
+            pytest.fail(delete("compiled_function"))
+
+
 # === And what each file says ===
 
 

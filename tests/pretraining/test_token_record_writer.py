@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_xlnet.pretraining import TokenRecords, write_token_records
-from keras_xlnet.pretraining.sentences import split_sentences
 from keras_xlnet.pretraining.text_files import plan_shards, read_documents
 from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.text.sentences import split_sentences
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 RAW = sorted((GOLDEN / "pretrain_data" / "raw").glob("*.txt"))

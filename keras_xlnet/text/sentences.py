@@ -25,7 +25,7 @@ def split_sentences(text):
 
     Example:
 
-    >>> from keras_xlnet.pretraining.sentences import split_sentences
+    >>> from keras_xlnet.text.sentences import split_sentences
     >>> split_sentences('J. Smith asked: "Why?" We met, e.g. at home. So what?')
     ['J. Smith asked: "Why?"', 'We met, e.g. at home.', 'So what?']
     """
