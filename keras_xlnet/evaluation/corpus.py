@@ -1,10 +1,10 @@
-"""Log-probabilities of a long text under a causal language model, read with memory."""
+"""Log-probabilities of a long text under a causal language model, with memory or in windows."""
 
 import keras
 import numpy as np
 
 from keras_xlnet.layers.arguments import check_positive_int
-from keras_xlnet.models.scoring import causal_scorer
+from keras_xlnet.models.scoring import causal_scorer, last_token_scorer
 
 
 def corpus_log_probs(
@@ -44,11 +44,7 @@ def corpus_log_probs(
     """
     check_positive_int("segment_length", segment_length)
     check_positive_int("batch_size", batch_size)
-    token_ids = np.asarray(token_ids, "int32")
-    if token_ids.ndim != 1 or len(token_ids) < 2:
-        raise ValueError(
-            f"`token_ids` must be one row of at least 2 tokens. Received: shape {token_ids.shape}"
-        )
+    token_ids = _checked(token_ids)
     model = _adapted(model, overrides)
     num_segments = -(-(len(token_ids) - 1) // segment_length)
     rows, num_before = _schedule(model, num_segments, segment_length, batch_size)
@@ -69,6 +65,69 @@ def corpus_log_probs(
                 found[index] = log_probs[row]
         progress.update(step)
     return np.concatenate(found)[: len(token_ids) - 1]
+
+
+def sliding_log_probs(model, token_ids, window, batch_size=8, verbose="auto"):
+    """Computes the log-probability of every token of a text but the first, each from a window.
+
+    Each token is predicted from the `window` tokens before it, which are read anew, without
+    memory: what the authors call the evaluation of vanilla Transformers. `corpus_log_probs` reads
+    a text once.
+
+    Args:
+        model: A `TransformerXLLanguageModel` that is not stateful.
+        token_ids: Int array `(num_tokens,)`.
+        window: Int, the number of tokens that a token is predicted from; fewer at the start.
+        batch_size: Int, the number of windows at a time.
+        verbose: `"auto"`, 0 or 1: whether there is a progress bar.
+
+    Returns:
+        Float32 array `(num_tokens - 1,)`, in nats.
+
+    Raises:
+        ValueError: If there are fewer than two tokens, or an argument is not as above.
+
+    Example:
+
+    >>> model = keras_xlnet.models.TransformerXLLanguageModel(50, 2, 2, 16, 32)
+    >>> tokens = np.random.default_rng(0).integers(0, 50, 20)
+    >>> keras_xlnet.evaluation.sliding_log_probs(model, tokens, window=5).shape
+    (19,)
+
+    Source: Al-Rfou et al. 2018; Dai et al. 2019, sections 3.1 and 4.6.
+    """
+    check_positive_int("window", window)
+    check_positive_int("batch_size", batch_size)
+    token_ids = _checked(token_ids)
+    model = _adapted(model, {"memory_length": None, "attend_to_empty_memory": False})
+    scorer = last_token_scorer(model)
+    padded = np.pad(token_ids, (window, 0))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, window + 1)[1:]
+    is_token = np.lib.stride_tricks.sliding_window_view(
+        np.arange(len(padded)) >= window, window + 1
+    )[1:, :-1]
+    num_windows, found = len(windows), []
+    progress = keras.utils.Progbar(-(-num_windows // batch_size), verbose=_verbosity(verbose))
+    for start in range(0, num_windows, batch_size):
+        # The last batch is filled up, so that all have one shape.
+        rows = np.minimum(np.arange(start, start + batch_size), num_windows - 1)
+        batch = {
+            "token_ids": windows[rows, :-1],
+            "padding_mask": is_token[rows],
+            "labels": windows[rows, -1:],
+        }
+        found.append(scorer.predict_on_batch(batch)[:, 0])
+        progress.update(start // batch_size + 1)
+    return np.concatenate(found)[:num_windows]
+
+
+def _checked(token_ids):
+    token_ids = np.asarray(token_ids, "int32")
+    if token_ids.ndim != 1 or len(token_ids) < 2:
+        raise ValueError(
+            f"`token_ids` must be one row of at least 2 tokens. Received: shape {token_ids.shape}"
+        )
+    return token_ids
 
 
 def _adapted(model, overrides):

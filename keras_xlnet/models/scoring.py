@@ -259,9 +259,28 @@ def causal_scorer(model):
         }
         labels = keras.Input((None,), dtype="int32", name="labels")
         outputs = model(inputs)
-        log_probs = -model.negative_log_likelihood(outputs, labels)
+        log_probs = model.label_log_probs(outputs["sequence_output"], labels)
         memory = {key: outputs[key] for key in ("memory", "memory_mask") if key in outputs}
         model.derived["scorer"] = keras.Model(
             {**inputs, "labels": labels}, {"log_probs": log_probs, **memory}
         )
     return model.derived["scorer"]
+
+
+def last_token_scorer(model):
+    """Returns a functional model from segments without memory to the log-probabilities of the
+    label after the last token, `(batch, 1)`.
+
+    Args:
+        model: A `TransformerXLLanguageModel` without memory.
+    """
+    if "last_token_scorer" not in model.derived:
+        inputs = {
+            "token_ids": keras.Input((None,), dtype="int32", name="token_ids"),
+            "padding_mask": keras.Input((None,), dtype="bool", name="padding_mask"),
+        }
+        labels = keras.Input((1,), dtype="int32", name="labels")
+        hidden = model(inputs)["sequence_output"][:, -1:]
+        log_probs = model.label_log_probs(hidden, labels)
+        model.derived["last_token_scorer"] = keras.Model({**inputs, "labels": labels}, log_probs)
+    return model.derived["last_token_scorer"]

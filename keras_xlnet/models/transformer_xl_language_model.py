@@ -547,7 +547,7 @@ class TransformerXLLanguageModel(KeepsMemory, BaseModel):
         if self.loss is not None or y is None:
             return super().compute_loss(x, y, y_pred, sample_weight, training=training)
         labels = y["logits"] if isinstance(y, dict) else y
-        losses = self.negative_log_likelihood(y_pred, labels)
+        losses = self._negative_log_likelihood(y_pred, labels)
         weights = ops.ones_like(losses)
         padding_mask = x.get("padding_mask") if isinstance(x, dict) else None
         for weight in (sample_weight, padding_mask):
@@ -556,24 +556,27 @@ class TransformerXLLanguageModel(KeepsMemory, BaseModel):
         total = ops.sum(losses * weights) / ops.maximum(ops.sum(weights), 1e-7)
         return sum((ops.sum(loss) for loss in self.losses), total)
 
-    def negative_log_likelihood(self, outputs, labels):
-        """Computes the negative log-likelihoods of labels.
-
-        Args:
-            outputs: The outputs of the model. With `cutoffs`, only `sequence_output` is used, so
-                that a graph does not compute the log-probabilities of all tokens.
-            labels: `(batch, length)` int, the token after each.
-
-        Returns:
-            `(batch, length)` float32.
-        """
+    def _negative_log_likelihood(self, outputs, labels):
+        """`(batch, length)`, from as few of the outputs as possible: graphs drop the others."""
         if self.cutoffs:
-            # What is embedded is not used, and no graph computes it.
-            _, tables, projections = self.token_embedding(labels, return_weights=True)
-            shared = self.shared_weights(tables, projections)
-            return -self.softmax(outputs["sequence_output"], targets=labels, **shared)
+            return -self.label_log_probs(outputs["sequence_output"], labels)
         labels = ops.expand_dims(ops.cast(labels, "int32"), -1)
         return -ops.squeeze(ops.take_along_axis(outputs["logits"], labels, axis=-1), -1)
+
+    def label_log_probs(self, sequence_output, labels):
+        """Computes the log-probabilities of labels alone.
+
+        Args:
+            sequence_output: `(batch, rows, hidden_dim)`, rows of the output of that name.
+            labels: `(batch, rows)` int, the token after each.
+
+        Returns:
+            `(batch, rows)` float32.
+        """
+        # What is embedded is not used, and no graph computes it.
+        _, tables, projections = self.token_embedding(labels, return_weights=True)
+        shared = self.shared_weights(tables, projections)
+        return self.softmax(sequence_output, targets=labels, **shared)
 
     # === Inputs ===
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from keras_xlnet.evaluation import corpus_log_probs
+from keras_xlnet.evaluation import corpus_log_probs, sliding_log_probs
 from tests.models.test_scoring import causal_model
 from tests.models.test_transformer_xl_golden import load, new_model
 
@@ -48,6 +48,19 @@ def test_the_authors_evaluation(name, segment_length, overrides, protocol):
         found = corpus_log_probs(
             model, tokens, segment_length, batch_size=batch_size, verbose=0, **overrides
         )
+        np.testing.assert_allclose(-found, golden[name], rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["sliding_window9", "sliding_window9_clamp"])
+def test_the_authors_sliding_windows(name, protocol):
+    model, golden = protocol
+    if name.endswith("clamp"):
+        config = {**model.get_config(), "clamp_length": 6}
+        clamped = type(model).from_config(config)
+        clamped.set_weights(model.get_weights())
+        model = clamped
+    for batch_size in (1, 64):
+        found = sliding_log_probs(model, golden["tokens"], 9, batch_size, verbose=0)
         np.testing.assert_allclose(-found, golden[name], rtol=0, atol=1e-4)
 
 
