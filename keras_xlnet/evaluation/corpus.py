@@ -5,6 +5,7 @@ import numpy as np
 
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.models.scoring import causal_scorer, last_token_scorer
+from keras_xlnet.models.token_lists import predict
 
 
 def corpus_log_probs(
@@ -57,7 +58,7 @@ def corpus_log_probs(
         parts = [segments[i] if i >= 0 else nothing for i in indices]
         batch = {key: np.stack([part[key] for part in parts]) for key in nothing}
         memory = _forget(model, memory, indices == 0)
-        outputs = causal_scorer(model).predict_on_batch({**batch, **memory})
+        outputs = predict(causal_scorer(model), {**batch, **memory})
         log_probs = outputs.pop("log_probs")
         memory = outputs
         for row, index in enumerate(indices):
@@ -116,7 +117,7 @@ def sliding_log_probs(model, token_ids, window, batch_size=8, verbose="auto"):
             "padding_mask": is_token[rows],
             "labels": windows[rows, -1:],
         }
-        found.append(scorer.predict_on_batch(batch)[:, 0])
+        found.append(predict(scorer, batch)[:, 0])
         progress.update(start // batch_size + 1)
     return np.concatenate(found)[:num_windows]
 

@@ -85,7 +85,7 @@ class AdaptiveEmbedding(keras.layers.Layer):
         else:
             clusters = range(len(self.tables))
             embedded = sum(self._embed_cluster(token_ids, cluster) for cluster in clusters)
-        embedded *= math.sqrt(self.hidden_dim)
+        embedded = embedded * math.sqrt(self.hidden_dim)
         if not return_weights:
             return embedded
         tables, projections = (

@@ -170,7 +170,7 @@ class AdaptiveSoftmax(keras.layers.Layer):
             low, high = bounds[i], bounds[i + 1]
             is_inside = ops.logical_and(targets >= low, targets < high)
             inside = ops.clip(targets - low, 0, high - low - 1)
-            log_probs += self._tail_log_probs(rows, inside, is_inside, cluster)
+            log_probs = log_probs + self._tail_log_probs(rows, inside, is_inside, cluster)
         return log_probs
 
     def _tail_log_probs(self, rows, targets, is_inside, cluster):

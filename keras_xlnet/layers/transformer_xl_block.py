@@ -183,11 +183,12 @@ class TransformerXLBlock(RestoresQuantization, keras.layers.Layer):
         attended = self.attention.attend(
             query, key, value, position_key, training=training, **attention_arguments
         )
-        content += self.attention_output_dropout(attended, training=training)
+        # Not `+=`: PyTorch would add in place, to what the gradient needs.
+        content = content + self.attention_output_dropout(attended, training=training)
         content = content if first else self.attention_norm(content)
         inputs = self.feed_forward_norm(content) if first else content
         transformed = self.feed_forward(inputs, training=training)
-        content += self.feed_forward_output_dropout(transformed, training=training)
+        content = content + self.feed_forward_output_dropout(transformed, training=training)
         return content if first else self.feed_forward_norm(content)
 
     def compute_output_shape(self, content_shape):

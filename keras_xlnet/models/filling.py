@@ -14,7 +14,7 @@ from keras import ops
 
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.models.scoring import check_orders, new_inputs, ordered_features, visible
-from keras_xlnet.models.token_lists import as_token_lists
+from keras_xlnet.models.token_lists import as_token_lists, predict
 
 MASK = "<mask>"
 _MASK_ID = 6
@@ -145,7 +145,7 @@ def _log_probs_of_blanks(model, rows, blanks, ranks_of_blanks, positions=None):
     ranks[blanks] = ranks_of_blanks
     features = ordered_features(list(rows), [ranks] * len(rows))
     features["target_positions"] = np.tile(positions, (len(rows), 1)).astype("int32")
-    return _predictor(model).predict_on_batch(features).astype("float64")
+    return predict(_predictor(model), features).astype("float64")
 
 
 def _predictor(model):

@@ -16,7 +16,7 @@ from keras import ops
 
 from keras_xlnet.layers.arguments import check_choice, check_positive_int
 from keras_xlnet.models.task_model import check_backbone
-from keras_xlnet.models.token_lists import as_token_lists, pad_rows, rounded
+from keras_xlnet.models.token_lists import as_token_lists, pad_rows, predict, rounded
 
 _ORDERS = ("left_to_right", "right_to_left", "random")
 # `<sep>` and `<cls>`, and their segments: a text ends with them in pretraining, `[A, SEP, CLS]`.
@@ -65,7 +65,7 @@ def score_permutations(
 def _score_batch(model, rows, ranks):
     """An object array of the log-probabilities of each row."""
     features = ordered_features(rows, ranks)
-    log_probs = _scorer(model).predict_on_batch(features)
+    log_probs = predict(_scorer(model), features)
     scored = np.empty(len(rows), object)
     scored[:] = [log_probs[i, : len(row)] for i, row in enumerate(rows)]
     return scored
@@ -232,13 +232,14 @@ def _score_causal_batch(model, rows, start_token_id, segment_length):
     memory, log_probs = model.empty_memory(len(rows)), []
     for first in range(0, token_ids.shape[1], step):
         part = slice(first, first + step)
-        outputs = causal_scorer(model).predict_on_batch(
+        outputs = predict(
+            causal_scorer(model),
             {
                 "token_ids": token_ids[:, part],
                 "padding_mask": mask[:, part],
                 "labels": labels[:, part],
                 **memory,
-            }
+            },
         )
         log_probs.append(outputs.pop("log_probs"))
         memory = outputs

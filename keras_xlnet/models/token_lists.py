@@ -1,6 +1,7 @@
-"""Texts as lists of token ids, and back to rectangular arrays."""
+"""Texts as lists of token ids, as rectangular arrays, and through a model."""
 
 import numpy as np
+from keras import ops
 
 # Lengths are rounded up to a multiple of this, so that few shapes are compiled.
 _LENGTH_STEP = 16
@@ -63,3 +64,14 @@ def pad_rows(rows, length=None, value=0, side="right"):
 def rounded(length):
     """Returns a length rounded up to one that few shapes have."""
     return -(-length // _LENGTH_STEP) * _LENGTH_STEP
+
+
+def predict(model, features):
+    """Returns what a model predicts for a batch, as NumPy arrays.
+
+    Args:
+        model: A functional model.
+        features: Dict of arrays and tensors.
+    """
+    # PyTorch refuses arrays beside tensors.
+    return model.predict_on_batch({k: ops.convert_to_tensor(v) for k, v in features.items()})

@@ -24,7 +24,7 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet import layers
-from keras_xlnet.checkpoints import load_original
+from keras_xlnet.checkpoints import load_huggingface, load_original
 from keras_xlnet.models import (
     XLNetBackbone,
     XLNetMultipleChoice,
@@ -418,6 +418,44 @@ def tied_biases(directory, weights):
         "enc_output": sequence(backbone, encoder_inputs(arrays, "enc_")),
         "loss": flat(two_stream_loss(arrays)(outputs))[0],
     }
+
+
+@computation
+def language_models(directory, weights):
+    """Transformer-XL with clusters and memory, its loss and gradients; scores, fillings and
+    continuations of both language models."""
+    folder = GOLDEN / "transformer_xl" / "huggingface" / "wt103_style"
+    model = load_huggingface(folder, "language_model", kernel_initializer=INITIALIZER)
+    arrays, memory, results = golden(folder / "outputs.npz"), model.empty_memory(2), {}
+    for k in range(2):
+        inputs = {"token_ids": arrays[f"input_ids/{k}"], **memory}
+        outputs = run(model, inputs)
+        memory = {key: flat(outputs[key])[0] for key in ("memory", "memory_mask")}
+        results[f"log_probs/{k}"] = flat(outputs["logits"])[0]
+    labels = np.roll(inputs["token_ids"], -1, axis=1).astype("int32")
+
+    def loss_of(outputs):
+        return -ops.mean(ops.take_along_axis(outputs["logits"], labels[..., None], axis=-1))
+
+    loss, by_path = gradients(model, loss_of, inputs)
+    results |= {"loss": loss, **{f"gradient/{path}": value for path, value in by_path.items()}}
+    texts = [[5, 17, 8, 30], [9, 80, 11]]
+    permutation = original("tiny_ckpt", task="permutation_lm")
+    results["score/causal"] = model.score(texts, start_token_id=0).totals
+    results["score/random"] = permutation.score(texts, order="random", num_orders=2).totals
+    filled = permutation.fill([[5, 6, 8, 6]], num_results=3)[0].joint
+    results["fill"] = np.array([filling.log_prob for filling in filled])
+    for name, lm in (("causal", model), ("permutation", permutation)):
+        for method in ("greedy", "beam"):
+            found = lm.generate(texts, max_new_tokens=3, method=method, beam_size=2)
+            results[f"generate/{name}/{method}/tokens"] = np.concatenate(found.token_ids)
+            results[f"generate/{name}/{method}/log_probs"] = np.concatenate(found.log_probs)
+    terms = model.inspect(inputs).attention(1).terms
+    results |= {f"term/{name}": term for name, term in terms.items()}
+    # The loss of `fit`, which computes a cluster only for the labels that are in it.
+    model.compile(keras.optimizers.SGD(0.1))
+    results["trained/loss"] = model.train_on_batch(inputs, labels)
+    return results | {f"trained/{v.path}": flat(v)[0] for v in model.trainable_variables}
 
 
 @computation

@@ -24,6 +24,8 @@ ATOL = 1e-5
 # Half precision keeps 8 or 11 bits of outputs of up to 4, and each backend rounds elsewhere: in
 # sums of products above all. Rounding to int8 turns a last bit into a step of 1/127 of a range.
 LOOSER = {
+    # Scores of up to 20.
+    "language_models/": 5e-5,
     "half_precision/mixed_bfloat16/output": 0.15,
     "half_precision/float16/output": 0.03,
     "half_precision/mixed_bfloat16/positions": 2**-8,
