@@ -37,7 +37,8 @@ def corpus_log_probs(
 
     >>> model = keras_xlnet.models.TransformerXLLanguageModel(50, 2, 2, 16, 32, memory_length=8)
     >>> tokens = np.random.default_rng(0).integers(0, 50, 100)
-    >>> log_probs = keras_xlnet.evaluation.corpus_log_probs(model, tokens, memory_length=20)
+    >>> log_probs = keras_xlnet.evaluation.corpus_log_probs(
+    ...     model, tokens, memory_length=20, verbose=0)
     >>> log_probs.shape
     (99,)
 
@@ -92,7 +93,7 @@ def sliding_log_probs(model, token_ids, window, batch_size=8, verbose="auto"):
 
     >>> model = keras_xlnet.models.TransformerXLLanguageModel(50, 2, 2, 16, 32)
     >>> tokens = np.random.default_rng(0).integers(0, 50, 20)
-    >>> keras_xlnet.evaluation.sliding_log_probs(model, tokens, window=5).shape
+    >>> keras_xlnet.evaluation.sliding_log_probs(model, tokens, window=5, verbose=0).shape
     (19,)
 
     Source: Al-Rfou et al. 2018; Dai et al. 2019, sections 3.1 and 4.6.

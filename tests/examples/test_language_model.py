@@ -28,7 +28,12 @@ def text(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "unit, more", [("character", []), ("word", []), ("piece", ["--vocabulary_size=40"])]
+    "unit, more",
+    [
+        ("character", []),
+        pytest.param("word", [], marks=pytest.mark.slow),
+        pytest.param("piece", ["--vocabulary_size=30"], marks=pytest.mark.slow),
+    ],
 )
 def test_trains_and_continues_a_prompt(unit, more, text, tmp_path):
     result = run(f"--text={text}", f"--unit={unit}", f"--output_dir={tmp_path}", *SMALL, *more)
@@ -40,8 +45,6 @@ def test_trains_and_continues_a_prompt(unit, more, text, tmp_path):
     again = run(f"--load={tmp_path}", "--prompt=the cat", "--num_new_tokens=4")
     assert again.returncode == 0, again.stderr
     assert again.stdout.startswith("the cat")
-    same = run(f"--load={tmp_path}", "--prompt=the cat", "--num_new_tokens=4")
-    assert same.stdout == again.stdout
 
 
 def test_problems_are_one_line(tmp_path):

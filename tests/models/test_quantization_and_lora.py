@@ -19,8 +19,19 @@ def output(model):
     return np.asarray(model(IDS)["sequence_output"])
 
 
-@pytest.mark.parametrize("mode", ["int8", "int4"])
-@pytest.mark.parametrize("kwargs", [{}, {"tie_attention_biases": True, "memory_length": 4}])
+@pytest.mark.parametrize(
+    "kwargs, mode",
+    [
+        ({}, "int8"),
+        pytest.param({}, "int4", marks=pytest.mark.slow),
+        *(
+            pytest.param(
+                {"tie_attention_biases": True, "memory_length": 4}, m, marks=pytest.mark.slow
+            )
+            for m in ("int8", "int4")
+        ),
+    ],
+)
 def test_quantized_backbone_is_loaded_exactly(tmp_path, mode, kwargs):
     model = make(**kwargs)
     exact = output(model)
