@@ -68,52 +68,96 @@ class Sampling:
         return order[min(np.searchsorted(np.cumsum(probs), rng.random()), len(order) - 1)]
 
 
-def continue_prompts(
-    decoder,
-    model,
-    prompts,
-    tokenizer=None,
-    max_new_tokens=50,
-    method="greedy",
-    temperature=1.0,
-    top_k=None,
-    top_p=None,
-    beam_size=4,
-    stop_token_ids=(),
-    seed=0,
-    callback=None,
-):
-    """Continues prompts, as `TransformerXLLanguageModel.generate` describes.
+class GeneratesText:
+    """Mixin of language models: continues prompts.
 
-    Args:
-        decoder: A decoder of `keras_xlnet/models/decoding.py`.
-        model: What has the `vocabulary_size`.
-        prompts, tokenizer, ...: As in `generate`.
+    A model returns from `_decoder` a decoder of `keras_xlnet/models/decoding.py`, or raises
+    `ValueError` if it cannot continue prompts.
     """
-    check_choice("method", method, _METHODS)
-    check_positive_int("max_new_tokens", max_new_tokens)
-    check_positive_int("beam_size", beam_size)
-    sampling = Sampling(temperature, top_k, top_p)
-    if method != "sample" and sampling != Sampling():
-        raise ValueError(
-            "`temperature`, `top_k` and `top_p` are for `method='sample'`. "
-            f"Received: method={method!r}"
-        )
-    if method == "beam" and callback is not None:
-        raise ValueError("`callback` cannot be used with `method='beam'`: beams change")
-    rows = as_token_lists(prompts, model, tokenizer, name="prompts")
-    decoder.reserve(max(map(len, rows)), max_new_tokens)
-    if method == "beam":
-        found = _search(decoder, rows, max_new_tokens, beam_size, set(stop_token_ids))
-    else:
-        choose = _chooser(method, sampling, len(rows), seed)
-        found = _follow(decoder, rows, max_new_tokens, choose, set(stop_token_ids), callback)
-    token_ids, log_probs = found
-    texts = None
-    if tokenizer is not None:
-        pairs = zip(rows, token_ids, strict=True)
-        texts = [_text(tokenizer, np.concatenate(pair)) for pair in pairs]
-    return Continuations(token_ids, log_probs, texts)
+
+    def generate(
+        self,
+        prompts,
+        tokenizer=None,
+        max_new_tokens=50,
+        method="greedy",
+        temperature=1.0,
+        top_k=None,
+        top_p=None,
+        beam_size=4,
+        stop_token_ids=(),
+        seed=0,
+        callback=None,
+    ):
+        """Continues prompts from left to right.
+
+        Keys and values are kept, and nothing is computed twice.
+
+        - A `TransformerXLLanguageModel` reads a prompt as one segment, whatever its length, and
+          then one token at a time, with memory: the numbers are those of `log_probs` for the same
+          segments.
+        - In an `XLNetPermutationLM` the tokens of a prompt see each other. A new token sees the
+          prompt and the new tokens before it: the factorization order in which the prompt comes
+          first. No memory is used.
+
+        Args:
+            prompts: List of strings, or of sequences of token ids, of any lengths.
+            tokenizer: What makes token ids of strings, such as an `XLNetTokenizer`, and has
+                `detokenize`.
+            max_new_tokens: Int, the largest number of new tokens.
+            method: `"greedy"`: always the most probable token. `"sample"`: tokens are drawn.
+                `"beam"`: the most probable continuation that beam search finds.
+            temperature: Float, what log-probabilities are divided by before a token is drawn.
+            top_k: Int, draw from so many of the most probable tokens. `None`: from all.
+            top_p: Float, draw from the most probable tokens whose probabilities sum up to this.
+            beam_size: Int, the number of continuations that beam search follows.
+            stop_token_ids: Ids of tokens that end a continuation.
+            seed: Int, the seed of what is drawn. What is drawn for a prompt depends on its place
+                in `prompts`, and not on the other prompts.
+            callback: Function of the number of a step, from 0, and the int array `(prompts,)` of
+                its tokens, that is called after each step, for example to print them.
+
+        Returns:
+            `Continuations`: `token_ids` and `log_probs` of the new tokens of each prompt, and, with
+            a tokenizer, `texts`.
+
+        Raises:
+            ValueError: If a prompt is empty or has other ids, an argument is not as above, or the
+                model is stateful.
+
+        Example:
+
+        >>> model = keras_xlnet.models.TransformerXLLanguageModel(50, 2, 2, 16, 32, memory_length=8)
+        >>> found = model.generate([[5, 17, 8], [6]], max_new_tokens=4)
+        >>> [len(token_ids) for token_ids in found.token_ids]
+        [4, 4]
+
+        Source: Dai et al. 2019, section 4.5; Holtzman et al. 2020 for `top_p`.
+        """
+        check_choice("method", method, _METHODS)
+        check_positive_int("max_new_tokens", max_new_tokens)
+        check_positive_int("beam_size", beam_size)
+        sampling = Sampling(temperature, top_k, top_p)
+        if method != "sample" and sampling != Sampling():
+            raise ValueError(
+                "`temperature`, `top_k` and `top_p` are for `method='sample'`. "
+                f"Received: method={method!r}"
+            )
+        if method == "beam" and callback is not None:
+            raise ValueError("`callback` cannot be used with `method='beam'`: beams change")
+        decoder, stops = self._decoder(), set(stop_token_ids)
+        rows = as_token_lists(prompts, getattr(self, "backbone", self), tokenizer, name="prompts")
+        decoder.reserve(max(map(len, rows)), max_new_tokens)
+        if method == "beam":
+            token_ids, log_probs = _search(decoder, rows, max_new_tokens, beam_size, stops)
+        else:
+            choose = _chooser(method, sampling, len(rows), seed)
+            token_ids, log_probs = _follow(decoder, rows, max_new_tokens, choose, stops, callback)
+        texts = None
+        if tokenizer is not None:
+            pairs = zip(rows, token_ids, strict=True)
+            texts = [_text(tokenizer, np.concatenate(pair)) for pair in pairs]
+        return Continuations(token_ids, log_probs, texts)
 
 
 def _chooser(method, sampling, num_rows, seed):

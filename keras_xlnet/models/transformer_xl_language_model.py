@@ -19,14 +19,14 @@ from keras_xlnet.layers.arguments import check_positive_int, check_rate
 from keras_xlnet.layers.initializers import get_kernel_initializer, spawn_seeds
 from keras_xlnet.models.base_model import BaseModel
 from keras_xlnet.models.decoding import CausalDecoder
-from keras_xlnet.models.generation import continue_prompts
+from keras_xlnet.models.generation import GeneratesText
 from keras_xlnet.models.keeps_memory import KeepsMemory, check_memory_arguments, new_memories
 from keras_xlnet.models.scoring import score_causally
 from keras_xlnet.models.xlnet_backbone import head_dim_of, read_memory_from
 
 
 @register
-class TransformerXLLanguageModel(KeepsMemory, BaseModel):
+class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):
     """The language model of Transformer-XL: predicts each next token, with memory.
 
     Every token attends to the tokens before it in the segment and to the memory of earlier
@@ -408,76 +408,9 @@ class TransformerXLLanguageModel(KeepsMemory, BaseModel):
         self._check_stateless("score")
         return score_causally(self, texts, tokenizer, start_token_id, segment_length, batch_size)
 
-    def generate(
-        self,
-        prompts,
-        tokenizer=None,
-        max_new_tokens=50,
-        method="greedy",
-        temperature=1.0,
-        top_k=None,
-        top_p=None,
-        beam_size=4,
-        stop_token_ids=(),
-        seed=0,
-        callback=None,
-    ):
-        """Continues prompts.
-
-        A prompt is read as one segment, whatever its length, and then one token at a time, with
-        memory. Keys and values are kept, and nothing is computed twice: the numbers are those of
-        `log_probs` for the same segments.
-
-        Args:
-            prompts: List of strings, or of sequences of token ids, of any lengths.
-            tokenizer: What makes token ids of strings, such as an `XLNetTokenizer`, and has
-                `detokenize`.
-            max_new_tokens: Int, the largest number of new tokens.
-            method: `"greedy"`: always the most probable token. `"sample"`: tokens are drawn.
-                `"beam"`: the most probable continuation that beam search finds.
-            temperature: Float, what log-probabilities are divided by before a token is drawn.
-            top_k: Int, draw from so many of the most probable tokens. `None`: from all.
-            top_p: Float, draw from the most probable tokens whose probabilities sum up to this.
-            beam_size: Int, the number of continuations that beam search follows.
-            stop_token_ids: Ids of tokens that end a continuation.
-            seed: Int, the seed of what is drawn. What is drawn for a prompt depends on its place
-                in `prompts`, and not on the other prompts.
-            callback: Function of the number of a step, from 0, and the int array `(prompts,)` of
-                its tokens, that is called after each step, for example to print them.
-
-        Returns:
-            `Continuations`: `token_ids` and `log_probs` of the new tokens of each prompt, and, with
-            a tokenizer, `texts`.
-
-        Raises:
-            ValueError: If a prompt is empty or has other ids, an argument is not as above, or the
-                model is stateful.
-
-        Example:
-
-        >>> model = keras_xlnet.models.TransformerXLLanguageModel(50, 2, 2, 16, 32, memory_length=8)
-        >>> found = model.generate([[5, 17, 8], [6]], max_new_tokens=4)
-        >>> [len(token_ids) for token_ids in found.token_ids]
-        [4, 4]
-
-        Source: Dai et al. 2019, section 4.5; Holtzman et al. 2020 for `top_p`.
-        """
+    def _decoder(self):
         self._check_stateless("generate")
-        return continue_prompts(
-            CausalDecoder(self),
-            self,
-            prompts,
-            tokenizer,
-            max_new_tokens=max_new_tokens,
-            method=method,
-            temperature=temperature,
-            top_k=top_k,
-            top_p=top_p,
-            beam_size=beam_size,
-            stop_token_ids=stop_token_ids,
-            seed=seed,
-            callback=callback,
-        )
+        return CausalDecoder(self)
 
     def shared_weights(self, tables, projections):
         """Returns the arguments of `softmax` for the weights that it shares with the embedding.

@@ -7,7 +7,7 @@ from keras_xlnet.layers.arguments import check_choice
 from keras_xlnet.layers.initializers import spawn_seeds
 from keras_xlnet.models.decoding import PermutationDecoder
 from keras_xlnet.models.filling import fill_blanks
-from keras_xlnet.models.generation import continue_prompts
+from keras_xlnet.models.generation import GeneratesText
 from keras_xlnet.models.keeps_memory import KeepsMemory, check_memory_arguments, new_memories
 from keras_xlnet.models.scoring import check_orders, score_permutations
 from keras_xlnet.models.task_model import TaskModel
@@ -15,7 +15,7 @@ from keras_xlnet.models.xlnet_backbone import read_memory_from
 
 
 @register
-class XLNetPermutationLM(KeepsMemory, TaskModel):
+class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
     """Permutation language model: pretrains an `XLNetBackbone`, and shares every weight with it.
 
     The query stream represents the position of a token but not the token. It predicts the tokens
@@ -257,62 +257,9 @@ class XLNetPermutationLM(KeepsMemory, TaskModel):
         """
         return fill_blanks(self, texts, tokenizer, num_results, beam_size)
 
-    def generate(
-        self,
-        prompts,
-        tokenizer=None,
-        max_new_tokens=50,
-        method="greedy",
-        temperature=1.0,
-        top_k=None,
-        top_p=None,
-        beam_size=4,
-        stop_token_ids=(),
-        seed=0,
-        callback=None,
-    ):
-        """Continues prompts from left to right.
-
-        The tokens of a prompt see each other. A new token sees the prompt and the new tokens
-        before it: the factorization order in which the prompt comes first. Keys and values are
-        kept, and nothing is computed twice. No memory is used.
-
-        Args:
-            prompts, tokenizer, max_new_tokens, method, temperature, top_k, top_p, beam_size,
-                stop_token_ids, seed, callback: As in `TransformerXLLanguageModel.generate`.
-
-        Returns:
-            `Continuations`: `token_ids` and `log_probs` of the new tokens of each prompt, and, with
-            a tokenizer, `texts`.
-
-        Raises:
-            ValueError: If a prompt is empty or has other ids, an argument is not as above, or the
-                model is stateful.
-
-        Example:
-
-        >>> backbone = keras_xlnet.models.XLNetBackbone(40, 2, 2, 16, 32)
-        >>> model = keras_xlnet.models.XLNetPermutationLM(backbone)
-        >>> found = model.generate([[9, 17], [12]], max_new_tokens=3, method="sample", top_k=5)
-        >>> [len(token_ids) for token_ids in found.token_ids]
-        [3, 3]
-        """
+    def _decoder(self):
         check_orders(self)
-        return continue_prompts(
-            PermutationDecoder(self),
-            self.backbone,
-            prompts,
-            tokenizer,
-            max_new_tokens=max_new_tokens,
-            method=method,
-            temperature=temperature,
-            top_k=top_k,
-            top_p=top_p,
-            beam_size=beam_size,
-            stop_token_ids=stop_token_ids,
-            seed=seed,
-            callback=callback,
-        )
+        return PermutationDecoder(self)
 
     def _complete(self, inputs):
         # The same data serves both objectives, and models with and without memory.
