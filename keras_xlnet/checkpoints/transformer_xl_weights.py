@@ -87,7 +87,7 @@ def _attention_rows(model):
 
 
 def _embedding_rows(model):
-    for i in _clusters(model):
+    for i in range(model.softmax.num_clusters):
         is_single = model.div_val == 1
         original = f"{_ORIGINAL}/adaptive_embed" + ("" if is_single else f"/cutoff_{i}")
         yield Row(
@@ -105,11 +105,10 @@ def _embedding_rows(model):
 
 def _softmax_rows(model):
     scope = f"{_ORIGINAL}/adaptive_softmax"
-    bounds = (0, *model.cutoffs, model.vocabulary_size)
-    for i in _clusters(model):
+    for i, (low, high) in enumerate(model.softmax.clusters):
         # With one table, Hugging Face has the biases of all clusters in one array.
         size = (model.vocabulary_size,)
-        part = View(size, size, (slice(bounds[i], bounds[i + 1]),))
+        part = View(size, size, (slice(low, high),))
         has_one = model.div_val == 1
         original = f"{scope}/cutoff_{i}" if model.cutoffs else scope
         yield Row(
@@ -128,7 +127,3 @@ def _softmax_rows(model):
         )
     yield Row("softmax/tail_table", f"{scope}/cutoff_0/cluster_W", "crit.cluster_weight")
     yield Row("softmax/tail_bias", f"{scope}/cutoff_0/cluster_b", "crit.cluster_bias")
-
-
-def _clusters(model):
-    return range(len(model.cutoffs) + 1)

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import keras
@@ -8,8 +9,79 @@ from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
 
 
+class ClusteredVocabulary(keras.layers.Layer):
+    """Base class of `AdaptiveEmbedding` and `AdaptiveSoftmax`: a vocabulary in clusters.
+
+    Args:
+        vocabulary_size, hidden_dim, cutoffs, div_val, embedding_dim, kernel_initializer: As in
+            `AdaptiveEmbedding`.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        hidden_dim,
+        cutoffs=(),
+        div_val=1,
+        embedding_dim=None,
+        kernel_initializer=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.vocabulary_size = check_positive_int("vocabulary_size", vocabulary_size)
+        self.hidden_dim = check_positive_int("hidden_dim", hidden_dim)
+        self.cutoffs = _checked_cutoffs(cutoffs, vocabulary_size)
+        self.embedding_dim = check_positive_int("embedding_dim", embedding_dim or hidden_dim)
+        self.div_val = _checked_div_val(div_val, self.embedding_dim, self.cutoffs)
+        self.kernel_initializer = get_kernel_initializer(kernel_initializer)
+
+    @property
+    def clusters(self):
+        """List of the first id of each cluster and the id after its last one."""
+        return list(itertools.pairwise((0, *self.cutoffs, self.vocabulary_size)))
+
+    @property
+    def num_clusters(self):
+        """The number of clusters."""
+        return len(self.cutoffs) + 1
+
+    @property
+    def widths(self):
+        """List of the widths of the embeddings of each cluster."""
+        return [self.embedding_dim // self.div_val**i for i in range(self.num_clusters)]
+
+    @property
+    def table_shapes(self):
+        """List of the shapes of the tables: one of each cluster, or a single one."""
+        if self.div_val == 1:
+            return [(self.vocabulary_size, self.embedding_dim)]
+        sizes = [high - low for low, high in self.clusters]
+        return list(zip(sizes, self.widths, strict=True))
+
+    @property
+    def is_projected(self):
+        """Whether embeddings are projected to the hidden width, or from it."""
+        return self.div_val > 1 or self.embedding_dim != self.hidden_dim
+
+    def add_kernel(self, name, shape):
+        """Returns a new weight with the initializer of the layer."""
+        initializer = clone_initializer(self.kernel_initializer)
+        return self.add_weight(shape=shape, initializer=initializer, name=name)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "hidden_dim": self.hidden_dim,
+            "cutoffs": list(self.cutoffs),
+            "div_val": self.div_val,
+            "embedding_dim": self.embedding_dim,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+        }
+
+
 @register
-class AdaptiveEmbedding(keras.layers.Layer):
+class AdaptiveEmbedding(ClusteredVocabulary):
     """Token embeddings whose width falls with the frequency of the tokens.
 
     Token ids are ordered by frequency, 0 the most frequent, and divided into clusters. Cluster `i`
@@ -49,35 +121,15 @@ class AdaptiveEmbedding(keras.layers.Layer):
     Source: Baevski and Auli 2019, section 3.1; kimiyoung/transformer-xl, `AdaptiveEmbedding`.
     """
 
-    def __init__(
-        self,
-        vocabulary_size,
-        hidden_dim,
-        cutoffs=(),
-        div_val=1,
-        embedding_dim=None,
-        kernel_initializer=None,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
-        self.vocabulary_size = check_positive_int("vocabulary_size", vocabulary_size)
-        self.hidden_dim = check_positive_int("hidden_dim", hidden_dim)
-        self.cutoffs = check_cutoffs(cutoffs, vocabulary_size)
-        self.embedding_dim = check_positive_int("embedding_dim", embedding_dim or hidden_dim)
-        self.div_val = check_div_val(div_val, self.embedding_dim, self.cutoffs)
-        self.kernel_initializer = get_kernel_initializer(kernel_initializer)
-
     def build(self, token_ids_shape=None):
-        shapes = table_shapes(self)
-        self.tables = [self._add("table", i, shape) for i, shape in enumerate(shapes)]
-        widths = [width for _, width in shapes] if needs_projection(self) else []
-        self.projections = [
-            self._add("projection", i, (width, self.hidden_dim)) for i, width in enumerate(widths)
+        self.tables = [
+            self.add_kernel(f"table_{i}", shape) for i, shape in enumerate(self.table_shapes)
         ]
-
-    def _add(self, name, cluster, shape):
-        initializer = clone_initializer(self.kernel_initializer)
-        return self.add_weight(shape=shape, initializer=initializer, name=f"{name}_{cluster}")
+        widths = [width for _, width in self.table_shapes] if self.is_projected else []
+        self.projections = [
+            self.add_kernel(f"projection_{i}", (width, self.hidden_dim))
+            for i, width in enumerate(widths)
+        ]
 
     def call(self, token_ids, return_weights=False):
         if len(self.tables) == 1:
@@ -96,11 +148,10 @@ class AdaptiveEmbedding(keras.layers.Layer):
 
     def _embed_cluster(self, token_ids, cluster):
         """The embeddings of the tokens of a cluster, and zeros for others."""
-        table = self.tables[cluster]
-        rows = token_ids - (0, *self.cutoffs)[cluster]
-        is_inside = ops.logical_and(rows >= 0, rows < table.shape[0])
-        embedded = ops.take(table, ops.clip(rows, 0, table.shape[0] - 1), axis=0)
-        embedded = self._project(embedded, cluster)
+        low, high = self.clusters[cluster]
+        is_inside = ops.logical_and(token_ids >= low, token_ids < high)
+        rows = ops.clip(token_ids - low, 0, high - low - 1)
+        embedded = self._project(ops.take(self.tables[cluster], rows, axis=0), cluster)
         return ops.where(ops.expand_dims(is_inside, -1), embedded, ops.zeros_like(embedded))
 
     def _project(self, embedded, cluster):
@@ -119,46 +170,11 @@ class AdaptiveEmbedding(keras.layers.Layer):
     def compute_output_shape(self, token_ids_shape):
         return (*token_ids_shape, self.hidden_dim)
 
-    def get_config(self):
-        return {**super().get_config(), **vocabulary_config(self)}
 
-
-# === What AdaptiveEmbedding and AdaptiveSoftmax share ===
-
-
-def table_shapes(layer):
-    """Returns the shapes of the tables of a layer: one of a cluster, or a single one."""
-    if layer.div_val == 1:
-        return [(layer.vocabulary_size, layer.embedding_dim)]
-    bounds = (0, *layer.cutoffs, layer.vocabulary_size)
-    return [
-        (high - low, layer.embedding_dim // layer.div_val**i)
-        for i, (low, high) in enumerate(zip(bounds, bounds[1:], strict=False))
-    ]
-
-
-def needs_projection(layer):
-    """Returns whether the tables of a layer are projected to the hidden width."""
-    return layer.div_val > 1 or layer.embedding_dim != layer.hidden_dim
-
-
-def vocabulary_config(layer):
-    """Returns the arguments that an embedding and its softmax have in common."""
-    return {
-        "vocabulary_size": layer.vocabulary_size,
-        "hidden_dim": layer.hidden_dim,
-        "cutoffs": list(layer.cutoffs),
-        "div_val": layer.div_val,
-        "embedding_dim": layer.embedding_dim,
-        "kernel_initializer": keras.initializers.serialize(layer.kernel_initializer),
-    }
-
-
-def check_cutoffs(cutoffs, vocabulary_size):
-    """Returns cutoffs as a tuple if they divide the vocabulary, otherwise raises `ValueError`."""
+def _checked_cutoffs(cutoffs, vocabulary_size):
     bounds = (0, *cutoffs, vocabulary_size)
     is_valid = all(isinstance(c, int) and not isinstance(c, bool) for c in cutoffs)
-    if not is_valid or any(low >= high for low, high in zip(bounds, bounds[1:], strict=False)):
+    if not is_valid or any(low >= high for low, high in itertools.pairwise(bounds)):
         raise ValueError(
             "`cutoffs` must be increasing integers above 0 and below `vocabulary_size`. Received: "
             f"cutoffs={cutoffs!r}, vocabulary_size={vocabulary_size}"
@@ -166,8 +182,7 @@ def check_cutoffs(cutoffs, vocabulary_size):
     return tuple(cutoffs)
 
 
-def check_div_val(div_val, embedding_dim, cutoffs):
-    """Returns `div_val` if every cluster has a width, otherwise raises `ValueError`."""
+def _checked_div_val(div_val, embedding_dim, cutoffs):
     check_positive_int("div_val", div_val)
     if embedding_dim // div_val ** len(cutoffs) < 1:
         raise ValueError(

@@ -4,19 +4,12 @@ import keras
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.layers.adaptive_embedding import (
-    check_cutoffs,
-    check_div_val,
-    needs_projection,
-    table_shapes,
-    vocabulary_config,
-)
-from keras_xlnet.layers.arguments import check_number, check_positive_int
-from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
+from keras_xlnet.layers.adaptive_embedding import ClusteredVocabulary
+from keras_xlnet.layers.arguments import check_number
 
 
 @register
-class AdaptiveSoftmax(keras.layers.Layer):
+class AdaptiveSoftmax(ClusteredVocabulary):
     """A softmax over a large vocabulary, in clusters of tokens of similar frequency.
 
     Token ids are ordered by frequency, 0 the most frequent. The first cluster, the shortlist, is
@@ -78,47 +71,41 @@ class AdaptiveSoftmax(keras.layers.Layer):
         kernel_initializer=None,
         **kwargs,
     ):
-        super().__init__(**kwargs)
-        self.vocabulary_size = check_positive_int("vocabulary_size", vocabulary_size)
-        self.hidden_dim = check_positive_int("hidden_dim", hidden_dim)
-        self.cutoffs = check_cutoffs(cutoffs, vocabulary_size)
-        self.embedding_dim = check_positive_int("embedding_dim", embedding_dim or hidden_dim)
-        self.div_val = check_div_val(div_val, self.embedding_dim, self.cutoffs)
+        super().__init__(
+            vocabulary_size,
+            hidden_dim,
+            cutoffs,
+            div_val,
+            embedding_dim,
+            kernel_initializer,
+            **kwargs,
+        )
         self.tail_share = check_number("tail_share", tail_share, 0, 1)
-        self.kernel_initializer = get_kernel_initializer(kernel_initializer)
 
     def build(self, inputs_shape, tables_shape=None, projections_shape=None, **shapes):
-        shapes = table_shapes(self)
         self.tables = self.projections = None
         if tables_shape is None:
-            self.tables = [self._add("table", i, shape) for i, shape in enumerate(shapes)]
-        if needs_projection(self):
-            widths = [self.embedding_dim // self.div_val**i for i in range(self.num_clusters)]
+            self.tables = [
+                self.add_kernel(f"table_{i}", shape) for i, shape in enumerate(self.table_shapes)
+            ]
+        if self.is_projected:
             shared = projections_shape or [None] * self.num_clusters
             self.projections = [
-                self._add("projection", i, (width, self.hidden_dim)) if other is None else None
-                for i, (width, other) in enumerate(zip(widths, shared, strict=True))
+                self.add_kernel(f"projection_{i}", (width, self.hidden_dim))
+                if other is None
+                else None
+                for i, (width, other) in enumerate(zip(self.widths, shared, strict=True))
             ]
-        bounds = (0, *self.cutoffs, self.vocabulary_size)
         self.biases = [
             self.add_weight(shape=(high - low,), initializer="zeros", name=f"bias_{i}")
-            for i, (low, high) in enumerate(zip(bounds, bounds[1:], strict=False))
+            for i, (low, high) in enumerate(self.clusters)
         ]
         if self.cutoffs:
             num_tails = len(self.cutoffs)
-            self.tail_table = self._add("tail_table", None, (num_tails, self.embedding_dim))
+            self.tail_table = self.add_kernel("tail_table", (num_tails, self.embedding_dim))
             self.tail_bias = self.add_weight(
                 shape=(num_tails,), initializer="zeros", name="tail_bias"
             )
-
-    def _add(self, name, cluster, shape):
-        name = name if cluster is None else f"{name}_{cluster}"
-        initializer = clone_initializer(self.kernel_initializer)
-        return self.add_weight(shape=shape, initializer=initializer, name=name)
-
-    @property
-    def num_clusters(self):
-        return len(self.cutoffs) + 1
 
     def call(self, inputs, targets=None, tables=None, projections=None):
         rows = ops.reshape(inputs, (-1, self.hidden_dim))
@@ -139,8 +126,7 @@ class AdaptiveSoftmax(keras.layers.Layer):
         projections = [o if s is None else s for o, s in zip(own, shared, strict=True)]
         if self.cutoffs and self.div_val == 1:
             table = ops.convert_to_tensor(tables[0])
-            bounds = (0, *self.cutoffs, self.vocabulary_size)
-            tables = [table[low:high] for low, high in zip(bounds, bounds[1:], strict=False)]
+            tables = [table[low:high] for low, high in self.clusters]
         return list(zip(projections, tables, self.biases, strict=True))
 
     def _head_logits(self, rows, projection, table, bias):
@@ -160,14 +146,12 @@ class AdaptiveSoftmax(keras.layers.Layer):
         return ops.concatenate(parts, axis=1)
 
     def _target_log_probs(self, rows, targets, head, clusters):
-        bounds = (*self.cutoffs, self.vocabulary_size)
         # A target in a tail is, for the head, that tail.
         columns = targets
         for i, low in enumerate(self.cutoffs):
             columns = ops.where(targets >= low, self.cutoffs[0] + i, columns)
         log_probs = _take(head, columns)
-        for i, cluster in enumerate(clusters[1:]):
-            low, high = bounds[i], bounds[i + 1]
+        for cluster, (low, high) in zip(clusters[1:], self.clusters[1:], strict=True):
             is_inside = ops.logical_and(targets >= low, targets < high)
             inside = ops.clip(targets - low, 0, high - low - 1)
             log_probs = log_probs + self._tail_log_probs(rows, inside, is_inside, cluster)
@@ -202,7 +186,7 @@ class AdaptiveSoftmax(keras.layers.Layer):
         return keras.KerasTensor(shape, dtype="float32")
 
     def get_config(self):
-        return {**super().get_config(), **vocabulary_config(self), "tail_share": self.tail_share}
+        return {**super().get_config(), "tail_share": self.tail_share}
 
 
 def _logits(rows, projection, table, bias):
