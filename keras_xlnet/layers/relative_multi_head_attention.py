@@ -192,17 +192,34 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
             context, position_encoding: As in the call.
 
         Returns:
-            Keys and values `(num_heads, batch, context_length, head_dim)`, and position keys
-            `(num_heads, directions, num_positions, head_dim)`.
+            What `project_content` and `project_positions` return.
+        """
+        return *self.project_content(context), self.project_positions(position_encoding)
+
+    def project_content(self, context):
+        """Projects context rows.
+
+        Args:
+            context: As in the call.
+
+        Returns:
+            Keys and values `(num_heads, batch, context_length, head_dim)`.
         """
         return tuple(
-            ops.transpose(dense(x), _HEADS_FIRST)
-            for dense, x in (
-                (self.key_dense, context),
-                (self.value_dense, context),
-                (self.position_dense, position_encoding),
-            )
+            ops.transpose(dense(context), _HEADS_FIRST)
+            for dense in (self.key_dense, self.value_dense)
         )
+
+    def project_positions(self, position_encoding):
+        """Projects relative positions.
+
+        Args:
+            position_encoding: As in the call.
+
+        Returns:
+            Position keys `(num_heads, directions, num_positions, head_dim)`.
+        """
+        return ops.transpose(self.position_dense(position_encoding), _HEADS_FIRST)
 
     def attend(
         self,

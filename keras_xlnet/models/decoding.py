@@ -1,19 +1,63 @@
-"""What follows a sequence, token by token: keys and values are kept, and nothing is recomputed.
-
-A decoder has the methods `reserve`, `start`, `step` and `reorder`. `start` and `step` return
-log-probabilities `(batch, vocabulary_size)` of the next token as a NumPy array, and a state.
-"""
+"""What follows a sequence, token by token: keys and values are kept, and nothing is recomputed."""
 
 import numpy as np
 from keras import ops
 
 from keras_xlnet.compat.compiled_function import compiled
+from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.models.token_lists import pad_rows, rounded
 
 _BATCH_AXIS = 1  # Of keys and values: (heads, batch, length, head_dim).
 
 
-class CausalDecoder:
+class Decoder:
+    """Base class of decoders: `reserve`, `start`, any number of `step` and `reorder`.
+
+    `start` and `step` return log-probabilities `(batch, vocabulary_size)` of the next token as a
+    NumPy array, and a state: a list with the keys and values of all layers, and a mask of the rows
+    that are real.
+
+    Args:
+        model: A language model.
+    """
+
+    def __init__(self, model):
+        self.model = model
+        self.backbone = backbone_of(model)
+        self.num_rows = None
+        self.read = model.derived.setdefault("read", compiled(self._reader(model), model))
+
+    def reserve(self, prompt_length, max_new_tokens):
+        """Sets how many tokens the state has room for."""
+        self.num_rows = rounded(rounded(prompt_length) + max_new_tokens)
+
+    def start(self, prompts):
+        """Reads prompts, a list of int arrays."""
+        raise NotImplementedError
+
+    def step(self, token_ids, state):
+        """Reads one more token of each row, an int array `(batch,)`."""
+        raise NotImplementedError
+
+    def reorder(self, state, rows):
+        """Returns the state with other rows, an int array."""
+        keys_and_values, is_real = state
+        taken = [ops.take(x, rows, axis=_BATCH_AXIS) for x in keys_and_values]
+        return taken, ops.take(is_real, rows, axis=0)
+
+    def _empty(self, batch_size):
+        """Keys and values of a state without tokens."""
+        backbone = self.backbone
+        shape = (backbone.num_heads, batch_size, self.num_rows, backbone.head_dim)
+        return [ops.zeros(shape, backbone.compute_dtype) for _ in range(2 * backbone.num_layers)]
+
+    def _position_keys(self, *rows):
+        """The position keys of each layer, for rows of this length and of the memory."""
+        positions = self.backbone.position_encoding(*rows)
+        return [block.attention.project_positions(positions) for block in self.backbone.blocks]
+
+
+class CausalDecoder(Decoder):
     """Decodes with a `TransformerXLLanguageModel`.
 
     The state is the keys and values of the last `memory_length` tokens, as the model has them when
@@ -24,76 +68,73 @@ class CausalDecoder:
         model: The model.
     """
 
-    def __init__(self, model):
-        self.model = model
-        self.num_rows = None
-        self.read = model.derived.setdefault("read", compiled(self._reader(model), model))
-
     def reserve(self, prompt_length, max_new_tokens):
         """Sets how many tokens the state has room for."""
-        self.num_rows = self.model.memory_length or rounded(rounded(prompt_length) + max_new_tokens)
+        super().reserve(prompt_length, max_new_tokens)
+        self.num_rows = self.model.memory_length or self.num_rows
 
     def start(self, prompts):
         """Reads prompts, a list of int arrays."""
-        model, batch_size = self.model, len(prompts)
-        shape = (model.num_heads, batch_size, self.num_rows, model.head_dim)
-        empty = [ops.zeros(shape, model.compute_dtype) for _ in range(2 * model.num_layers)]
+        keys_and_values = self._empty(len(prompts))
         token_ids = pad_rows(prompts, side="left")
         length = token_ids.shape[1]
         num_padding = np.array([[length - len(prompt)] for prompt in prompts])
         is_token = np.arange(length) >= num_padding
-        is_real, may_attend = np.zeros((batch_size, self.num_rows), bool), is_token
-        if model.attend_to_empty_memory:
-            empty = self._of_zero_memory(batch_size)
+        is_real, may_attend = np.zeros((len(prompts), self.num_rows), bool), is_token
+        if self.model.attend_to_empty_memory:
+            keys_and_values = self._of_zero_memory(len(prompts))
             # Padding stands for the newest rows of the empty memory.
             is_real = np.arange(self.num_rows) >= num_padding
             may_attend = np.arange(length) >= num_padding - self.num_rows
-        return self._advance(token_ids, is_token, may_attend, (empty, is_real))
+        # Those of the prompt, and then those of one token at a time.
+        self.step_position_keys = self._position_keys(*self._blank_rows(1))
+        position_keys = self._position_keys(*self._blank_rows(length))
+        state = keys_and_values, is_real
+        return self._advance(token_ids, is_token, may_attend, state, position_keys)
 
     def step(self, token_ids, state):
         """Reads one more token of each row, an int array `(batch,)`."""
-        is_token = token_ids[:, None] >= 0
-        return self._advance(token_ids[:, None], is_token, is_token, state)
+        token_ids = token_ids[:, None]
+        is_token = token_ids >= 0
+        return self._advance(token_ids, is_token, is_token, state, self.step_position_keys)
 
-    def reorder(self, state, rows):
-        """Returns the state with other rows, an int array."""
-        keys_and_values, is_real = state
-        taken = [ops.take(x, rows, axis=_BATCH_AXIS) for x in keys_and_values]
-        return taken, ops.take(is_real, rows, axis=0)
-
-    def _advance(self, token_ids, is_token, may_attend, state):
+    def _advance(self, token_ids, is_token, may_attend, state, position_keys):
         rows = map(ops.convert_to_tensor, (token_ids, is_token, may_attend, state[1]))
-        log_probs, *state = self.read(*rows, state[0])
+        log_probs, *state = self.read(*rows, state[0], position_keys)
         return ops.convert_to_numpy(log_probs), tuple(state)
+
+    def _blank_rows(self, length):
+        """Content and memory of which only the lengths are used."""
+        return ops.zeros((1, length, 1)), ops.zeros((1, self.num_rows, 1))
 
     def _of_zero_memory(self, batch_size):
         """Keys and values of memory rows that are zero."""
         model = self.model
         memory = ops.zeros((batch_size, self.num_rows, model.hidden_dim), model.compute_dtype)
-        positions = model.position_encoding(memory)
-        found = []
-        for block in model.blocks:
-            key, value, _ = block.attention.project_context(block.join(memory), positions)
-            found += [key, value]
-        return found
+        return [
+            projected
+            for block in model.blocks
+            for projected in block.attention.project_content(block.join(memory))
+        ]
 
     @staticmethod
     def _reader(model):
-        def read(token_ids, is_token, may_attend, is_real, keys_and_values):
+        def read(token_ids, is_token, may_attend, is_real, keys_and_values, position_keys):
             content, tables, projections = model.token_embedding(token_ids, return_weights=True)
             num_rows = keys_and_values[0].shape[2]
-            # Of it only the length is used.
-            memory = ops.zeros((1, num_rows, 1))
-            positions = model.position_encoding(content, memory=memory)
+            # Of the memory only the length is used.
             attention_mask, _ = model.attention_mask(
-                content, padding_mask=may_attend, memory=memory, memory_mask=is_real
+                content,
+                padding_mask=may_attend,
+                memory=ops.zeros((1, num_rows, 1)),
+                memory_mask=is_real,
             )
-            biases = None if model.attention_biases is None else model.attention_biases(positions)
+            biases = None if model.attention_biases is None else model.attention_biases(content)
             kept = []
             for i, block in enumerate(model.blocks):
                 # Zeros at padding, for an empty memory that is attended to.
                 rows = ops.where(ops.expand_dims(is_token, -1), content, ops.zeros_like(content))
-                *new, position_key = block.attention.project_context(block.join(rows), positions)
+                new = block.attention.project_content(block.join(rows))
                 key, value = (
                     ops.concatenate([old, x], axis=2)
                     for old, x in zip(keys_and_values[2 * i : 2 * i + 2], new, strict=True)
@@ -102,7 +143,7 @@ class CausalDecoder:
                     content,
                     key,
                     value,
-                    position_key,
+                    position_keys[i],
                     attention_mask=attention_mask,
                     attention_biases=biases,
                 )
@@ -115,7 +156,7 @@ class CausalDecoder:
         return read
 
 
-class PermutationDecoder:
+class PermutationDecoder(Decoder):
     """Decodes with an `XLNetPermutationLM`, from left to right after the prompt.
 
     All tokens of the prompt see each other. A generated token sees the prompt and the tokens
@@ -127,60 +168,42 @@ class PermutationDecoder:
         model: The model.
     """
 
-    def __init__(self, model):
-        self.model = model
-        self.num_rows = None
-        self.read = model.derived.setdefault("read", compiled(self._reader(model), model))
-
-    def reserve(self, prompt_length, max_new_tokens):
-        """Sets how many tokens the state has room for."""
-        self.num_rows = rounded(rounded(prompt_length) + max_new_tokens)
-
     def start(self, prompts):
         """Reads prompts, a list of int arrays."""
-        backbone = self.model.backbone
         token_ids = pad_rows(prompts, side="left")
-        shape = (backbone.num_heads, len(prompts), self.num_rows, backbone.head_dim)
-        empty = [ops.zeros(shape, backbone.compute_dtype) for _ in range(2 * backbone.num_layers)]
-        length = token_ids.shape[1]
-        is_padding = np.arange(self.num_rows) < np.array([[length - len(p)] for p in prompts])
-        is_real = ops.convert_to_tensor(~is_padding)
-        return self._advance(token_ids, (0, empty, is_real))
+        num_padding = np.array([[token_ids.shape[1] - len(prompt)] for prompt in prompts])
+        is_real = ops.convert_to_tensor(np.arange(self.num_rows) >= num_padding)
+        self.num_read = 0
+        self.position_keys = self._position_keys(ops.zeros((1, self.num_rows, 1)))
+        return self._advance(token_ids, (self._empty(len(prompts)), is_real))
 
     def step(self, token_ids, state):
         """Reads one more token of each row, an int array `(batch,)`."""
         return self._advance(token_ids[:, None], state)
 
-    def reorder(self, state, rows):
-        """Returns the state with other rows, an int array."""
-        first, keys_and_values, is_real = state
-        taken = [ops.take(x, rows, axis=_BATCH_AXIS) for x in keys_and_values]
-        return first, taken, ops.take(is_real, rows, axis=0)
-
     def _advance(self, token_ids, state):
-        first, keys_and_values, is_real = state
+        keys_and_values, is_real = state
         log_probs, keys_and_values = self.read(
             ops.convert_to_tensor(token_ids),
-            ops.convert_to_tensor(first, "int32"),
+            ops.convert_to_tensor(self.num_read, "int32"),
             keys_and_values,
             is_real,
+            self.position_keys,
         )
-        state = first + token_ids.shape[1], keys_and_values, is_real
-        return ops.convert_to_numpy(log_probs), state
+        self.num_read += token_ids.shape[1]
+        return ops.convert_to_numpy(log_probs), (keys_and_values, is_real)
 
     @staticmethod
     def _reader(model):
         backbone = model.backbone
 
-        def read(token_ids, first, keys_and_values, is_real):
+        def read(token_ids, first, keys_and_values, is_real, position_keys):
             batch_size, length = token_ids.shape
             num_rows = keys_and_values[0].shape[2]
             content = backbone.token_embedding(token_ids)
             query = model.mask_embedding(ops.zeros((batch_size, 1), "int32"))
-            whole = ops.zeros((batch_size, num_rows, 1))
-            positions = backbone.position_encoding(whole)
             biases = backbone.attention_biases
-            biases = None if biases is None else biases(positions)
+            biases = None if biases is None else biases(content)
             # The rows of the content stream, and one of the query stream at the next position.
             targets = ops.tile(first + ops.arange(length + 1)[None], (batch_size, 1))
             # New tokens: those of the prompt see each other, a generated one sees itself.
@@ -188,16 +211,19 @@ class PermutationDecoder:
             mask = ops.logical_and(visible, is_real[:, None])
             kept = []
             for i, block in enumerate(backbone.blocks):
-                *new, position_key = block.attention.project_context(content, positions)
                 key, value = (
                     ops.slice_update(old, (0, 0, first, 0), x)
-                    for old, x in zip(keys_and_values[2 * i : 2 * i + 2], new, strict=True)
+                    for old, x in zip(
+                        keys_and_values[2 * i : 2 * i + 2],
+                        block.attention.project_content(content),
+                        strict=True,
+                    )
                 )
                 streams = block.attend(
                     ops.concatenate([content, query], axis=1),
                     key,
                     value,
-                    position_key,
+                    position_keys[i],
                     attention_mask=mask,
                     target_positions=targets,
                     attention_biases=biases,
