@@ -164,9 +164,10 @@ def is_of_characters(tokenizer):
 # === The model ===
 
 
-def make_model(vocabulary_size):
+def make_model(vocabulary_size, model_class=TransformerXLLanguageModel):
+    """Returns a compiled model with the settings of the flags."""
     has_memory = FLAGS.memory_length > 0
-    model = TransformerXLLanguageModel(
+    model = model_class(
         vocabulary_size,
         FLAGS.num_layers,
         FLAGS.num_heads,
@@ -200,12 +201,7 @@ def count_weights(model):
 
 def without_state(model):
     """Returns a model with the same weights, whose memory is an input and an output."""
-    config = {**model.get_config(), "stateful": False, "batch_size": None}
-    copy = TransformerXLLanguageModel.from_config(config)
-    weights = {v.path: v for v in model.trainable_variables}
-    for variable in copy.trainable_variables:
-        variable.assign(weights[variable.path])
-    return copy
+    return model.with_arguments(stateful=False, batch_size=None)
 
 
 # === Samples and the report ===
@@ -226,8 +222,12 @@ class Samples(keras.callbacks.Callback):
         self.prompt = prompt
         self.path = path
 
+    def on_train_begin(self, logs=None):
+        self.reader = without_state(self.model)
+
     def on_epoch_end(self, epoch, logs=None):
-        text = continued(without_state(self.model), self.tokenizer, self.prompt, seed=epoch)
+        self.reader.assign_weights(self.model)
+        text = continued(self.reader, self.tokenizer, self.prompt, seed=epoch)
         print(f"\n--- after epoch {epoch + 1}:\n{text}\n---", flush=True)
         with self.path.open("a", encoding="utf-8") as file:
             file.write(f"--- after epoch {epoch + 1}:\n{text}\n")

@@ -47,7 +47,7 @@ def corpus_log_probs(
     check_positive_int("segment_length", segment_length)
     check_positive_int("batch_size", batch_size)
     token_ids = _checked(token_ids)
-    model = _adapted(model, overrides)
+    model = model.with_arguments(**overrides) if overrides else model
     num_segments = -(-(len(token_ids) - 1) // segment_length)
     rows, num_before = _schedule(model, num_segments, segment_length, batch_size)
     segments = [_segment(token_ids, i, segment_length) for i in range(num_segments)]
@@ -101,7 +101,7 @@ def sliding_log_probs(model, token_ids, window, batch_size=8, verbose="auto"):
     check_positive_int("window", window)
     check_positive_int("batch_size", batch_size)
     token_ids = _checked(token_ids)
-    model = _adapted(model, {"memory_length": None, "attend_to_empty_memory": False})
+    model = model.with_arguments(memory_length=None, attend_to_empty_memory=False)
     scorer = last_token_scorer(model)
     padded = np.pad(token_ids, (window, 0))
     windows = np.lib.stride_tricks.sliding_window_view(padded, window + 1)[1:]
@@ -130,15 +130,6 @@ def _checked(token_ids):
             f"`token_ids` must be one row of at least 2 tokens. Received: shape {token_ids.shape}"
         )
     return token_ids
-
-
-def _adapted(model, overrides):
-    """The model, or one with its weights and other arguments."""
-    if not overrides:
-        return model
-    adapted = type(model).from_config({**model.get_config(), **overrides})
-    adapted.set_weights(model.get_weights())
-    return adapted
 
 
 def _schedule(model, num_segments, segment_length, batch_size):

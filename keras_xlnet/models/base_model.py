@@ -204,6 +204,52 @@ class BaseModel(
             clone.compile_from_config(self.get_compile_config())
         return clone
 
+    def with_arguments(self, **overrides):
+        """Returns a copy with the same weights and other arguments.
+
+        The copy is not trained with the model: it has the weights as they are now.
+
+        Args:
+            **overrides: Arguments of the class that do not change the weights, such as `stateful`,
+                `memory_length` or `dropout`.
+
+        Raises:
+            TypeError: If there is no argument of that name.
+            ValueError: If an argument changes the weights.
+
+        Example:
+
+        >>> model = keras_xlnet.models.TransformerXLLanguageModel(
+        ...     50, 2, 2, 16, 32, memory_length=8, stateful=True, batch_size=4)
+        >>> found = model.with_arguments(stateful=False, batch_size=None).generate([[5, 17]])
+        """
+        copy = type(self).from_config({**self.get_config(), **overrides})
+        copy.assign_weights(self)
+        return copy
+
+    def assign_weights(self, model):
+        """Assigns the weights of another model of this class, but not what it remembers.
+
+        Args:
+            model: A model whose weights have the same names and shapes.
+
+        Raises:
+            ValueError: If they have not.
+        """
+        given, own = (
+            {weight.path: weight for weight in m.weights if not _is_memory(weight, m)}
+            for m in (model, self)
+        )
+        shapes, expected = ({p: w.shape for p, w in ws.items()} for ws in (given, own))
+        if shapes != expected:
+            path = min(p for p, _ in shapes.items() ^ expected.items())
+            raise ValueError(
+                f"`model` must have the same weights. Received for {path!r}: "
+                f"{shapes.get(path)}, expected: {expected.get(path)}"
+            )
+        for path, weight in own.items():
+            weight.assign(given[path])
+
     def _check_ranges(self, x):
         """Raises `ValueError` if the ids or positions of arrays are out of range."""
         if not isinstance(x, dict):
@@ -217,9 +263,53 @@ class BaseModel(
             _check_range("target_positions", positions, -1, length - 1, f"length {length}")
 
 
+class CompiledModel(BaseModel):
+    """Base class of models that are compiled when they are created.
+
+    A model returns from `_compile_defaults` and `_default_optimizer` what `"auto"` means.
+    """
+
+    def _compile_defaults(self):
+        """The `loss`, and other arguments of `compile` that belong to it."""
+        raise NotImplementedError
+
+    def _default_optimizer(self):
+        """A new optimizer."""
+        raise NotImplementedError
+
+    def compile(
+        self,
+        optimizer="auto",
+        loss="auto",
+        metrics="auto",
+        weighted_metrics="auto",
+        loss_weights="auto",
+        **kwargs,
+    ):
+        """Compiles as `keras.Model.compile` does. The class says what `"auto"` means."""
+        defaults = self._compile_defaults()
+        if _is_auto(optimizer):
+            optimizer = self._default_optimizer()
+        if _is_auto(loss_weights):
+            loss_weights = defaults.get("loss_weights") if _is_auto(loss) else None
+        given = {"loss": loss, "metrics": metrics, "weighted_metrics": weighted_metrics}
+        given = {key: defaults.get(key) if _is_auto(v) else v for key, v in given.items()}
+        super().compile(optimizer=optimizer, loss_weights=loss_weights, **given, **kwargs)
+
+    def compile_from_config(self, config):
+        """Compiles as a saved model was. Keras calls this when it loads a model."""
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        self.optimizer.build(self.trainable_variables)
+
+
 def backbone_of(model):
     """Returns the backbone of a task model. A backbone is its own."""
     return getattr(model, "backbone", model)
+
+
+def _is_memory(weight, model):
+    memories = getattr(model, "memories", ())
+    return any(weight is state for memory in memories for state in memory.weights)
 
 
 def _as_array(x):
@@ -239,3 +329,7 @@ def _check_range(name, array, low, high, reason):
             f"`{name}` must be from {low} to {high} ({reason}). Received: "
             f"{array[outside][0]} in row {row}"
         )
+
+
+def _is_auto(value):
+    return isinstance(value, str) and value == "auto"

@@ -14,7 +14,7 @@ from keras import ops
 
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.models.scoring import check_orders, new_inputs, ordered_features, visible
-from keras_xlnet.models.token_lists import as_token_lists, predict
+from keras_xlnet.models.token_lists import as_text, as_token_lists, predict
 
 MASK = "<mask>"
 _MASK_ID = 6
@@ -164,5 +164,4 @@ def _text(row, blanks, tokens, tokenizer):
         return None
     filled = row.copy()
     filled[blanks] = tokens
-    text = tokenizer.detokenize(filled)
-    return text.numpy().decode() if hasattr(text, "numpy") else text
+    return as_text(tokenizer, filled)

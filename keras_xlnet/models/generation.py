@@ -6,7 +6,7 @@ import numpy as np
 
 from keras_xlnet.layers.arguments import check_choice, check_number, check_positive_int
 from keras_xlnet.models.beam_search import BeamSearch
-from keras_xlnet.models.token_lists import as_token_lists
+from keras_xlnet.models.token_lists import as_text, as_token_lists
 
 _METHODS = ("greedy", "sample", "beam")
 
@@ -156,7 +156,7 @@ class GeneratesText:
         texts = None
         if tokenizer is not None:
             pairs = zip(rows, token_ids, strict=True)
-            texts = [_text(tokenizer, np.concatenate(pair)) for pair in pairs]
+            texts = [as_text(tokenizer, np.concatenate(pair)) for pair in pairs]
         return Continuations(token_ids, log_probs, texts)
 
 
@@ -208,8 +208,3 @@ def _search(decoder, rows, max_new_tokens, beam_size, stop_token_ids):
         [np.array(search.best.token_ids, "int32") for search in searches],
         [np.array(search.best.log_probs, "float32") for search in searches],
     )
-
-
-def _text(tokenizer, token_ids):
-    text = tokenizer.detokenize(token_ids)
-    return text.numpy().decode() if hasattr(text, "numpy") else text

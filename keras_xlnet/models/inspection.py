@@ -9,15 +9,6 @@ from keras import ops
 
 from keras_xlnet.ops import masked_softmax
 
-# The names of the terms of the score, and what the papers call them.
-TERMS = {
-    "content": "(a) content-content",
-    "position": "(b) content-position",
-    "content_bias": "(c) content bias",
-    "position_bias": "(d) position bias",
-    "segment": "(e) segment",
-}
-
 
 @dataclasses.dataclass(frozen=True)
 class Attention:
@@ -27,8 +18,8 @@ class Attention:
         layer: Int, index of the layer.
         stream: `"content"` or `"query"`.
         terms: Dict of float arrays `(batch, num_heads, query_length, context_length)`, the terms
-            (a) to (e) of the score, by the names in `TERMS`. There is no `"segment"` in a model
-            without segments.
+            (a) to (e) of the score as `keras_xlnet.ops.relative_attention_terms` names them. There
+            is no `"segment"` in a model without segments.
         mask: Bool array `(batch, query_length, context_length)`, `True` = may attend.
         probabilities: Float array `(batch, num_heads, query_length, context_length)`.
         memory_length: Int, the number of context rows that are memory.

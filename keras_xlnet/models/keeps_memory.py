@@ -1,10 +1,14 @@
 """Memory that a language model keeps in variables from batch to batch."""
 
 import keras
+from keras import ops
 
 from keras_xlnet.layers import StatefulMemory
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.memory import ensure_batch_size
+
+# What is remembered beside the content, and of which input.
+_REMEMBERED = {"memory_mask": "padding_mask", "memory_segment_ids": "segment_ids"}
 
 
 class KeepsMemory:
@@ -41,18 +45,72 @@ class KeepsMemory:
         return keras.tree.map_structure(lambda x: ensure_batch_size(x, self.batch_size), tensors)
 
 
-def new_memories(names, model, dtype):
-    """Returns `StatefulMemory` layers by name.
+def new_memories(num_layers, remembered, recurrent_memory):
+    """Returns `StatefulMemory` layers by name: `memory_0`, `memory_1`, ... and the others.
 
     Args:
-        names: List of strings.
-        model: What has `memory_length` and `reuse_length`.
-        dtype: Dtype policy of the layers.
+        num_layers: Int, the number of blocks.
+        remembered: List of those of `memory_mask` and `memory_segment_ids` that are kept too.
+        recurrent_memory: The `RecurrentMemory` layer with the same lengths.
     """
     return {
-        name: StatefulMemory(model.memory_length, model.reuse_length, dtype=dtype, name=name)
-        for name in names
+        name: StatefulMemory(
+            recurrent_memory.memory_length,
+            recurrent_memory.reuse_length,
+            dtype=recurrent_memory.dtype_policy,
+            name=name,
+        )
+        for name in (*(f"memory_{i}" for i in range(num_layers)), *remembered)
     }
+
+
+def read_memories(inputs, memories=None):
+    """Returns the arguments of `encode` for the memory: those that there are.
+
+    Args:
+        inputs: The symbolic inputs of a model, a dict.
+        memories: Optional dict of `new_memories`, which are read in place of inputs.
+
+    Returns:
+        A dict with `read_memory`, `memory_mask` and `memory_segment_ids`, or some of them.
+    """
+    memories, reset = memories or {}, inputs.get("reset_memory")
+    arguments = {key: inputs[key] for key in _REMEMBERED if key in inputs}
+    for key, new in _REMEMBERED.items():
+        if key in memories:
+            arguments[key] = memories[key](inputs[new], reset=reset)
+    if memories:
+        arguments["read_memory"] = lambda layer, content: memories[f"memory_{layer}"](
+            content, reset=reset
+        )
+    elif "memory" in inputs:
+        arguments["read_memory"] = lambda layer, content: inputs["memory"][:, layer]
+    return arguments
+
+
+def next_memory(recurrent_memory, layer_inputs, inputs):
+    """Returns the memory for the next segment.
+
+    Args:
+        recurrent_memory: A `RecurrentMemory` layer.
+        layer_inputs: List of the content streams that entered the blocks.
+        inputs: The symbolic inputs of this segment, a dict.
+
+    Returns:
+        A dict with those of `memory`, `memory_mask` and `memory_segment_ids` that are among the
+        inputs.
+    """
+    outputs = {}
+    if "memory" in inputs:
+        rows = [
+            recurrent_memory(content, inputs["memory"][:, i])
+            for i, content in enumerate(layer_inputs)
+        ]
+        outputs["memory"] = ops.stack(rows, axis=1)
+    for key, new in _REMEMBERED.items():
+        if key in inputs:
+            outputs[key] = recurrent_memory(inputs[new], inputs[key])
+    return outputs
 
 
 def check_memory_arguments(memory_length, stateful, batch_size, attend_to_empty_memory):

@@ -52,23 +52,17 @@ def score_permutations(
     num_orders = len(ranks[0])
     repeated = [row for row in rows for _ in range(num_orders)]
     flat = [order for orders in ranks for order in orders]
-    found = np.concatenate(
-        [
-            _score_batch(model, repeated[i : i + batch_size], flat[i : i + batch_size])
-            for i in range(0, len(flat), batch_size)
-        ]
-    )
+    found = []
+    for i in range(0, len(flat), batch_size):
+        found += _score_batch(model, repeated[i : i + batch_size], flat[i : i + batch_size])
     by_order = [np.stack(found[i * num_orders : (i + 1) * num_orders]) for i in range(len(rows))]
     return _scores(rows, by_order)
 
 
 def _score_batch(model, rows, ranks):
-    """An object array of the log-probabilities of each row."""
-    features = ordered_features(rows, ranks)
-    log_probs = predict(_scorer(model), features)
-    scored = np.empty(len(rows), object)
-    scored[:] = [log_probs[i, : len(row)] for i, row in enumerate(rows)]
-    return scored
+    """A list of the log-probabilities of the tokens of each row."""
+    log_probs = predict(_scorer(model), ordered_features(rows, ranks))
+    return [found[: len(row)] for found, row in zip(log_probs, rows, strict=True)]
 
 
 def ordered_features(rows, ranks):
@@ -114,8 +108,8 @@ def check_orders(model):
         )
     if model.stateful:
         raise ValueError(
-            "Texts are scored without memory. Load the model with "
-            "`from_preset(directory, stateful=False, batch_size=None)`"
+            "Texts are scored without memory: use "
+            "`model.with_arguments(stateful=False, batch_size=None)`"
         )
     check_backbone(model.backbone)
 

@@ -5,48 +5,22 @@ import keras
 from keras_xlnet.layers import SequenceSummary
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.initializers import clone_initializer
-from keras_xlnet.models.base_model import BaseModel
+from keras_xlnet.models.base_model import CompiledModel
 
 _PARTS = ("backbone", "preprocessor")
-_FINE_TUNING = 5e-5  # Learning rate of AdamW for a pretrained backbone.
 
 
-class TaskModel(BaseModel):
-    """Base class of models with a `backbone`: how they are compiled, saved and created again.
+class TaskModel(CompiledModel):
+    """Base class of models with a `backbone`: how they are saved and created again.
 
-    A model lists in `_arguments` its constructor arguments, which are also attributes, and returns
-    from `_compile_defaults` what it is compiled with.
+    A model lists in `_arguments` its constructor arguments, which are also attributes.
     """
 
     _arguments = ()
+    _learning_rate = 5e-5  # For a pretrained backbone.
 
-    def _compile_defaults(self):
-        """The `loss`, other arguments of `compile` that belong to it, and a `learning_rate`."""
-        raise NotImplementedError
-
-    def compile(
-        self,
-        optimizer="auto",
-        loss="auto",
-        metrics="auto",
-        weighted_metrics="auto",
-        loss_weights="auto",
-        **kwargs,
-    ):
-        """Compiles as `keras.Model.compile` does. The class says what `"auto"` means."""
-        defaults = self._compile_defaults()
-        if _is_auto(optimizer):
-            optimizer = keras.optimizers.AdamW(defaults.get("learning_rate", _FINE_TUNING))
-        if _is_auto(loss_weights):
-            loss_weights = defaults.get("loss_weights") if _is_auto(loss) else None
-        given = {"loss": loss, "metrics": metrics, "weighted_metrics": weighted_metrics}
-        given = {key: defaults.get(key) if _is_auto(v) else v for key, v in given.items()}
-        super().compile(optimizer=optimizer, loss_weights=loss_weights, **given, **kwargs)
-
-    def compile_from_config(self, config):
-        """Compiles as a saved model was. Keras calls this when it loads a model."""
-        self.compile(**keras.saving.deserialize_keras_object(config))
-        self.optimizer.build(self.trainable_variables)
+    def _default_optimizer(self):
+        return keras.optimizers.AdamW(self._learning_rate)
 
     def get_config(self):
         values = {key: getattr(self, key) for key in ("backbone", *self._arguments)}
@@ -147,7 +121,3 @@ def new_logits(backbone, units):
         dtype=backbone.dtype_policy,
         name="logits",
     )
-
-
-def _is_auto(value):
-    return isinstance(value, str) and value == "auto"

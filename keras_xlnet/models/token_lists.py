@@ -61,6 +61,17 @@ def pad_rows(rows, length=None, value=0, side="right"):
     return padded
 
 
+def as_text(tokenizer, token_ids):
+    """Returns the text of token ids, a string.
+
+    Args:
+        tokenizer: What has `detokenize`.
+        token_ids: Int array `(length,)`.
+    """
+    text = tokenizer.detokenize(token_ids)
+    return text.numpy().decode() if hasattr(text, "numpy") else text
+
+
 def rounded(length):
     """Returns a length rounded up to one that few shapes have."""
     return -(-length // _LENGTH_STEP) * _LENGTH_STEP

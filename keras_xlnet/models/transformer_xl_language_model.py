@@ -17,16 +17,22 @@ from keras_xlnet.layers import (
 from keras_xlnet.layers.activations import get_activation, serialize_activation
 from keras_xlnet.layers.arguments import check_positive_int, check_rate
 from keras_xlnet.layers.initializers import get_kernel_initializer, spawn_seeds
-from keras_xlnet.models.base_model import BaseModel
+from keras_xlnet.models.base_model import CompiledModel
 from keras_xlnet.models.decoding import CausalDecoder
 from keras_xlnet.models.generation import GeneratesText
-from keras_xlnet.models.keeps_memory import KeepsMemory, check_memory_arguments, new_memories
-from keras_xlnet.models.scoring import score_causally
-from keras_xlnet.models.xlnet_backbone import head_dim_of, read_memory_from
+from keras_xlnet.models.keeps_memory import (
+    KeepsMemory,
+    check_memory_arguments,
+    new_memories,
+    next_memory,
+    read_memories,
+)
+from keras_xlnet.models.scoring import score_causally, take_tokens
+from keras_xlnet.models.xlnet_backbone import head_dim_of
 
 
 @register
-class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):
+class TransformerXLLanguageModel(GeneratesText, KeepsMemory, CompiledModel):
     """The language model of Transformer-XL: predicts each next token, with memory.
 
     Every token attends to the tokens before it in the segment and to the memory of earlier
@@ -121,6 +127,8 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):
 
     # The SHA-256 of the vocabulary that the weights were trained with, if it is known.
     vocabulary_sha256 = None
+    # A subclass may encode positions in another way: examples/ablation.py.
+    position_encoding_class = RelativePositionEncoding
 
     def __init__(
         self,
@@ -187,7 +195,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):
             HashDropout(dropout, seed=s, dtype=dtype, name=f"{what}_dropout")
             for what, s in zip(("embedding", "position", "output"), dropout_seeds, strict=True)
         )
-        layers.position_encoding = RelativePositionEncoding(
+        layers.position_encoding = self.position_encoding_class(
             hidden_dim,
             attention_type="uni",
             clamp_length=clamp_length,
@@ -233,9 +241,8 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):
             )
         memories = {}
         if stateful:
-            names = [f"memory_{i}" for i in range(num_layers)]
-            names += [] if attend_to_empty_memory else ["memory_mask"]
-            memories = new_memories(names, layers.recurrent_memory, dtype)
+            remembered = [] if attend_to_empty_memory else ["memory_mask"]
+            memories = new_memories(num_layers, remembered, layers.recurrent_memory)
 
         # === Functional graph ===
         def new_input(name, shape, dtype):
@@ -246,43 +253,29 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):
             "padding_mask": new_input("padding_mask", (None,), "bool"),
         }
         if stateful:
-            inputs["reset_memory"] = reset = new_input("reset_memory", (), "bool")
+            inputs["reset_memory"] = new_input("reset_memory", (), "bool")
         elif memory_length:
             rows = (num_layers, None, hidden_dim)
             inputs["memory"] = new_input("memory", rows, dtype.compute_dtype)
             inputs["memory_mask"] = new_input("memory_mask", (None,), "bool")
-        memory_mask, read_memory = inputs.get("memory_mask"), read_memory_from(inputs)
-        if stateful:
-
-            def read_memory(layer, content):
-                return memories[f"memory_{layer}"](content, reset=reset)
-
-            if "memory_mask" in memories:
-                memory_mask = memories["memory_mask"](inputs["padding_mask"], reset=reset)
         embedded, tables, projections = layers.token_embedding(
             inputs["token_ids"], return_weights=True
         )
-        content, layer_inputs = TransformerXLLanguageModel.encode(
+        content, layer_inputs = type(self).encode(
             layers,
             layers.embedding_dropout(embedded),
             padding_mask=inputs["padding_mask"],
-            read_memory=read_memory,
-            memory_mask=memory_mask,
+            **read_memories(inputs, memories),
         )
         hidden = layers.output_dropout(content)
         shared = _shared_weights(
             tables if tie_embeddings else None, projections, tie_projections, div_val
         )
-        outputs = {"logits": layers.softmax(hidden, **shared), "sequence_output": hidden}
-        if "memory" in inputs:
-            new_memory = [
-                layers.recurrent_memory(rows, inputs["memory"][:, i])
-                for i, rows in enumerate(layer_inputs)
-            ]
-            outputs["memory"] = ops.stack(new_memory, axis=1)
-            outputs["memory_mask"] = layers.recurrent_memory(
-                inputs["padding_mask"], inputs["memory_mask"]
-            )
+        outputs = {
+            "logits": layers.softmax(hidden, **shared),
+            "sequence_output": hidden,
+            **next_memory(layers.recurrent_memory, layer_inputs, inputs),
+        }
         super().__init__(inputs=inputs, outputs=outputs, name=name, **kwargs)
         for attribute, layer in vars(layers).items():
             setattr(self, attribute, layer)
@@ -444,30 +437,16 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):
         if self.stateful:
             raise ValueError(
                 f"`{method}` needs a model with `stateful=False`, whose memory is an input and an "
-                "output. Save the model with `save_to_preset`, and load it with "
-                "`from_preset(directory, stateful=False, batch_size=None)`"
+                "output: `model.with_arguments(stateful=False, batch_size=None)`"
             )
 
     # === Training ===
 
-    def compile(
-        self, optimizer="auto", loss="auto", weighted_metrics="auto", metrics=None, **kwargs
-    ):
-        """Compiles as `keras.Model.compile` does. The class says what `"auto"` means."""
-        if _is_auto(optimizer):
-            optimizer = keras.optimizers.Adam(2.5e-4, global_clipnorm=0.25)
-        super().compile(
-            optimizer=optimizer,
-            loss=None if _is_auto(loss) else loss,
-            metrics=metrics,
-            weighted_metrics=None if _is_auto(weighted_metrics) else weighted_metrics,
-            **kwargs,
-        )
+    def _compile_defaults(self):
+        return {}  # `compute_loss` has the loss.
 
-    def compile_from_config(self, config):
-        """Compiles as a saved model was. Keras calls this when it loads a model."""
-        self.compile(**keras.saving.deserialize_keras_object(config))
-        self.optimizer.build(self.trainable_variables)
+    def _default_optimizer(self):
+        return keras.optimizers.Adam(2.5e-4, global_clipnorm=0.25)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """Computes the loss as `keras.Model` does; without one of its own, the mean negative
@@ -493,8 +472,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):
         """`(batch, length)`, from as few of the outputs as possible: graphs drop the others."""
         if self.cutoffs:
             return -self.label_log_probs(outputs["sequence_output"], labels)
-        labels = ops.expand_dims(ops.cast(labels, "int32"), -1)
-        return -ops.squeeze(ops.take_along_axis(outputs["logits"], labels, axis=-1), -1)
+        return -take_tokens(outputs["logits"], ops.cast(labels, "int32"))
 
     def label_log_probs(self, sequence_output, labels):
         """Computes the log-probabilities of labels alone.
@@ -584,7 +562,3 @@ def _shared_weights(tables, projections, tie_projections, div_val):
         ]
     shared = {"tables": tables, "projections": projections or None}
     return {key: value for key, value in shared.items() if value is not None}
-
-
-def _is_auto(value):
-    return isinstance(value, str) and value == "auto"

@@ -1,7 +1,6 @@
 import types
 
 import keras
-from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers import (
@@ -21,6 +20,7 @@ from keras_xlnet.layers.initializers import (
     spawn_seeds,
 )
 from keras_xlnet.models.base_model import BaseModel
+from keras_xlnet.models.keeps_memory import next_memory, read_memories
 
 
 def _config(num_layers, hidden_dim, num_heads):
@@ -239,13 +239,11 @@ class XLNetBackbone(BaseModel):
             content,
             segment_ids=inputs["segment_ids"],
             padding_mask=inputs["padding_mask"],
-            read_memory=read_memory_from(inputs),
-            memory_mask=inputs.get("memory_mask"),
-            memory_segment_ids=inputs.get("memory_segment_ids"),
+            **read_memories(inputs),
         )
         outputs = {
             "sequence_output": layers.output_dropout(content),
-            **XLNetBackbone.next_memory(layers, layer_inputs, inputs),
+            **next_memory(layers.recurrent_memory, layer_inputs, inputs),
         }
         super().__init__(inputs=inputs, outputs=outputs, name=name, **kwargs)
         for attribute, layer in vars(layers).items():
@@ -346,32 +344,6 @@ class XLNetBackbone(BaseModel):
                 content, query = streams
         return content, query, layer_inputs
 
-    def next_memory(self, layer_inputs, inputs):
-        """Returns the memory for the next segment.
-
-        Args:
-            layer_inputs: List of the content streams that entered the layers.
-            inputs: The inputs of this segment, a dict.
-
-        Returns:
-            A dict with those of `memory`, `memory_mask` and `memory_segment_ids` that are among
-            the inputs.
-        """
-        outputs = {}
-        if "memory" in inputs:
-            new_memory = [
-                self.recurrent_memory(content, inputs["memory"][:, i])
-                for i, content in enumerate(layer_inputs)
-            ]
-            outputs["memory"] = ops.stack(new_memory, axis=1)
-        for remembered, new in (
-            ("memory_mask", "padding_mask"),
-            ("memory_segment_ids", "segment_ids"),
-        ):
-            if remembered in inputs:
-                outputs[remembered] = self.recurrent_memory(inputs[new], inputs[remembered])
-        return outputs
-
     @classmethod
     def from_config_name(cls, name, **overrides):
         """Creates a backbone with the hyperparameters of a named configuration and new weights.
@@ -432,13 +404,6 @@ class XLNetBackbone(BaseModel):
             "gradient_checkpointing": self.gradient_checkpointing,
             **self.quantization_config(),
         }
-
-
-def read_memory_from(inputs):
-    """Returns the function `read_memory` of `XLNetBackbone.encode` for memory among the inputs."""
-    if "memory" not in inputs:
-        return None
-    return lambda layer, content: inputs["memory"][:, layer]
 
 
 def head_dim_of(head_dim, hidden_dim, num_heads):

@@ -8,10 +8,15 @@ from keras_xlnet.layers.initializers import spawn_seeds
 from keras_xlnet.models.decoding import PermutationDecoder
 from keras_xlnet.models.filling import fill_blanks
 from keras_xlnet.models.generation import GeneratesText
-from keras_xlnet.models.keeps_memory import KeepsMemory, check_memory_arguments, new_memories
+from keras_xlnet.models.keeps_memory import (
+    KeepsMemory,
+    check_memory_arguments,
+    new_memories,
+    next_memory,
+    read_memories,
+)
 from keras_xlnet.models.scoring import check_orders, score_permutations
 from keras_xlnet.models.task_model import TaskModel
-from keras_xlnet.models.xlnet_backbone import read_memory_from
 
 
 @register
@@ -89,6 +94,7 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
         "attend_to_empty_memory",
     )
     _is_fine_tuned = False
+    _learning_rate = 1e-4
 
     def __init__(
         self,
@@ -117,18 +123,6 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
 
         # === Functional graph ===
         inputs = _inputs(backbone, objective, partial_prediction, stateful, batch_size)
-        reset = inputs.get("reset_memory")
-        memory_mask, memory_segment_ids = (
-            memories[key](inputs[new], reset=reset) if key in memories else inputs.get(key)
-            for key, new in (("memory_mask", "padding_mask"), ("memory_segment_ids", "segment_ids"))
-        )
-        if stateful:
-
-            def read_memory(layer, content):
-                return memories[f"memory_{layer}"](content, reset=reset)
-        else:
-            read_memory = read_memory_from(inputs)
-
         embeddings = backbone.token_embedding(inputs["token_ids"])
         targets = inputs["target_positions" if partial_prediction else "target_mask"]
         query = query_positions = None
@@ -146,16 +140,14 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
             padding_mask=inputs["padding_mask"],
             permutation_mask=inputs.get("permutation_mask"),
             target_positions=query_positions,
-            read_memory=read_memory,
-            memory_mask=memory_mask,
-            memory_segment_ids=memory_segment_ids,
+            **read_memories(inputs, memories),
         )
         if objective == "denoising":
             query = _take_rows(content, targets) if partial_prediction else content
         hidden = backbone.output_dropout(query)
         outputs = {
             "logits": logit_bias(backbone.token_embedding(hidden, reverse=True)),
-            **backbone.next_memory(layer_inputs, inputs),
+            **next_memory(backbone.recurrent_memory, layer_inputs, inputs),
         }
         super().__init__(inputs=inputs, outputs=outputs, name=name, **kwargs)
 
@@ -180,7 +172,6 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
             from_logits=True, reduction="mean_with_sample_weight"
         )
         return {
-            "learning_rate": 1e-4,
             "loss": {"logits": loss},
             "weighted_metrics": {"logits": [keras.metrics.SparseCategoricalAccuracy("accuracy")]},
         }
@@ -309,10 +300,9 @@ def _inputs(backbone, objective, partial_prediction, stateful, batch_size):
 
 def _stateful_memories(backbone, attend_to_empty_memory):
     """The layers that keep the memory of each block, and its mask and segment ids, by name."""
-    names = [f"memory_{i}" for i in range(backbone.num_layers)]
-    names += [] if attend_to_empty_memory else ["memory_mask"]
-    names += ["memory_segment_ids"] if backbone.remember_segment_ids else []
-    return new_memories(names, backbone, backbone.dtype_policy)
+    remembered = [] if attend_to_empty_memory else ["memory_mask"]
+    remembered += ["memory_segment_ids"] if backbone.remember_segment_ids else []
+    return new_memories(backbone.num_layers, remembered, backbone.recurrent_memory)
 
 
 def _mask_of(target_positions, token_ids):

@@ -192,3 +192,39 @@ def test_a_clone_is_compiled_as_the_model_was(rng):
     assert float(clone.optimizer.learning_rate) == 0.25
     logs = clone.evaluate(*classifier_data(rng), verbose=0, return_dict=True)
     assert "sparse_top_k_categorical_accuracy" in logs
+
+
+# === The same weights with other arguments ===
+
+
+def stateful_lm(**kwargs):
+    return models.TransformerXLLanguageModel(
+        40, 2, 2, 16, 24, memory_length=4, stateful=True, batch_size=2, **kwargs
+    )
+
+
+def test_with_arguments_keeps_the_weights_and_forgets_the_memory(rng):
+    model = stateful_lm(dropout=0.3)
+    tokens = rng.integers(0, 40, (4, 6))
+    model.fit({"token_ids": tokens}, tokens, batch_size=2, shuffle=False, verbose=0)
+    copy = model.with_arguments(stateful=False, batch_size=None)
+    assert copy.dropout == 0.3
+    model.reset_state()
+    expected = model.predict({"token_ids": tokens[:2]}, batch_size=2, verbose=0)["logits"]
+    found = copy.log_probs({"token_ids": tokens[:2]})["log_probs"]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_with_arguments_reaches_a_stateful_permutation_model(rng):
+    model = XLNetPermutationLM(backbone_of(memory_length=4), stateful=True, batch_size=2)
+    inputs, labels = lm_data(rng)
+    model.fit(inputs, labels, batch_size=2, shuffle=False, verbose=0)
+    copy = model.with_arguments(stateful=False, batch_size=None)
+    backbone = {weight.path: np.array(weight) for weight in model.backbone.weights}
+    for weight in copy.backbone.weights:
+        np.testing.assert_array_equal(weight, backbone[weight.path])
+
+
+def test_with_arguments_of_another_shape_is_refused():
+    with pytest.raises(ValueError, match=r"must have the same weights.*\(40,\), expected: \(50,\)"):
+        stateful_lm().with_arguments(vocabulary_size=50)
