@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.text.string_inputs import as_strings, check_string_dtype
+from keras_xlnet.text.string_inputs import StringLayer, as_strings, check_string_dtype
 from keras_xlnet.text.tokenizer import XLNetTokenizer
 
 _SEGMENT_A = 0
@@ -17,7 +17,7 @@ _MIN_LENGTH_PAIR = 5
 
 
 @register
-class XLNetPreprocessor(keras.layers.Layer):
+class XLNetPreprocessor(StringLayer):
     """Converts a text or a pair of texts to `token_ids`, `segment_ids` and `padding_mask`.
 
     One text is packed as `[A, <sep>, <cls>]`, a pair as `[A, <sep>, B, <sep>, <cls>]`, as in the
@@ -95,11 +95,6 @@ class XLNetPreprocessor(keras.layers.Layer):
         self.sequence_length = sequence_length
         self.padding_side = padding_side
         self.padding_token_id = padding_token_id
-        # As in the tokenizer: other backends have no string tensors, and neither has XLA.
-        self._convert_input_args = False
-        self._allow_non_tensor_positional_args = True
-        self.supports_jit = False
-        self.built = True
 
     def call(self, inputs):
         with tf.device("CPU:0"):

@@ -1,6 +1,47 @@
-"""Conversion of the inputs of text layers to string tensors."""
+"""Layers of strings, and the conversion of their inputs to string tensors."""
 
+import keras
 import tensorflow as tf
+
+
+class StringLayer(keras.layers.Layer):
+    """Base class of layers that take strings, in TensorFlow whatever the backend is."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        # As in the string layers of Keras: other backends have no string tensors, and neither has
+        # XLA.
+        self._convert_input_args = False
+        self._allow_non_tensor_positional_args = True
+        self.supports_jit = False
+        self.built = True
+
+
+class StringTokenizer(StringLayer):
+    """Base class of tokenizers: strings of any shape to ragged ids.
+
+    A tokenizer has `_tokenize`, from a string tensor `(batch,)` to an int32 `tf.RaggedTensor`.
+    """
+
+    def __call__(self, inputs, **kwargs):
+        # Converted here to one tensor: Keras would inspect each string of a list.
+        if isinstance(inputs, list):
+            inputs = as_strings(inputs)
+        return super().__call__(inputs, **kwargs)
+
+    def call(self, inputs):
+        # String ops have CPU kernels only, and a table on an accelerator would be copied to the
+        # CPU in every call.
+        with tf.device("CPU:0"):
+            return map_flat(self._tokenize, as_strings(inputs))
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape, None)
+
+    def compute_output_spec(self, inputs):
+        check_string_dtype(inputs)
+        shape = self.compute_output_shape(inputs.shape)
+        return keras.KerasTensor(shape, dtype="int32", ragged=True)
 
 
 def as_strings(inputs, name="inputs"):

@@ -3,7 +3,6 @@
 import hashlib
 import os
 
-import keras
 import tensorflow as tf
 import tensorflow_text
 
@@ -17,7 +16,7 @@ from keras_xlnet.text.sentencepiece_model import (
     write_proto,
 )
 from keras_xlnet.text.sentencepiece_training import train_proto
-from keras_xlnet.text.string_inputs import as_strings, check_string_dtype, map_flat
+from keras_xlnet.text.string_inputs import StringTokenizer, as_strings, map_flat
 from keras_xlnet.text.token_ids import as_ids, remove_special_ids
 from keras_xlnet.text.tokenizer_preset import load_tokenizer, save_tokenizer
 
@@ -25,7 +24,7 @@ _ASSET = "spiece.model"
 
 
 @register
-class XLNetTokenizer(keras.layers.Layer):
+class XLNetTokenizer(StringTokenizer):
     """Converts strings to XLNet's token ids, in the TensorFlow graph.
 
     The ids equal those of the original, `encode_ids(sp, preprocess_text(text, ...))`. The layer
@@ -87,12 +86,6 @@ class XLNetTokenizer(keras.layers.Layer):
         self.lowercase = lowercase
         self.remove_accents = remove_accents
         self.remove_space = remove_space
-        # As in the string layers of Keras: other backends have no string tensors, and neither has
-        # XLA.
-        self._convert_input_args = False
-        self._allow_non_tensor_positional_args = True
-        self.supports_jit = False
-        self.built = True
         self._proto = None
         if proto is not None:
             self._set_proto(read_proto(proto))
@@ -165,18 +158,6 @@ class XLNetTokenizer(keras.layers.Layer):
             remove_space=remove_space,
             **kwargs,
         )
-
-    def __call__(self, inputs, **kwargs):
-        # Converted here to one tensor: Keras would inspect each string of a list.
-        if isinstance(inputs, list):
-            inputs = as_strings(inputs)
-        return super().__call__(inputs, **kwargs)
-
-    def call(self, inputs):
-        # String ops have CPU kernels only, and a table on an accelerator would be copied to the
-        # CPU in every call.
-        with tf.device("CPU:0"):
-            return map_flat(self._tokenize, as_strings(inputs))
 
     def preprocess(self, inputs):
         """Cleans texts as the call does, without splitting them into pieces.
@@ -284,14 +265,6 @@ class XLNetTokenizer(keras.layers.Layer):
     def eop_token_id(self):
         """Int, the id of `<eop>`, the end of a paragraph: 8."""
         return SPECIAL_TOKENS.index("<eop>")
-
-    def compute_output_shape(self, input_shape):
-        return (*input_shape, None)
-
-    def compute_output_spec(self, inputs):
-        check_string_dtype(inputs)
-        shape = self.compute_output_shape(inputs.shape)
-        return keras.KerasTensor(shape, dtype="int32", ragged=True)
 
     def get_config(self):
         # The SentencePiece model is saved as an asset, not in the config.

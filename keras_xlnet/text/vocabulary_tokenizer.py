@@ -3,11 +3,10 @@
 import collections
 import pathlib
 
-import keras
 import tensorflow as tf
 
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.text.string_inputs import as_strings, map_flat
+from keras_xlnet.text.string_inputs import StringTokenizer
 from keras_xlnet.text.token_ids import as_ids
 
 _ASSET = "vocabulary.txt"
@@ -17,7 +16,7 @@ _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 @register
-class VocabularyTokenizer(keras.layers.Layer):
+class VocabularyTokenizer(StringTokenizer):
     """Converts strings to the ids of their words or characters, in the TensorFlow graph.
 
     Words are what white space separates. The id of a token is its place in the vocabulary. This is
@@ -78,11 +77,6 @@ class VocabularyTokenizer(keras.layers.Layer):
         self.unknown_token = unknown_token
         self.end_token = end_token
         self.lowercase = lowercase
-        # As in the string layers of Keras: other backends have no string tensors.
-        self._convert_input_args = False
-        self._allow_non_tensor_positional_args = True
-        self.supports_jit = False
-        self.built = True
         self._tokens = None
         if vocabulary is not None:
             self._set_vocabulary(_read(vocabulary))
@@ -138,10 +132,6 @@ class VocabularyTokenizer(keras.layers.Layer):
             lowercase=lowercase,
             **kwargs,
         )
-
-    def call(self, inputs):
-        with tf.device("CPU:0"):
-            return map_flat(self._tokenize, as_strings(inputs))
 
     def _tokenize(self, texts):
         self._require_vocabulary()
@@ -240,9 +230,6 @@ class VocabularyTokenizer(keras.layers.Layer):
         """Reads the vocabulary that `save_assets` wrote. Keras calls this when it loads a model."""
         text = (pathlib.Path(directory) / _ASSET).read_text(encoding="utf-8")
         self._set_vocabulary([_unescape(line) for line in text.split("\n")[:-1]])
-
-    def compute_output_spec(self, inputs):
-        return keras.KerasTensor((*inputs.shape, None), dtype="int32")
 
     def get_config(self):
         return {
