@@ -135,3 +135,41 @@ def test_gradients_of_the_loss_with_memory(variant, tail_share, files):
         expected = match.to_model(reversed_clusters(name, arrays[f"grad/1/{name}"]))
         found = keras.ops.convert_to_numpy(tf.convert_to_tensor(gradients[match.weight.path]))
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4, err_msg=name)
+
+
+# === Continuations: the prompt is one segment, and each new token is another ===
+
+CONTINUED = [
+    (variant, memory_length)
+    for variant in ("base", "adaptive_div2", "same_length_clamp")
+    for memory_length in (8, 16, 64)
+]
+
+
+@pytest.fixture(params=CONTINUED, ids=lambda param: f"{param[0]}-{param[1]}")
+def continued(request, files, golden_dir):
+    """A model, a prompt, a continuation, and what the authors' code finds with this memory."""
+    variant, memory_length = request.param
+    golden = json.loads((golden_dir / "transformer_xl" / "greedy.json").read_text("utf-8"))
+    model = new_model(files[0][variant], memory_length=memory_length)
+    load(model, arrays_of(files, variant))
+    found = golden[variant]
+    prompt, continuation = found["prompt"], found["continuation"]
+    return model, prompt, continuation, found["by_memory_length"][str(memory_length)]
+
+
+def test_greedy_continuation(continued):
+    model, prompt, _, expected = continued
+    found = model.generate([prompt], max_new_tokens=len(expected["greedy_ids"]))
+    assert found.token_ids[0].tolist() == expected["greedy_ids"]
+    np.testing.assert_allclose(found.log_probs[0], expected["greedy_log_probs"], atol=1e-4)
+
+
+def test_log_probs_of_a_given_continuation(continued):
+    model, prompt, continuation, expected = continued
+    segments, memory, log_probs = [prompt, *([token] for token in continuation)], {}, []
+    for segment, following in zip(segments, continuation, strict=False):
+        outputs = model.log_probs({"token_ids": np.array([segment]), **memory})
+        log_probs.append(np.asarray(outputs.pop("log_probs"))[0, -1, following])
+        memory = outputs
+    np.testing.assert_allclose(log_probs, expected["continuation_log_probs"], atol=1e-4)
