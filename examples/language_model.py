@@ -19,6 +19,7 @@ import math
 import os
 import pathlib
 import sys
+import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -91,6 +92,7 @@ def train(output_dir):
     model = make_model(size)
     print(f"{count_weights(model):,} weights")
     prompt = FLAGS.prompt or text[end:].split("\n", 1)[0] + "\n"
+    start = time.process_time()
     model.fit(
         batches.dataset(),
         validation_data=validation.evaluation_dataset(),
@@ -106,6 +108,7 @@ def train(output_dir):
         ],
         verbose=1 if sys.stdout.isatty() else 2,
     )
+    print(f"{(time.process_time() - start) / 60:.1f} CPU minutes, with validation and samples")
     model.save_to_preset(output_dir / "preset")
     report(output_dir, without_state(model), held_out, text[end:])
 

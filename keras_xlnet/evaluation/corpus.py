@@ -144,7 +144,10 @@ def _schedule(model, num_segments, segment_length, batch_size):
     starts = np.arange(num_rows)[:, None] * per_row
     indices = starts + np.arange(-num_before, per_row)
     # The last row may end early.
-    return np.where(indices < num_segments, np.maximum(indices, -1), -1), num_before
+    indices = np.where(indices < num_segments, np.maximum(indices, -1), -1)
+    # At the start of the text there is nothing to read before.
+    is_used = (indices >= 0).any(axis=0)
+    return indices[:, is_used], int(is_used[:num_before].sum())
 
 
 def _segment(token_ids, index, length):

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from keras_xlnet.evaluation import corpus_log_probs, sliding_log_probs
+from keras_xlnet.evaluation import corpus, corpus_log_probs, sliding_log_probs
+from keras_xlnet.models.token_lists import predict
 from tests.models.test_scoring import causal_model
 from tests.models.test_transformer_xl_golden import load, new_model
 
@@ -96,3 +97,16 @@ def test_it_is_the_score_of_the_text():
 def test_bad_arguments(tokens, arguments, message):
     with pytest.raises(ValueError, match=message):
         corpus_log_probs(causal_model(), np.array(tokens), verbose=0, **arguments)
+
+
+def test_a_single_row_reads_each_segment_once(rng, monkeypatch):
+    model = causal_model(memory_length=9)
+    calls = []
+
+    def counted(*args):
+        calls.append(args)
+        return predict(*args)
+
+    monkeypatch.setattr(corpus, "predict", counted)
+    corpus_log_probs(model, rng.integers(0, 7, 33), 4, batch_size=1, verbose=0)
+    assert len(calls) == 8
