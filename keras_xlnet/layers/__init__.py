@@ -9,14 +9,14 @@ from keras_xlnet.layers.attention_biases import AttentionBiases
 from keras_xlnet.layers.attention_masks import AttentionMask, SegmentMatrix
 from keras_xlnet.layers.feed_forward import FeedForward
 from keras_xlnet.layers.hash_dropout import HashDropout
-from keras_xlnet.layers.logit_bias import LogitBias
-from keras_xlnet.layers.mask_embedding import MaskEmbedding
 from keras_xlnet.layers.memory import RecurrentMemory, StatefulMemory
+from keras_xlnet.layers.pair_comparison import PairComparison
 from keras_xlnet.layers.permutation_mask_generator import PermutationMaskGenerator
 from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAttention
 from keras_xlnet.layers.relative_position_encoding import RelativePositionEncoding
 from keras_xlnet.layers.sequence_pooling import SequencePooling, SequenceSummary
 from keras_xlnet.layers.span_mask_sampler import SpanMaskSampler
+from keras_xlnet.layers.token_prediction import LogitBias, MaskEmbedding
 from keras_xlnet.layers.transformer_xl_block import TransformerXLBlock
 from keras_xlnet.layers.two_stream_block import TwoStreamBlock
 
@@ -33,6 +33,7 @@ __all__ = [
     "HashDropout",
     "LogitBias",
     "MaskEmbedding",
+    "PairComparison",
     "PermutationMaskGenerator",
     "RecurrentMemory",
     "RelativeMultiHeadAttention",

@@ -2,9 +2,9 @@
 
 import keras
 
-from keras_xlnet.layers import SequenceSummary
+from keras_xlnet.layers import PairComparison, SequenceSummary
 from keras_xlnet.layers.arguments import check_positive_int
-from keras_xlnet.layers.initializers import clone_initializer
+from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
 from keras_xlnet.models.base_model import CompiledModel
 
 _PARTS = ("backbone", "preprocessor")
@@ -88,11 +88,21 @@ def pooled_logits(backbone, inputs, units, pooling, dropout):
         backbone: An `XLNetBackbone`.
         inputs: The symbolic inputs of `token_inputs`.
         units: Int, the number of logits.
-        pooling, dropout: As in `SequenceSummary`.
+        pooling: As in `SequenceSummary`, or `"pair"` for `PairComparison`.
+        dropout: Float, dropout rate before the logits.
 
     Returns:
         Symbolic logits `(batch, units)`, the summary layer and the last dense layer.
     """
+    if pooling == "pair":
+        summary, summarize = _compare_pairs(backbone, inputs, dropout)
+    else:
+        summary, summarize = _summarize(backbone, inputs, pooling, dropout)
+    logits_dense = new_logits(backbone, units)
+    return logits_dense(summary), summarize, logits_dense
+
+
+def _summarize(backbone, inputs, pooling, dropout):
     summarize = SequenceSummary(
         pooling,
         num_heads=backbone.num_heads,
@@ -104,13 +114,30 @@ def pooled_logits(backbone, inputs, units, pooling, dropout):
         dtype=backbone.dtype_policy,
         name="sequence_summary",
     )
-    logits_dense = new_logits(backbone, units)
     summary = summarize(
         backbone(inputs)["sequence_output"],
         padding_mask=inputs["padding_mask"],
         token_ids=inputs["token_ids"],
     )
-    return logits_dense(summary), summarize, logits_dense
+    return summary, summarize
+
+
+def _compare_pairs(backbone, inputs, dropout):
+    embeddings = backbone.token_embedding(inputs["token_ids"])
+    content, _, layer_inputs = backbone.encode(
+        backbone.embedding_dropout(embeddings),
+        segment_ids=inputs["segment_ids"],
+        padding_mask=inputs["padding_mask"],
+    )
+    levels = [embeddings, *layer_inputs[1:], backbone.output_dropout(content)]
+    (seed,) = spawn_seeds(backbone.seed, 1, "PairComparison")
+    compare = PairComparison(
+        max(1, backbone.hidden_dim // 4),
+        dropout=dropout,
+        seed=seed,
+        name="pair_comparison",
+    )
+    return compare(keras.ops.stack(levels, axis=2), **inputs), compare
 
 
 def new_logits(backbone, units):

@@ -41,7 +41,7 @@ class XLNetTextClassifier(TextTaskModel):
             `"sigmoid"` for several labels a text (labels are vectors of 0 and 1), `"linear"` for
             regression.
         pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`, with padding on either
-            side.
+            side. Or `"pair"`: pairs of texts are compared token by token, by `PairComparison`.
         dropout: Float, dropout rate before the last layer.
         class_names: Optional list of `num_classes` strings, used by exported models and reports.
         name: Name of the model.

@@ -21,7 +21,7 @@ class XLNetTextRegressor(TextTaskModel):
         preprocessor: An `XLNetPreprocessor`. With one, `fit`, `evaluate` and `predict` take raw
             strings.
         pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`, with padding on either
-            side.
+            side. Or `"pair"`: pairs of texts are compared token by token, by `PairComparison`.
         dropout: Float, dropout rate before the last layer.
         name: Name of the model.
 

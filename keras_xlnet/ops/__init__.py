@@ -7,6 +7,7 @@ from keras_xlnet.ops.long_attention import (
     scanned_relative_attention,
     unrolled_relative_attention,
 )
+from keras_xlnet.ops.pair_similarity import pair_similarity
 from keras_xlnet.ops.permutation import (
     factorization_ranks,
     first_targets,
@@ -37,6 +38,7 @@ __all__ = [
     "hash_dropout",
     "masked_softmax",
     "max_spans",
+    "pair_similarity",
     "permutation_visibility",
     "position_scores",
     "random_bits",

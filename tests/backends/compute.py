@@ -223,6 +223,15 @@ LAYERS = {
         {"target_mask": PADDING, "embeddings": CONTENT},
     ),
     "logit_bias": (layers.LogitBias, {"logits": CONTENT}),
+    "pair_comparison": (
+        lambda: layers.PairComparison(5, dropout=0.1, seed=3),
+        {
+            "levels": np.stack([CONTENT, CONTENT[::-1], CONTENT**2], axis=2),
+            "token_ids": IDS + 8,
+            "segment_ids": IDS[::-1],
+            "padding_mask": PADDING,
+        },
+    ),
     "span_targets": (
         lambda: layers.SpanMaskSampler(5),
         {"word_starts": WORD_STARTS, "reverse": WORD_STARTS[:, 0], "draws": SPAN_DRAWS},

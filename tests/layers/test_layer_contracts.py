@@ -119,6 +119,15 @@ CASES = {
         {"target_mask": PADDING, "embeddings": CONTENT},
     ),
     "logit_bias": (layers.LogitBias, {"logits": CONTENT}),
+    "pair_comparison": (
+        lambda: layers.PairComparison(5, dropout=0.1, seed=3),
+        {
+            "levels": np.stack([CONTENT, CONTENT[::-1], CONTENT**2], axis=2),
+            "token_ids": TOKENS,
+            "segment_ids": IDS,
+            "padding_mask": PADDING,
+        },
+    ),
     **{
         f"pooling_{mode}": (
             lambda mode=mode: layers.SequencePooling(mode),
@@ -211,6 +220,8 @@ def test_symbolic_shape_and_dtype(name, known):
         key: keras.KerasTensor(
             value.shape
             if known
+            else [None, None, *value.shape[2:]]
+            if key == "levels"
             else [None, *([None] * (value.ndim - 2)), value.shape[-1]]
             if value.dtype == np.float32 and key != "position_encoding"
             else value.shape,

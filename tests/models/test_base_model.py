@@ -21,6 +21,9 @@ MODELS = {
     "attention_pooling": lambda **kwargs: XLNetTextClassifier(
         backbone_of(**kwargs), 2, pooling="attention"
     ),
+    "pair_comparison": lambda **kwargs: XLNetTextClassifier(
+        backbone_of(**kwargs), 2, pooling="pair"
+    ),
     "text_regressor": lambda **kwargs: models.XLNetTextRegressor(backbone_of(**kwargs)),
     "token_classifier": lambda **kwargs: models.XLNetTokenClassifier(backbone_of(**kwargs), 3),
     "multiple_choice": lambda **kwargs: models.XLNetMultipleChoice(backbone_of(**kwargs)),

@@ -151,6 +151,21 @@ def test_pooling_modes_and_padding_sides(tokenizer, pooling):
     np.testing.assert_allclose(right.predict(TEXTS, verbose=0), expected, atol=1e-5)
 
 
+def test_pairs_are_compared_token_by_token(tokenizer):
+    left, right = (
+        make(XLNetPreprocessor(tokenizer, 48, padding_side=side), pooling="pair")
+        for side in ("left", "right")
+    )
+    pairs = [(a, b) for a in TEXTS[:6] for b in TEXTS[:6]]
+    first, second = ([pair[i] for pair in pairs] for i in (0, 1))
+    same = np.array([int(a == b) for a, b in pairs])
+    history = left.fit((first, second), same, epochs=20, batch_size=12, verbose=0).history
+    assert history["loss"][-1] < 0.2 * history["loss"][0]
+    right.set_weights(left.get_weights())
+    expected = left.predict((first, second), verbose=0)
+    np.testing.assert_allclose(right.predict((first, second), verbose=0), expected, atol=1e-5)
+
+
 def test_equals_the_original_from_text_to_logits(golden, golden_dir, golden_checkpoint, tokenizer):
     read, arrays = golden_checkpoint("heads_ckpt"), golden("heads.npz")
     # The original's pipeline removes accents from cased models, too.
