@@ -21,11 +21,24 @@ POOL = 8
 TEST_BATCH = 64
 
 
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What tells the models of tasks apart.
+
+    Args:
+        is_classes: Whether classes are predicted, and not numbers.
+        is_pair: Whether pairs of texts are compared, and not single texts pooled.
+    """
+
+    is_classes: bool
+    is_pair: bool
+
+
 class Trainer:
     """Trains models of one task after the other, each from fresh weights.
 
-    A model for classes and one for numbers are compiled once, and given new weights for each run:
-    compiling takes longer than many of the runs.
+    A model of each kind is compiled once, and given new weights for each run: compiling takes
+    longer than many of the runs.
 
     Args:
         preset: Name or location of the preset.
@@ -36,7 +49,7 @@ class Trainer:
         self.preset = preset
         self.dtype = dtype
         self.compiled = {}
-        classifier = self._fresh(True, 0, 0.1, from_scratch=False)
+        classifier = self._fresh(Kind(is_classes=True, is_pair=False), 0, 0.1, from_scratch=False)
         self.tokenizer = classifier.preprocessor.tokenizer
         self.architecture = _digest_architecture(classifier.backbone, self.tokenizer)
         self.weights = _digest(
@@ -61,8 +74,9 @@ class Trainer:
             until the next training.
         """
         keras.utils.set_random_seed(seed)
-        model = self._fresh(examples.is_classes, seed, recipe.dropout, from_scratch)
-        model = self._recompile(model, examples.is_classes, recipe)
+        kind = Kind(examples.is_classes, examples.texts.ndim == 2)
+        model = self._fresh(kind, seed, recipe.dropout, from_scratch)
+        model = self._recompile(model, kind, recipe)
         preprocessor = XLNetPreprocessor(self.tokenizer, recipe.sequence_length)
         labels, mean, scale = examples.labels, 0.0, 1.0
         if not examples.is_classes:
@@ -84,11 +98,11 @@ class Trainer:
 
         return predict
 
-    def _fresh(self, is_classes, seed, dropout, from_scratch):
+    def _fresh(self, kind, seed, dropout, from_scratch):
         """A model as it is before training."""
-        model_class = XLNetTextClassifier if is_classes else XLNetTextRegressor
-        arguments = {"pooling": "mean", "dropout": dropout}
-        arguments |= {"num_classes": 2} if is_classes else {}
+        model_class = XLNetTextClassifier if kind.is_classes else XLNetTextRegressor
+        arguments = {"pooling": "pair" if kind.is_pair else "mean", "dropout": dropout}
+        arguments |= {"num_classes": 2} if kind.is_classes else {}
         model = model_class.from_preset(
             self.preset,
             **arguments,
@@ -104,17 +118,17 @@ class Trainer:
         backbone = XLNetBackbone.from_config(config)
         return model_class(backbone, preprocessor=model.preprocessor, **arguments)
 
-    def _recompile(self, model, is_classes, recipe):
+    def _recompile(self, model, kind, recipe):
         """Returns a compiled model of the same kind, with the weights and seeds of `model`."""
-        kind = is_classes, recipe.dropout, recipe.weight_decay
-        if kind not in self.compiled:
+        key = kind, recipe.dropout, recipe.weight_decay
+        if key not in self.compiled:
             model.compile(
                 keras.optimizers.AdamW(0.0, weight_decay=recipe.weight_decay, global_clipnorm=1.0)
             )
             model.optimizer.build(model.trainable_variables)
-            self.compiled[kind] = model
+            self.compiled[key] = model
             return model
-        compiled = self.compiled[kind]
+        compiled = self.compiled[key]
         for variable, new in zip(compiled.variables, model.variables, strict=True):
             variable.assign(new)
         for variable in compiled.optimizer.variables:

@@ -52,9 +52,9 @@ RECIPES = {
     "sms": Recipe(sequence_length=64, epochs=4, scratch_epochs=8),
     "sst2": Recipe(sequence_length=48, epochs=4, scratch_epochs=8),
     "cola": Recipe(sequence_length=32, epochs=5, scratch_epochs=8),
-    "mrpc": Recipe(sequence_length=96, epochs=5, scratch_epochs=8),
-    "rte": Recipe(sequence_length=128, epochs=5, scratch_epochs=8),
-    "stsb": Recipe(sequence_length=64, epochs=5, scratch_epochs=8),
+    "mrpc": Recipe(sequence_length=96, epochs=5, scratch_epochs=8, learning_rate=1e-3),
+    "rte": Recipe(sequence_length=128, epochs=5, scratch_epochs=8, learning_rate=1e-3),
+    "stsb": Recipe(sequence_length=64, epochs=5, scratch_epochs=8, learning_rate=1e-3),
     "qwf": Recipe(sequence_length=32, epochs=3, scratch_epochs=5),
 }
 

@@ -8,7 +8,7 @@ from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
 from tests.examples import EXAMPLES
 
 sys.path.insert(0, str(EXAMPLES))
-from results_models import Batches, Trainer, WarmupCosine
+from results_models import Batches, Kind, Trainer, WarmupCosine
 from results_tasks import Examples, Recipe
 
 RECIPE = Recipe(24, epochs=1, scratch_epochs=2, batch_size=4, fewest_steps=3)
@@ -16,6 +16,7 @@ TEXTS = np.array(
     ["a cat", "the dog sat on the cat and the mat " * 3, "is it so?", "no", "it is a dog", "x y"],
     dtype=object,
 )
+SINGLE = Kind(is_classes=True, is_pair=False)
 CLASSES = Examples(TEXTS, np.array([0, 1, 0, 1, 0, 1], "int32"))
 NUMBERS = Examples(
     np.stack([TEXTS, TEXTS[::-1]], axis=1), np.array([1, 4, 2, 5, 3, 0], "float32") * 100
@@ -45,8 +46,8 @@ def test_a_run_does_not_depend_on_those_before_it(trainer, tiny_preset):
 
 def test_starts_from_the_preset_or_from_random_weights(trainer, tiny_preset):
     pretrained = XLNetPermutationLM.from_preset(tiny_preset).backbone
-    fine_tuned = trainer._fresh(True, 0, 0.1, from_scratch=False)
-    from_scratch = trainer._fresh(True, 0, 0.1, from_scratch=True)
+    fine_tuned = trainer._fresh(SINGLE, 0, 0.1, from_scratch=False)
+    from_scratch = trainer._fresh(SINGLE, 0, 0.1, from_scratch=True)
     for model in (fine_tuned, from_scratch):
         assert not model.backbone.bidirectional_data and model.backbone.memory_length is None
         assert model.backbone.dropout == model.backbone.attention_dropout == 0.1
@@ -90,8 +91,15 @@ def test_only_padding_is_cut(preprocessor):
     assert batches.rows(np.array([0, 1]))["token_ids"].shape == (2, 24)
 
 
+def test_pairs_are_compared_and_single_texts_pooled(trainer):
+    trainer.train(NUMBERS, RECIPE, 1, from_scratch=False)
+    kinds = {key[0]: model.pooling for key, model in trainer.compiled.items()}
+    assert kinds[Kind(is_classes=False, is_pair=True)] == "pair"
+    assert kinds[SINGLE] == "mean"
+
+
 def test_predictions_are_in_the_order_of_the_texts(trainer, preprocessor):
-    model = trainer._fresh(True, 0, 0.1, from_scratch=True)
+    model = trainer._fresh(SINGLE, 0, 0.1, from_scratch=True)
     expected = model.predict(preprocessor(TEXTS), verbose=0)
     assert np.unique(expected[:, 0]).size == 6
     np.testing.assert_allclose(Batches(preprocessor, TEXTS).predict(model), expected, atol=1e-6)
