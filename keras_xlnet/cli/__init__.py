@@ -1,1 +1,1 @@
-"""The command `xlnet`: converts, inspects and compares checkpoints."""
+"""What the subcommands of `xlnet` do. Their arguments are in `xlnet_command.py`."""

@@ -6,20 +6,11 @@ from keras_xlnet.checkpoints import detect_format, load_checkpoint, load_tokeniz
 from keras_xlnet.checkpoints.huggingface import open_huggingface
 from keras_xlnet.checkpoints.original import open_original
 from keras_xlnet.cli.arguments import (
-    add_original,
-    add_source,
-    add_task,
     original_arguments,
     task_of,
 )
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preset_files import shipped_directory
-
-NAME = "inspect"
-HELP = "show what a checkpoint contains: sizes, parameters, tokenizer, what is missing"
-EXAMPLES = """examples:
-  xlnet inspect xlnet_cased_L-12_H-768_A-12
-  xlnet inspect --config_file xlnet_cased_L-12_H-768_A-12/xlnet_config.json run/model.ckpt-8000"""
 
 _OPENERS = {"original": open_original, "huggingface": open_huggingface}
 _SIZES = (
@@ -28,13 +19,6 @@ _SIZES = (
     "reuse_length clamp_length same_length tie_attention_biases"
 ).split()
 _MOST_NAMES = 8
-
-
-def add_arguments(parser):
-    """Adds the arguments of the command to its parser."""
-    add_source(parser, "directory", "DIR", "--format", "format")
-    add_task(parser)
-    add_original(parser)
 
 
 def run(arguments):

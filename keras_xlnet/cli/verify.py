@@ -4,31 +4,11 @@ import keras
 import numpy as np
 
 from keras_xlnet.checkpoints import detect_format, load_checkpoint
-from keras_xlnet.cli.arguments import add_source, add_task, task_of
+from keras_xlnet.cli.arguments import task_of
 from keras_xlnet.models.base_model import backbone_of
-
-NAME = "verify"
-HELP = "run two checkpoints on the same random input, and print the worst difference"
-EXAMPLES = """examples:
-  xlnet verify xlnet_cased_L-12_H-768_A-12 xlnet-hf
-  xlnet verify --task backbone --tolerance 1e-4 before after"""
 
 # An even batch: a model with `bidirectional_data` reads the second half backwards.
 _BATCH_SIZE, _LENGTH = 4, 16
-
-
-def add_arguments(parser):
-    """Adds the arguments of the command to its parser."""
-    add_source(parser, "first", "A", "--first_format", "first_format")
-    add_source(parser, "second", "B", "--second_format", "second_format")
-    add_task(parser)
-    parser.add_argument(
-        "--tolerance",
-        type=float,
-        default=1e-5,
-        help="largest difference that counts as equal [1e-5]",
-    )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random input [0]")
 
 
 def run(arguments):

@@ -4,7 +4,7 @@ from keras import ops
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_positive_int, check_rate
 from keras_xlnet.layers.hash_dropout import HashDropout
-from keras_xlnet.ops.pair_similarity import pair_similarity
+from keras_xlnet.ops.similarity import pair_similarity
 
 _FIRST, _SECOND = 0, 1  # Segment ids of the two texts.
 _NUM_SPECIAL = 9  # Token ids below this are special tokens, which are not compared.

@@ -7,7 +7,6 @@ from keras_xlnet.ops.long_attention import (
     scanned_relative_attention,
     unrolled_relative_attention,
 )
-from keras_xlnet.ops.pair_similarity import pair_similarity
 from keras_xlnet.ops.permutation import (
     factorization_ranks,
     first_targets,
@@ -26,6 +25,7 @@ from keras_xlnet.ops.relative_attention import (
     relative_shift,
     segment_scores,
 )
+from keras_xlnet.ops.similarity import pair_similarity
 from keras_xlnet.ops.spans import fill_targets, max_spans, span_targets
 
 __all__ = [

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 
+import xlnet_command
 from keras_xlnet.checkpoints import (
     TASKS,
     detect_task,
@@ -15,7 +16,6 @@ from keras_xlnet.checkpoints import (
     save_checkpoint,
     save_original,
 )
-from keras_xlnet.cli import main as cli
 from keras_xlnet.models import XLNetBackbone
 
 PAGE = pathlib.Path(__file__).parents[2] / "CONTRIBUTING.md"
@@ -69,7 +69,7 @@ def test_more_labels_are_another_task(example):
 def test_commands_find_it(example, capsys):
     (commands,) = blocks("sh")
     for command in commands.splitlines():
-        assert cli.main(cli.parse(command.split())) == 0, command
+        assert xlnet_command.run(xlnet_command.parse(command.split())) == 0, command
     report = capsys.readouterr().out
     assert "XLNetTokenRegressor (token_regressor)" in report
     assert "missing               nothing" in report

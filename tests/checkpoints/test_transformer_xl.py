@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+import xlnet_command
 from keras_xlnet.checkpoints import (
     detect_format,
     detect_task,
@@ -17,7 +18,6 @@ from keras_xlnet.checkpoints import (
     save_original,
 )
 from keras_xlnet.checkpoints.original_files import write_checkpoint
-from keras_xlnet.cli import main as cli
 from keras_xlnet.models import TransformerXLLanguageModel
 
 HUGGINGFACE = (
@@ -132,7 +132,7 @@ def test_formats_and_tasks_are_found(huggingface_dir, original_dir, tmp_path):
 
 
 def xlnet(*arguments):
-    return cli.main(cli.parse(["xlnet", *map(str, arguments)]))
+    return xlnet_command.run(xlnet_command.parse(["xlnet", *map(str, arguments)]))
 
 
 def test_the_command_line_knows_them(huggingface_dir, tmp_path, capsys):

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+import xlnet_command
 from keras_xlnet.checkpoints import (
     FORMATS,
     TASKS,
@@ -17,7 +18,6 @@ from keras_xlnet.checkpoints import (
     load_tokenizer,
     save_checkpoint,
 )
-from keras_xlnet.cli import main as cli
 from keras_xlnet.cli.verify import random_inputs
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetQuestionAnswering
 from tests.checkpoints.new_models import new_model
@@ -26,7 +26,7 @@ from tests.checkpoints.new_models import new_model
 def xlnet(*arguments):
     """Runs the command in this process; returns its exit status."""
     arguments = ["xlnet", *map(str, arguments)]
-    return cli.main(cli.parse(arguments))
+    return xlnet_command.run(xlnet_command.parse(arguments))
 
 
 @pytest.fixture(scope="module")
@@ -187,15 +187,32 @@ def test_errors_are_one_line(arguments, message, sources, tmp_path, capsys):
 @pytest.mark.parametrize("command", [[], ["convert"], ["inspect"], ["verify"]])
 def test_help(command, capsys):
     with pytest.raises(SystemExit) as status:
-        cli.parse(["xlnet", *command, "--help"])
+        xlnet_command.parse(["xlnet", *command, "--help"])
     assert status.value.code == 0
     text = capsys.readouterr().out
     assert text.startswith("usage: xlnet")
     assert "examples:" in text if command else "convert" in text
 
 
+def test_help_and_version_load_no_keras():
+    code = "import sys, xlnet_command; xlnet_command.parse(sys.argv)"
+    check = "; assert not {'keras', 'tensorflow', 'numpy'} & set(sys.modules)"
+    for argument in ("--help", "--version"):
+        program = f"import atexit\ndef check():\n    import sys{check}\n    print('none')\n"
+        program += f"atexit.register(check)\n{code}"
+        result = subprocess.run(
+            [sys.executable, "-c", program, argument], capture_output=True, text=True
+        )
+        assert result.stdout.endswith("none\n"), result.stderr
+        assert "xlnet" in result.stdout
+
+
+def test_formats_are_those_of_the_package():
+    assert xlnet_command.FORMATS == FORMATS
+
+
 def test_as_a_program(sources):
-    program = [sys.executable, "-m", "keras_xlnet.cli"]
+    program = [sys.executable, "-m", "xlnet_command"]
     result = subprocess.run(
         [*program, "inspect", sources / "preset"], capture_output=True, text=True, check=True
     )

@@ -1,0 +1,179 @@
+"""The command `xlnet`: its arguments. `keras_xlnet.cli` does what they say.
+
+A module beside the package, because importing the package imports Keras and TensorFlow, which takes
+seconds: help, the version and errors in arguments do not need them.
+"""
+
+import argparse
+import importlib
+import importlib.metadata
+import sys
+
+_DESCRIPTION = """Converts, inspects and compares checkpoints of XLNet and Transformer-XL.
+
+A checkpoint is a directory in one of three formats: `original` (zihangdai/xlnet or
+kimiyoung/transformer-xl, TensorFlow 1), `huggingface` (transformers, safetensors) or `preset`
+(keras_xlnet). The prefix of an original checkpoint can be given instead. The format of what is read
+is detected."""
+
+FORMATS = ("original", "huggingface", "preset")
+
+
+def main():
+    """Runs the command on the arguments of the process, and exits."""
+    sys.exit(run(parse(sys.argv)))
+
+
+def run(arguments):
+    """Runs a subcommand. Returns the exit status, 1 if a file or an argument is invalid."""
+    try:
+        command = importlib.import_module(f"keras_xlnet.cli.{arguments.module}")
+        return command.run(arguments)
+    except (OSError, ValueError, ImportError) as error:
+        print(f"xlnet: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+
+
+def parse(argv):
+    """Returns the arguments of a command line, with the module of the subcommand as `module`."""
+    parser = argparse.ArgumentParser(
+        prog="xlnet",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    version = importlib.metadata.version("xlnet-keras")
+    parser.add_argument("--version", action="version", version=f"xlnet-keras {version}")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for add_command in (_add_convert, _add_inspect, _add_verify, _add_presets):
+        add_command(subparsers)
+    return parser.parse_args(argv[1:])
+
+
+# === Commands ===
+
+
+def _add_convert(subparsers):
+    parser = _new_command(
+        subparsers,
+        "convert",
+        "convert",
+        "write a checkpoint in another format, with its tokenizer",
+        "xlnet convert --to huggingface xlnet_cased_L-12_H-768_A-12 xlnet-hf",
+        "xlnet convert --from huggingface --to preset --activation gelu_tanh xlnet-base-cased out",
+        "xlnet convert --to original --task backbone runs/spam/preset xlnet-original",
+    )
+    _add_source(parser, "source", "SRC", "--from", "source_format")
+    parser.add_argument("destination", metavar="DST", help="directory to write")
+    parser.add_argument(
+        "--to", dest="destination_format", choices=FORMATS, required=True, help="format to write"
+    )
+    _add_task(parser)
+    _add_original(parser)
+    parser.add_argument(
+        "--activation",
+        help="activation of a model from Hugging Face: gelu_tanh for weights that were converted "
+        "from the original. By default that of its config.json",
+    )
+
+
+def _add_inspect(subparsers):
+    parser = _new_command(
+        subparsers,
+        "inspect",
+        "inspect_model",
+        "show what a checkpoint contains: sizes, parameters, tokenizer, what is missing",
+        "xlnet inspect xlnet_cased_L-12_H-768_A-12",
+        "xlnet inspect --config_file xlnet_cased_L-12_H-768_A-12/xlnet_config.json "
+        "run/model.ckpt-8000",
+    )
+    _add_source(parser, "directory", "DIR", "--format", "format")
+    _add_task(parser)
+    _add_original(parser)
+
+
+def _add_verify(subparsers):
+    parser = _new_command(
+        subparsers,
+        "verify",
+        "verify",
+        "run two checkpoints on the same random input, and print the worst difference",
+        "xlnet verify xlnet_cased_L-12_H-768_A-12 xlnet-hf",
+        "xlnet verify --task backbone --tolerance 1e-4 before after",
+    )
+    _add_source(parser, "first", "A", "--first_format", "first_format")
+    _add_source(parser, "second", "B", "--second_format", "second_format")
+    _add_task(parser)
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        default=1e-5,
+        help="largest difference that counts as equal [1e-5]",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random input [0]")
+
+
+def _add_presets(subparsers):
+    _new_command(
+        subparsers,
+        "presets",
+        "list_presets",
+        "list the presets that come with the package, with sizes and figures",
+        "xlnet presets",
+    )
+
+
+def _new_command(subparsers, name, module, help, *examples):
+    examples = "\n  ".join(["examples:", *examples])
+    parser = subparsers.add_parser(
+        name,
+        help=help,
+        description=f"{help}\n\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(module=module)
+    return parser
+
+
+# === Arguments that several commands have ===
+
+
+def _add_source(parser, name, metavar, flag, flag_name):
+    """Adds a directory to read, and the flag for its format."""
+    parser.add_argument(
+        name,
+        metavar=metavar,
+        help="directory, prefix of an original checkpoint, or name of a preset that comes with the "
+        "package",
+    )
+    parser.add_argument(
+        flag,
+        dest=flag_name,
+        choices=FORMATS,
+        help=f"format of {metavar}. By default it is detected from the files",
+    )
+
+
+def _add_task(parser):
+    parser.add_argument(
+        "--task",
+        default="auto",
+        help="auto (detected from the files), backbone (no head), or a task of "
+        "keras_xlnet.checkpoints.TASKS, such as text_classifier",
+    )
+
+
+def _add_original(parser):
+    parser.add_argument(
+        "--config_file",
+        help="xlnet_config.json of an original checkpoint, if it is not beside it: the original's "
+        "fine-tuning leaves it with the pretrained model",
+    )
+    parser.add_argument(
+        "--task_name",
+        help="value of the original's --task_name (or --cls_scope) in lower case, part of the "
+        "names of a head. Only needed if a checkpoint has several heads",
+    )
+
+
+if __name__ == "__main__":
+    main()
