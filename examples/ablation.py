@@ -36,13 +36,16 @@ matplotlib.use("Agg")  # Draws without a display.
 import matplotlib.pyplot as plt
 
 FLAGS = flags.FLAGS
-flags.DEFINE_list("attention", ["32", "64", "128", "256", "512"], "Attention lengths to evaluate.")
+flags.DEFINE_list(
+    "attention", ["4", "8", "16", "32", "64", "128", "256"], "Attention lengths to evaluate."
+)
 flags.DEFINE_integer("evaluated", 20000, "Held-out characters to evaluate.", lower_bound=2)
 flags.FLAGS.set_default("output_dir", "runs/ablation")
 flags.FLAGS.set_default("sequence_length", 32)
 flags.FLAGS.set_default("memory_length", 32)
 flags.FLAGS.set_default("batch_size", 16)
 flags.FLAGS.set_default("num_layers", 3)
+flags.FLAGS.set_default("steps", 4000)
 
 SHARES = (0.1, 0.5, 1.0)
 
@@ -68,7 +71,7 @@ def main(arguments):
             run(path, ENCODINGS[encoding], has_memory, loss, token_ids[:end], held_out)
         with np.load(path) as arrays:
             runs[name] = dict(arrays)
-        print(f"{name}: {nats(runs[name])}", flush=True)
+        print(f"{name}: {nats(runs[name]) or runs[name]['training'].mean()}", flush=True)
     table = make_table(runs)
     (output_dir / "table.md").write_text(table + "\n", encoding="utf-8")
     draw(runs, output_dir / "ablation.png")
@@ -88,7 +91,9 @@ def run(path, model_class, has_memory, loss, token_ids, held_out):
     found = {"cpu_minutes": (time.process_time() - start) / 60}
     model = model.with_arguments(stateful=False, batch_size=None)
     found["training"] = losses_of(model, held_out)
-    for length in map(int, FLAGS.attention):
+    # Positions in the segment say nothing of a memory that training never had.
+    has_lengths = has_memory or model_class is not ENCODINGS["absolute"]
+    for length in map(int, FLAGS.attention if has_lengths else ()):
         found[str(length)] = losses_of(model, held_out, memory_length=length, same_length=length)
     np.savez(path.with_suffix(".tmp.npz"), **found)
     path.with_suffix(".tmp.npz").replace(path)
@@ -120,6 +125,7 @@ def recl(runs, share):
     losses = {
         name: {int(k): row for k, row in found.items() if k.isdigit()}
         for name, found in runs.items()
+        if nats(found)
     }
     return effective_context_lengths(losses, r=share)
 
@@ -133,24 +139,22 @@ def make_table(runs):
     for name, found in runs.items():
         memory, encoding, loss = name.split("-")
         by_length = nats(found)
-        best = min(by_length, key=by_length.get)
-        lines.append(
-            [
-                "yes" if memory == "memory" else "no",
-                encoding,
-                loss.removesuffix(" loss"),
-                f"{found['training'].mean():.3f}",
-                f"{by_length[best]:.3f}",
-                str(best),
-                *(str(lengths[share][name]) for share in SHARES),
-                f"{float(found['cpu_minutes']):.1f}",
-            ]
-        )
+        cells = ["yes" if memory == "memory" else "no", encoding, loss.removesuffix(" loss")]
+        cells.append(f"{found['training'].mean():.3f}")
+        if by_length:
+            best = min(by_length, key=by_length.get)
+            cells += [f"{by_length[best]:.3f}", str(best)]
+            cells += [str(lengths[share][name]) for share in SHARES]
+        else:
+            cells += [""] * (2 + len(SHARES))
+        lines.append([*cells, f"{float(found['cpu_minutes']):.1f}"])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def draw(runs, path):
-    figure, axes = plt.subplots(1, 2, figsize=(12, 4.5), layout="constrained")
+    """Draws perplexity by attention length, and RECL."""
+    runs = {name: found for name, found in runs.items() if nats(found)}
+    figure, axes = plt.subplots(1, 2, figsize=(13, 4.5), layout="constrained")
     colors = dict(zip(ENCODINGS, ("tab:green", "tab:blue", "tab:red"), strict=True))
     for name, found in runs.items():
         memory, encoding, loss = name.split("-")
@@ -160,13 +164,13 @@ def draw(runs, path):
             np.exp(list(by_length.values())),
             color=colors[encoding],
             linestyle="-" if memory == "memory" else ":",
-            marker="o" if loss == "full" else "x",
+            marker="o" if loss == "full loss" else "x",
             label=name.replace("-", ", "),
         )
     axes[0].set_xscale("log", base=2)
     axes[0].set(xlabel="attention length in evaluation", ylabel="perplexity of a character")
     axes[0].set_ylim(top=min(axes[0].get_ylim()[1], 15))
-    axes[0].legend(fontsize="x-small")
+    figure.legend(fontsize="small", loc="outside right upper")
     width = 0.25
     for i, share in enumerate(SHARES):
         places = np.arange(len(runs)) + (i - 1) * width
@@ -175,7 +179,7 @@ def draw(runs, path):
     axes[1].invert_yaxis()
     axes[1].set(xlabel="relative effective context length, characters")
     axes[1].legend()
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=100)
     plt.close(figure)
 
 

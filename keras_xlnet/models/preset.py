@@ -7,7 +7,7 @@ import json
 import keras
 
 from keras_xlnet.layers.arguments import check_choice
-from keras_xlnet.models.vocabulary import check_vocabulary, recorded_vocabulary
+from keras_xlnet.models.vocabulary import check_vocabulary, import_text, recorded_vocabulary
 from keras_xlnet.preset_files import file_in, preset_directory, replace_files
 from keras_xlnet.preset_files.files import quoted
 from keras_xlnet.preset_files.recorded_vocabulary import KEY, read_vocabulary_sha256
@@ -62,6 +62,8 @@ def load_preset(cls, family, location, overrides):
     """
     directory = preset_directory(location, (_CONFIG, _WEIGHTS), (_TOKENIZER, _VOCABULARY))
     config_file = file_in(directory, _CONFIG)
+    if _takes_text(cls) or b"XLNetPreprocessor" in config_file.read_bytes():
+        import_text()
     config = read_config(config_file, cls, family)
     config[KEY] = read_vocabulary_sha256(directory)
     given = _split(overrides, cls, _class_of_backbone(config, family, config_file))
@@ -148,8 +150,9 @@ def _preprocessor(directory, entry, overrides):
             )
         return None
     if entry is None:
-        tokenizer = _registered("XLNetTokenizer").from_preset(directory)
-        return _registered("XLNetPreprocessor")(tokenizer, **overrides)
+        text = import_text()
+        tokenizer = text.XLNetTokenizer.from_preset(directory)
+        return text.XLNetPreprocessor(tokenizer, **overrides)
     with _naming(directory / _CONFIG, overrides):
         entry["config"] |= overrides
         preprocessor = keras.saving.deserialize_keras_object(entry)
@@ -196,7 +199,7 @@ def _split(overrides, cls, backbone_cls):
     of_model = _argument_names(cls) - {"backbone"}
     places = {}
     if _takes_text(cls):
-        names = _argument_names(_registered("XLNetPreprocessor")) - {"tokenizer", "trainable"}
+        names = _argument_names(import_text().XLNetPreprocessor) - {"tokenizer", "trainable"}
         places |= {name: ("preprocessor", name) for name in names}
     if _has_backbone(cls):
         names = _argument_names(backbone_cls)
@@ -239,11 +242,6 @@ def _has_backbone(cls):
 
 def _takes_text(cls):
     return "preprocessor" in _argument_names(cls)
-
-
-def _registered(name):
-    """Returns a class of `keras_xlnet.text`, which the models do not depend on."""
-    return keras.saving.get_registered_object(f"keras_xlnet>{name}")
 
 
 @contextlib.contextmanager

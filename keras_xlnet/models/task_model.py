@@ -6,6 +6,7 @@ from keras_xlnet.layers import PairComparison, SequenceSummary
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
 from keras_xlnet.models.base_model import CompiledModel
+from keras_xlnet.models.vocabulary import import_text
 
 _PARTS = ("backbone", "preprocessor")
 
@@ -35,6 +36,8 @@ class TaskModel(CompiledModel):
 
     @classmethod
     def from_config(cls, config):
+        if config.get("preprocessor") is not None:
+            import_text()
         parts = {
             key: keras.saving.deserialize_keras_object(config[key])
             for key in _PARTS

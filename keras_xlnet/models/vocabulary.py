@@ -1,4 +1,18 @@
-"""Checks that a tokenizer and a model belong together."""
+"""Tokenizers of models: where they come from, and whether they belong together."""
+
+
+def import_text():
+    """Returns `keras_xlnet.text`, which the models do not depend on.
+
+    It registers tokenizers and preprocessors with Keras. On backends other than TensorFlow it is
+    imported when it is needed first.
+
+    Raises:
+        ImportError: If a package that it needs is not installed.
+    """
+    import keras_xlnet
+
+    return keras_xlnet.text
 
 
 def check_vocabulary(tokenizer, model, owner="model"):

@@ -1,0 +1,95 @@
+"""What can be imported: layers and models without the packages of text, on the other backends."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import keras_xlnet
+
+# `None` in `sys.modules` is what Python has for a package that cannot be imported.
+WITHOUT_TEXT = """
+    import sys
+    for name in ("tensorflow", "tensorflow_text", "sentencepiece"):
+        sys.modules[name] = None
+    import keras_xlnet
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    tokens = rng.integers(9, 40, (4, 6))
+    models = keras_xlnet.models
+    causal = models.TransformerXLLanguageModel(
+        40, 2, 2, 16, 32, memory_length=8, stateful=True, batch_size=2)
+    causal.fit({"token_ids": tokens}, tokens, batch_size=2, shuffle=False, verbose=0)
+    backbone = models.XLNetBackbone(40, 2, 2, 16, 32, memory_length=4)
+    model = models.XLNetPermutationLM(backbone, stateful=True, batch_size=2)
+    generator = keras_xlnet.layers.PermutationMaskGenerator(3, seed=0)
+    features = generator(tokens, tokens % 2 == 0)
+    labels = features.pop("labels")
+    weights = features.pop("sample_weight")
+    model.fit({"token_ids": tokens, **features}, labels, sample_weight=weights, batch_size=2,
+        verbose=0)
+    scores = model.with_arguments(stateful=False, batch_size=None).score(list(tokens))
+    print(len(scores.totals))
+    try:
+        keras_xlnet.text
+    except ImportError as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize("backend", ["jax", pytest.param("torch", marks=pytest.mark.slow)])
+def test_layers_and_models_without_the_packages_of_text(backend):
+    pytest.importorskip(backend)
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(WITHOUT_TEXT)],
+        env={**os.environ, "KERAS_BACKEND": backend},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == [
+        "4",
+        "`keras_xlnet.text` needs the package 'tensorflow': pip install \"xlnet-keras[text]\"",
+    ]
+
+
+SAVED = """
+    import sys
+    import keras
+    import keras_xlnet
+
+    assert "tensorflow_text" not in sys.modules
+    model = keras.saving.load_model(sys.argv[1])
+    preset = keras_xlnet.models.XLNetTextClassifier.from_preset(sys.argv[2])
+    backbone = keras_xlnet.models.XLNetBackbone.from_preset(sys.argv[2])
+    for classifier in (model, preset):
+        print(classifier.predict(["the cat"], verbose=0).shape)
+"""
+
+
+def test_models_with_a_preprocessor_load_text_themselves(golden_dir, tmp_path):
+    pytest.importorskip("jax")
+    text, models = keras_xlnet.text, keras_xlnet.models
+    preprocessor = text.XLNetPreprocessor(text.XLNetTokenizer(golden_dir / "spiece.model"), 16)
+    model = models.XLNetTextClassifier(models.XLNetBackbone(200, 1, 2, 16, 32), 3, preprocessor)
+    model.save(tmp_path / "model.keras")
+    model.save_to_preset(tmp_path / "preset")
+    program = [sys.executable, "-c", textwrap.dedent(SAVED)]
+    result = subprocess.run(
+        [*program, tmp_path / "model.keras", tmp_path / "preset"],
+        env={**os.environ, "KERAS_BACKEND": "jax"},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == ["(1, 3)", "(1, 3)"]
+
+
+def test_every_public_room_is_there():
+    for name in keras_xlnet.__all__:
+        assert getattr(keras_xlnet, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'rooms'"):
+        _ = keras_xlnet.rooms
