@@ -1,11 +1,13 @@
 import types
 
 import numpy as np
+from keras import ops
 
 from keras_xlnet.models.task_model import TaskModel
 from keras_xlnet.models.vocabulary import check_vocabulary
 
 _TOKENIZING_BATCH = 256
+_PREDICTED_BATCH = 32  # The `batch_size` of Keras.
 
 
 class TextTaskModel(TaskModel):
@@ -28,7 +30,7 @@ class TextTaskModel(TaskModel):
     def _hold_preprocessor(self, preprocessor):
         # Not a sublayer: it uses strings, which XLA does not support, and Keras would not compile
         # the model. Saving finds it through the property.
-        self._untracked = types.SimpleNamespace(preprocessor=preprocessor)
+        self._untracked = types.SimpleNamespace(preprocessor=preprocessor, compiled={})
 
     def fit(self, x=None, y=None, *args, validation_data=None, **kwargs):
         """Trains as `keras.Model.fit` does, also on raw text."""
@@ -45,9 +47,48 @@ class TextTaskModel(TaskModel):
         """Evaluates as `keras.Model.evaluate` does, also on raw text."""
         return super().evaluate(self._features(x), _as_array(y), *args, **kwargs)
 
-    def predict(self, x, *args, **kwargs):
-        """Predicts as `keras.Model.predict` does, also for raw text."""
-        return super().predict(self._features(x), *args, **kwargs)
+    def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None):
+        """Predicts as `keras.Model.predict` does, also for raw text.
+
+        A single batch of raw text is predicted at once, without a dataset and a progress bar, which
+        take much longer than the model.
+        """
+        features = self._features(x)
+        if (
+            features is not x
+            and not steps
+            and not callbacks
+            and self._is_one_batch(features, batch_size)
+        ):
+            return self.predict_on_batch(features)
+        return super().predict(
+            features, batch_size=batch_size, verbose=verbose, steps=steps, callbacks=callbacks
+        )
+
+    def _is_one_batch(self, features, batch_size):
+        strategy = getattr(self, "distribute_strategy", None)
+        if _is_dataset(features) or (strategy is not None and strategy.num_replicas_in_sync > 1):
+            return False
+        return len(features["token_ids"]) <= (batch_size or _PREDICTED_BATCH)
+
+    def __call__(self, inputs, *args, **kwargs):
+        """Computes the outputs as `keras.Model` does, also for raw text."""
+        return super().__call__(self._features(inputs), *args, **kwargs)
+
+    def predict_on_batch(self, x):
+        """Predicts as `keras.Model.predict_on_batch` does, also for raw text."""
+        features = self._features(x)
+        # PyTorch refuses arrays beside tensors.
+        features = {key: ops.convert_to_tensor(value) for key, value in features.items()}
+        return super().predict_on_batch(features)
+
+    def train_on_batch(self, x, y=None, *args, **kwargs):
+        """Trains as `keras.Model.train_on_batch` does, also on raw text."""
+        return super().train_on_batch(self._features(x), _as_array(y), *args, **kwargs)
+
+    def test_on_batch(self, x, y=None, *args, **kwargs):
+        """Evaluates as `keras.Model.test_on_batch` does, also on raw text."""
+        return super().test_on_batch(self._features(x), _as_array(y), *args, **kwargs)
 
     def inspect(self, inputs):
         """Inspects as `BaseModel.inspect` does, also for raw text."""
@@ -62,6 +103,8 @@ class TextTaskModel(TaskModel):
 
     def _features(self, x):
         """The inputs of the model for raw text: a dict of arrays, or a dataset. Else `x` itself."""
+        if isinstance(x, (list, tuple)) and not len(x):
+            raise ValueError(f"`x` must have at least one text. Received: x={x!r}")
         if not _is_text(x.element_spec if _is_dataset(x) else x):
             return x
         if self.preprocessor is None:
@@ -71,12 +114,27 @@ class TextTaskModel(TaskModel):
             )
         if _is_dataset(x):
             return self._map(x)
+        x = _as_texts(x)
+        if len(x["text"]) <= _TOKENIZING_BATCH:
+            return self._preprocess(x)
         import tensorflow as tf  # tf.data, on every backend.
 
-        x = _as_texts(x)
         batches = self._map(tf.data.Dataset.from_tensor_slices(x).batch(_TOKENIZING_BATCH))
         batches = list(batches.as_numpy_iterator())
         return {key: np.concatenate([batch[key] for batch in batches]) for key in batches[0]}
+
+    def _preprocess(self, texts):
+        """The features of few texts: a dataset would be traced anew in each call."""
+        import tensorflow as tf
+
+        compiled, key = self._untracked.compiled, tuple(texts)
+        if key not in compiled:
+            signature = {name: tf.TensorSpec([None], tf.string) for name in texts}
+            compiled[key] = tf.function(
+                self.preprocessor.__call__, input_signature=[signature], autograph=False
+            )
+        features = compiled[key]({name: tf.constant(part) for name, part in texts.items()})
+        return {name: feature.numpy() for name, feature in features.items()}
 
     def _map(self, dataset):
         import tensorflow as tf
@@ -141,7 +199,11 @@ def _as_texts(x):
 def _as_column(texts):
     if isinstance(texts, (str, bytes)):
         raise ValueError(f"`x` must be a batch of texts: pass a list. Received: x={texts!r}")
-    return np.asarray(texts, dtype=object)
+    texts = np.asarray(texts, dtype=object)
+    for row, text in enumerate(texts):
+        if not isinstance(text, (str, bytes)):
+            raise ValueError(f"`x` must be strings. Received in row {row}: {text!r}")
+    return texts
 
 
 def _as_array(y):

@@ -1,7 +1,10 @@
+import dataclasses
+
 import keras
+import numpy as np
 
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.layers.arguments import check_choice
+from keras_xlnet.layers.arguments import check_choice, check_number
 from keras_xlnet.models.task_model import (
     check_backbone,
     check_classes,
@@ -20,6 +23,22 @@ _METRICS = {
     "sigmoid": lambda: keras.metrics.BinaryAccuracy(name="accuracy"),
     "linear": lambda: keras.metrics.MeanAbsoluteError(name="mean_absolute_error"),
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class Classification:
+    """The class of a text.
+
+    Args:
+        label: The name of the class, or its index as a string if the model has no `class_names`.
+            With `activation="sigmoid"` a tuple of the names of all classes that the text has.
+        score: Float, the probability of the class; with `"sigmoid"` a tuple of these.
+        scores: Dict of the probabilities of all classes by name.
+    """
+
+    label: str | tuple
+    score: float | tuple
+    scores: dict
 
 
 @register
@@ -124,3 +143,44 @@ class XLNetTextClassifier(TextTaskModel):
             "loss": _LOSSES[self.activation](),
             "metrics": [_METRICS[self.activation]()],
         }
+
+    def classify(self, texts, threshold=0.5, batch_size=None):
+        """Returns the classes of texts by name, as the exported model does.
+
+        Args:
+            texts: Raw text, as in `predict`, or features of a preprocessor.
+            threshold: Float from 0 to 1. Of two classes, a text has the second if its probability
+                is at least this; with `"sigmoid"` it has all classes of which that is true.
+            batch_size: As in `predict`.
+
+        Returns:
+            A list of `Classification`: `label`, `score` and `scores`.
+
+        Raises:
+            ValueError: If the model has `activation="linear"`, or an argument is not as above.
+
+        Example:
+
+        >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
+        >>> classifier = keras_xlnet.models.XLNetTextClassifier(
+        ...     backbone, num_classes=2, class_names=["ham", "spam"])
+        >>> found = classifier.classify({"token_ids": np.array([[9, 17, 12]])}, threshold=0.0)
+        >>> found[0].label, sorted(found[0].scores)
+        ('spam', ['ham', 'spam'])
+        """
+        check_number("threshold", threshold, high=1)
+        if self.activation == "linear":
+            raise ValueError("`classify` needs classes. Received: a model with activation='linear'")
+        probabilities = self.predict(texts, batch_size=batch_size, verbose=0)
+        return [self._classification(row, threshold) for row in probabilities]
+
+    def _classification(self, probabilities, threshold):
+        names = [str(name) for name in self.class_names or range(self.num_classes)]
+        scores = {name: float(p) for name, p in zip(names, probabilities, strict=True)}
+        if self.activation == "sigmoid":
+            labels = tuple(name for name in names if scores[name] >= threshold)
+            return Classification(labels, tuple(scores[name] for name in labels), scores)
+        index = int(np.argmax(probabilities))
+        if self.num_classes == 2:
+            index = int(probabilities[1] >= threshold)
+        return Classification(names[index], scores[names[index]], scores)

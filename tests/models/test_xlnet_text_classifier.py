@@ -247,6 +247,47 @@ def test_backbone_with_memory(preprocessor):
     model.fit(TEXTS, LABELS, epochs=1, verbose=0)
 
 
+def test_few_texts_are_read_by_one_function(preprocessor):
+    model = make(preprocessor)
+    expected = model.predict(as_features(preprocessor, TEXTS), verbose=0)
+    for count in (1, 2, 5, 1):
+        np.testing.assert_allclose(model.predict(TEXTS[:count]), expected[:count], atol=1e-6)
+    (function,) = model._untracked.compiled.values()
+    assert function.experimental_get_tracing_count() == 1
+
+
+def test_methods_for_one_batch_take_text(preprocessor):
+    model = make(preprocessor)
+    features = as_features(preprocessor, TEXTS)
+    expected = model.predict(features, verbose=0)
+    np.testing.assert_allclose(model.predict_on_batch(TEXTS), expected, atol=1e-6)
+    np.testing.assert_allclose(model(TEXTS), expected, atol=1e-6)
+    losses = [model.test_on_batch(x, LABELS)[0] for x in (TEXTS, features)]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-6)
+    twin = make(preprocessor)
+    trained = [m.train_on_batch(x, LABELS)[0] for m, x in ((model, TEXTS), (twin, features))]
+    assert trained[0] == pytest.approx(trained[1], abs=1e-6)
+
+
+def test_classes_by_name(preprocessor):
+    model = make(preprocessor, class_names=["ham", "spam"])
+    probabilities = model.predict(TEXTS, verbose=0)
+    for threshold in (0.0, 0.5, 1.0):
+        found = model.classify(TEXTS, threshold)
+        expected = np.array(["ham", "spam"])[(probabilities[:, 1] >= threshold).astype(int)]
+        assert [f.label for f in found] == expected.tolist()
+        scores = [[f.scores["ham"], f.scores["spam"]] for f in found]
+        np.testing.assert_allclose(scores, probabilities, atol=1e-6)
+        assert all(f.score == f.scores[f.label] for f in found)
+    several = make(preprocessor, 3, activation="sigmoid")
+    probabilities = several.predict(TEXTS, verbose=0)
+    for found, row in zip(several.classify(TEXTS), probabilities, strict=True):
+        assert found.label == tuple(str(i) for i in np.flatnonzero(row >= 0.5))
+        assert len(found.score) == len(found.label)
+    with pytest.raises(ValueError, match="needs classes"):
+        make(preprocessor, 1, activation="linear").classify(TEXTS)
+
+
 def test_only_token_ids_are_needed(preprocessor):
     model = make(preprocessor)
     ids = np.random.default_rng(0).integers(9, 200, (2, 7))
@@ -258,6 +299,10 @@ def test_only_token_ids_are_needed(preprocessor):
     "call, message",
     [
         (lambda m: m.predict("one text"), "pass a list"),
+        (lambda m: m.predict([]), "`x` must have at least one text"),
+        (lambda m: m.fit([], []), "`x` must have at least one text"),
+        (lambda m: m.predict(["a", None]), "`x` must be strings. Received in row 1: None"),
+        (lambda m: m.fit(["a", "b", float("nan")], [0, 1, 0]), "in row 2: nan"),
         (lambda m: m.fit(TEXTS, LABELS[:5]), "sizes"),
         (lambda m: m.predict((SPAM, HAM[:1])), r"equal lengths. Received: {'text': 4, 'pair': 1}"),
     ],
