@@ -321,6 +321,8 @@ def _unknown_batch_and_length(key, value):
         return (len(value), None, H)
     if key == "attention_biases":
         return value.shape
+    if key == "levels":
+        return (None, None, *value.shape[2:])
     if value.dtype == "float32":
         return (None,) * (value.ndim - 1) + (H,)
     return (None,) * value.ndim
