@@ -2,6 +2,7 @@ import dataclasses
 
 import keras
 import numpy as np
+from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_choice, check_number
@@ -172,15 +173,37 @@ class XLNetTextClassifier(TextTaskModel):
         if self.activation == "linear":
             raise ValueError("`classify` needs classes. Received: a model with activation='linear'")
         probabilities = self.predict(texts, batch_size=batch_size, verbose=0)
-        return [self._classification(row, threshold) for row in probabilities]
+        found = ops.convert_to_numpy(self.label_indices(probabilities, threshold))
+        pairs = zip(probabilities, found, strict=True)
+        return [self._classification(row, index) for row, index in pairs]
 
-    def _classification(self, probabilities, threshold):
-        names = [str(name) for name in self.class_names or range(self.num_classes)]
+    @property
+    def label_names(self):
+        """List of the names of the classes, or their indices as strings if they have no names."""
+        names = range(self.num_classes) if self.class_names is None else self.class_names
+        return [str(name) for name in names]
+
+    def label_indices(self, probabilities, threshold=0.5):
+        """Returns the class of each text for its probabilities, by the rule of `classify`.
+
+        Args:
+            probabilities: Tensor `(batch, num_classes)`.
+            threshold: As in `classify`.
+
+        Returns:
+            Int32 tensor `(batch,)`; with `activation="sigmoid"` `(batch, num_classes)`, 1 for each
+            class that a text has.
+        """
+        if self.activation == "sigmoid":
+            return ops.cast(probabilities >= threshold, "int32")
+        if self.num_classes == 2:
+            return ops.cast(probabilities[:, 1] >= threshold, "int32")
+        return ops.cast(ops.argmax(probabilities, axis=-1), "int32")
+
+    def _classification(self, probabilities, found):
+        names = self.label_names
         scores = {name: float(p) for name, p in zip(names, probabilities, strict=True)}
         if self.activation == "sigmoid":
-            labels = tuple(name for name in names if scores[name] >= threshold)
+            labels = tuple(names[i] for i in np.flatnonzero(found))
             return Classification(labels, tuple(scores[name] for name in labels), scores)
-        index = int(np.argmax(probabilities))
-        if self.num_classes == 2:
-            index = int(probabilities[1] >= threshold)
-        return Classification(names[index], scores[names[index]], scores)
+        return Classification(names[found], scores[names[found]], scores)

@@ -155,18 +155,10 @@ def _make_archive(model, threshold, batch_size):
 def _outputs(predictions, model, threshold):
     if model.activation == "linear":
         return {"values": predictions}
-    return {"probabilities": predictions, "label": _label(predictions, model, threshold)}
-
-
-def _label(probabilities, model, threshold):
-    if model.activation == "sigmoid":
-        return tf.cast(probabilities >= threshold, tf.int32)
-    if model.num_classes == 2:
-        index = tf.cast(probabilities[:, 1] >= threshold, tf.int32)
-    else:
-        index = tf.argmax(probabilities, axis=-1)
-    names = range(model.num_classes) if model.class_names is None else model.class_names
-    return tf.gather(tf.constant([str(name) for name in names]), index)
+    found = model.label_indices(predictions, threshold)
+    if model.activation != "sigmoid":
+        found = tf.gather(tf.constant(model.label_names), found)
+    return {"probabilities": predictions, "label": found}
 
 
 def _check_backend():
