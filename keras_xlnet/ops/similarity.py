@@ -51,6 +51,6 @@ def _normalized(x):
 
 
 def _softmax(weights, mask):
-    mask = ops.cast(mask, weights.dtype)
-    exponentials = ops.exp(weights - ops.max(weights, axis=-1, keepdims=True)) * mask
-    return exponentials / ops.maximum(ops.sum(exponentials, axis=-1, keepdims=True), _EPSILON)
+    shares = ops.softmax(ops.where(mask, weights, -1e30), axis=-1)
+    # All zeros, not all equal, for a text without tokens.
+    return ops.where(mask, shares, ops.zeros_like(shares))
