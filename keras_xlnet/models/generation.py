@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from keras_xlnet.layers.arguments import check_choice, check_number, check_positive_int
+from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.models.beam_search import BeamSearch
 from keras_xlnet.models.token_lists import as_text, as_token_lists
 
@@ -146,7 +147,7 @@ class GeneratesText:
         if method == "beam" and callback is not None:
             raise ValueError("`callback` cannot be used with `method='beam'`: beams change")
         decoder, stops = self._decoder(), set(stop_token_ids)
-        rows = as_token_lists(prompts, getattr(self, "backbone", self), tokenizer, name="prompts")
+        rows = as_token_lists(prompts, backbone_of(self), tokenizer, name="prompts")
         decoder.reserve(max(map(len, rows)), max_new_tokens)
         if method == "beam":
             token_ids, log_probs = _search(decoder, rows, max_new_tokens, beam_size, stops)

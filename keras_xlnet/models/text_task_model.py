@@ -1,7 +1,6 @@
 import types
 
 import numpy as np
-from keras import ops
 
 from keras_xlnet.models.task_model import TaskModel
 from keras_xlnet.models.vocabulary import check_vocabulary
@@ -77,10 +76,7 @@ class TextTaskModel(TaskModel):
 
     def predict_on_batch(self, x):
         """Predicts as `keras.Model.predict_on_batch` does, also for raw text."""
-        features = self._features(x)
-        # PyTorch refuses arrays beside tensors.
-        features = {key: ops.convert_to_tensor(value) for key, value in features.items()}
-        return super().predict_on_batch(features)
+        return super().predict_on_batch(self._features(x))
 
     def train_on_batch(self, x, y=None, *args, **kwargs):
         """Trains as `keras.Model.train_on_batch` does, also on raw text."""

@@ -127,7 +127,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, CompiledModel):
 
     # The SHA-256 of the vocabulary that the weights were trained with, if it is known.
     vocabulary_sha256 = None
-    # A subclass may encode positions in another way: examples/ablation.py.
+    # A subclass may encode positions in another way: examples/position_encodings.py.
     position_encoding_class = RelativePositionEncoding
 
     def __init__(
