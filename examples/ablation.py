@@ -12,13 +12,13 @@ killed continues with the next model when it is started again.
 Source: Dai et al. 2019 (Transformer-XL), sections 4.2 and 4.4, tables 6, 7, 8 and 10.
 """
 
+import quiet_start  # noqa: F401
+
+# isort: split
 import itertools
-import os
 import pathlib
 import sys
 import time
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import language_model

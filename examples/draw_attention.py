@@ -7,11 +7,11 @@ to runs/attention: attention_terms.png, attended_distances.png, memory_use.png, 
 one file with every layer, stream, head and term. The pictures are those of docs/language_models.md.
 """
 
-import lzma
-import os
-import pathlib
+import quiet_start  # noqa: F401
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+# isort: split
+import lzma
+import pathlib
 
 import matplotlib
 import numpy as np

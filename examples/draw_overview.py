@@ -5,10 +5,10 @@
 Takes a few seconds. The masks are those of `PermutationMaskGenerator`.
 """
 
-import os
-import sys
+import quiet_start  # noqa: F401
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+# isort: split
+import sys
 
 import matplotlib
 import numpy as np

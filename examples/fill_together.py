@@ -11,11 +11,11 @@ drawn in runs/fill_together/fillings.png.
 Source: Yang et al. 2019 (XLNet), sections 2.1 and 2.6.
 """
 
-import os
+import quiet_start  # noqa: F401
+
+# isort: split
 import pathlib
 import sys
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import matplotlib

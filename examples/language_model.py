@@ -12,16 +12,16 @@ run that was killed continues after its last epoch when it is started again. Mor
     python examples/language_model.py --load runs/language_model --prompt "To be, or"
 """
 
+import quiet_start  # noqa: F401
+
+# isort: split
 import glob
 import json
 import lzma
 import math
-import os
 import pathlib
 import sys
 import time
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import matplotlib

@@ -25,14 +25,14 @@ The ablations of the paper (table 6) leave out one part each:
     python examples/pretrain.py --nosegment_pairs          # no second segment
 """
 
+import quiet_start  # noqa: F401
+
+# isort: split
 import functools
 import glob
-import os
 import pathlib
 import subprocess
 import sys
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import pretrain_report

@@ -15,14 +15,14 @@ not run again unless the preset or the recipe of its task changes. Parts of it:
     python examples/results.py --data data --preset runs/pretrain/preset
 """
 
+import quiet_start  # noqa: F401
+
+# isort: split
 import dataclasses
 import json
-import os
 import pathlib
 import sys
 import time
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import results_report
 import tfidf

@@ -17,14 +17,15 @@ run it:
     python examples/spam_classifier.py --strategy mirrored --num_replicas 2
 """
 
+import quiet_start  # noqa: F401
+
+# isort: split
 import json
 import math
 import os
 import pathlib
 import sys
 import tempfile
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
@@ -150,7 +151,7 @@ def cross_validate(texts, labels, strategy, folder):
 # === The model ===
 
 
-def train(texts, labels, strategy, verbose="auto"):
+def train(texts, labels, strategy, verbose=None):
     """Returns a trained classifier, its threshold, and the history of all epochs."""
     keras.utils.set_random_seed(FLAGS.seed)
     texts, held_out, labels, held_out_labels = train_test_split(
@@ -181,12 +182,17 @@ def train(texts, labels, strategy, verbose="auto"):
         # Spam is the rarer class. The square root is half of the way to equal influence of both.
         class_weight={c: math.sqrt(len(labels) / (2 * np.sum(labels == c))) for c in (0, 1)},
         callbacks=[keras.callbacks.EarlyStopping(patience=5, restore_best_weights=True)],
-        verbose=verbose,
+        verbose=progress_verbosity() if verbose is None else verbose,
     ).history
     if strategy.num_replicas_in_sync > 1:
         model = on_one_device(model)
     scores = model.predict(held_out, verbose=0)[:, 1]
     return model, spam_report.best_threshold(held_out_labels, scores), history
+
+
+def progress_verbosity():
+    """A bar that is drawn again and again is for terminals; a file gets a line an epoch."""
+    return "auto" if sys.stdout.isatty() else 2
 
 
 def model_name():

@@ -8,14 +8,15 @@ before any model filled them in. The page keeps its text: only what stands betwe
 replaced. About a minute on 2 cores, no network.
 """
 
+import quiet_start  # noqa: F401
+
+# isort: split
 import collections
 import html
 import os
 import pathlib
 import re
 import sys
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import matplotlib

@@ -1,12 +1,13 @@
 import keras
-import numpy as np
-from keras import ops
 
 from keras_xlnet.compat.cloning import RefusesCloning
 from keras_xlnet.compat.compiled_update import compiled_update
 from keras_xlnet.compat.distributed_training import DistributedTraining
 from keras_xlnet.compat.optional_inputs import OptionalInputs
 from keras_xlnet.compat.quantization import RestoresQuantization
+from keras_xlnet.inputs.attention_memory import warn_of_attention_memory
+from keras_xlnet.inputs.ranges import as_values, check_range
+from keras_xlnet.inputs.texts import is_dataset, split_spec
 from keras_xlnet.models.inspection import inspect_model
 from keras_xlnet.models.preset import load_preset, save_preset
 
@@ -42,6 +43,7 @@ class BaseModel(
         self._check_ranges(x)
         if isinstance(validation_data, (list, tuple)):
             self._check_ranges(validation_data[0])
+        self._warn_of_memory(x, kwargs.get("batch_size"))
         return super().fit(x, y, *args, validation_data=validation_data, **kwargs)
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
@@ -126,6 +128,21 @@ class BaseModel(
             for name in projections:
                 dense = getattr(block.attention, f"{name}_dense")
                 dense.enable_lora(rank, lora_alpha=lora_alpha)
+
+    def save(self, filepath, *args, **kwargs):
+        """Saves the model as `keras.Model.save` does, in the `.keras` format.
+
+        Raises:
+            ValueError: If `filepath` ends with `.h5` or `.hdf5`: the legacy format of Keras cannot
+                hold vocabularies, and does not load these models.
+        """
+        if str(filepath).endswith((".h5", ".hdf5")):
+            raise ValueError(
+                "`filepath` must end with '.keras': HDF5 cannot hold the vocabulary and the config "
+                "of this model. `save_weights` writes '.weights.h5', `save_to_preset` a directory. "
+                f"Received: filepath={str(filepath)!r}"
+            )
+        super().save(filepath, *args, **kwargs)
 
     def save_to_preset(self, directory, tokenizer=None, dtype=None):
         """Writes the model to a directory.
@@ -254,13 +271,27 @@ class BaseModel(
         """Raises `ValueError` if the ids or positions of arrays are out of range."""
         if not isinstance(x, dict):
             return
-        ids = _as_array(x.get("token_ids"))
+        ids = as_values(x.get("token_ids"))
         size = backbone_of(self).vocabulary_size
-        _check_range("token_ids", ids, 0, size - 1, f"vocabulary_size={size}")
+        check_range("token_ids", ids, 0, size - 1, f"vocabulary_size={size}")
         if ids is not None and "target_positions" in x:
             length = ids.shape[-1]
-            positions = _as_array(x["target_positions"])
-            _check_range("target_positions", positions, -1, length - 1, f"length {length}")
+            positions = as_values(x["target_positions"])
+            check_range("target_positions", positions, -1, length - 1, f"length {length}")
+
+    def _warn_of_memory(self, x, batch_size):
+        spec = split_spec(x.element_spec)[0] if is_dataset(x) else x
+        ids = spec.get("token_ids") if isinstance(spec, dict) else None
+        shape = tuple(getattr(ids, "shape", ()))
+        if len(shape) < 2 or shape[-1] is None:
+            return
+        if is_dataset(x):
+            batch_size = shape[0] or 1
+        else:
+            batch_size = min(batch_size or 32, shape[0])
+        for size in shape[1:-1]:  # Choices.
+            batch_size *= size or 1
+        warn_of_attention_memory(backbone_of(self), batch_size, shape[-1])
 
 
 class CompiledModel(BaseModel):
@@ -310,25 +341,6 @@ def backbone_of(model):
 def _is_memory(weight, model):
     memories = getattr(model, "memories", ())
     return any(weight is state for memory in memories for state in memory.weights)
-
-
-def _as_array(x):
-    """A NumPy array of what has values, otherwise `None`."""
-    if x is None or isinstance(x, keras.KerasTensor):
-        return None
-    return ops.convert_to_numpy(x) if ops.is_tensor(x) else np.asarray(x)
-
-
-def _check_range(name, array, low, high, reason):
-    if array is None or not array.size or not np.issubdtype(array.dtype, np.number):
-        return
-    outside = (array < low) | (array > high)
-    if outside.any():
-        row = int(np.argwhere(outside)[0][0])
-        raise ValueError(
-            f"`{name}` must be from {low} to {high} ({reason}). Received: "
-            f"{array[outside][0]} in row {row}"
-        )
 
 
 def _is_auto(value):

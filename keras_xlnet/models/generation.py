@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 
+from keras_xlnet.inputs.token_lists import as_text, as_token_lists
 from keras_xlnet.layers.arguments import check_choice, check_number, check_positive_int
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.models.beam_search import BeamSearch
-from keras_xlnet.models.token_lists import as_text, as_token_lists
 
 _METHODS = ("greedy", "sample", "beam")
 

@@ -14,9 +14,9 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_xlnet.inputs.token_lists import as_token_lists, pad_rows, predict, rounded
 from keras_xlnet.layers.arguments import check_choice, check_positive_int
 from keras_xlnet.models.task_model import check_backbone
-from keras_xlnet.models.token_lists import as_token_lists, pad_rows, predict, rounded
 
 _ORDERS = ("left_to_right", "right_to_left", "random")
 # `<sep>` and `<cls>`, and their segments: a text ends with them in pretraining, `[A, SEP, CLS]`.

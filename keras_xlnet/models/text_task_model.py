@@ -2,6 +2,14 @@ import types
 
 import numpy as np
 
+from keras_xlnet.inputs.labels import as_label_array, check_no_missing
+from keras_xlnet.inputs.texts import (
+    check_container,
+    is_dataset,
+    is_text,
+    split_spec,
+    text_columns,
+)
 from keras_xlnet.models.task_model import TaskModel
 from keras_xlnet.models.vocabulary import check_vocabulary
 
@@ -33,18 +41,20 @@ class TextTaskModel(TaskModel):
 
     def fit(self, x=None, y=None, *args, validation_data=None, **kwargs):
         """Trains as `keras.Model.fit` does, also on raw text."""
-        if _is_dataset(validation_data):
-            validation_data = self._features(validation_data)
+        y = self._labels(y)
+        if is_dataset(validation_data):
+            validation_data = self._features(validation_data, has_labels=True)
         elif validation_data is not None:
             features, *others = validation_data
-            validation_data = (self._features(features), *map(_as_array, others))
-        return super().fit(
-            self._features(x), _as_array(y), *args, validation_data=validation_data, **kwargs
-        )
+            labels, weights = others[:1], others[1:]
+            validation_data = (self._features(features), *map(self._labels, labels), *weights)
+        x = self._features(x, has_labels=True)
+        return super().fit(x, y, *args, validation_data=validation_data, **kwargs)
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
         """Evaluates as `keras.Model.evaluate` does, also on raw text."""
-        return super().evaluate(self._features(x), _as_array(y), *args, **kwargs)
+        x = self._features(x, has_labels=True)
+        return super().evaluate(x, self._labels(y), *args, **kwargs)
 
     def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None):
         """Predicts as `keras.Model.predict` does, also for raw text.
@@ -66,7 +76,7 @@ class TextTaskModel(TaskModel):
 
     def _is_one_batch(self, features, batch_size):
         strategy = getattr(self, "distribute_strategy", None)
-        if _is_dataset(features) or (strategy is not None and strategy.num_replicas_in_sync > 1):
+        if is_dataset(features) or (strategy is not None and strategy.num_replicas_in_sync > 1):
             return False
         return len(features["token_ids"]) <= (batch_size or _PREDICTED_BATCH)
 
@@ -80,11 +90,11 @@ class TextTaskModel(TaskModel):
 
     def train_on_batch(self, x, y=None, *args, **kwargs):
         """Trains as `keras.Model.train_on_batch` does, also on raw text."""
-        return super().train_on_batch(self._features(x), _as_array(y), *args, **kwargs)
+        return super().train_on_batch(self._features(x), self._labels(y), *args, **kwargs)
 
     def test_on_batch(self, x, y=None, *args, **kwargs):
         """Evaluates as `keras.Model.test_on_batch` does, also on raw text."""
-        return super().test_on_batch(self._features(x), _as_array(y), *args, **kwargs)
+        return super().test_on_batch(self._features(x), self._labels(y), *args, **kwargs)
 
     def inspect(self, inputs):
         """Inspects as `BaseModel.inspect` does, also for raw text."""
@@ -97,20 +107,15 @@ class TextTaskModel(TaskModel):
         clone._hold_preprocessor(self.preprocessor)
         return clone
 
-    def _features(self, x):
+    def _features(self, x, has_labels=False):
         """The inputs of the model for raw text: a dict of arrays, or a dataset. Else `x` itself."""
-        if isinstance(x, (list, tuple)) and not len(x):
-            raise ValueError(f"`x` must have at least one text. Received: x={x!r}")
-        if not _is_text(x.element_spec if _is_dataset(x) else x):
+        check_container(x)
+        if is_dataset(x):
+            return self._map(x, has_labels)
+        if not is_text(x):
             return x
-        if self.preprocessor is None:
-            raise ValueError(
-                f"`x` is raw text, but this {type(self).__name__} has no `preprocessor`. Pass one "
-                "to its constructor, or pass the outputs of one as `x`."
-            )
-        if _is_dataset(x):
-            return self._map(x)
-        x = _as_texts(x)
+        self._check_has_preprocessor()
+        x = text_columns(x)
         if len(x["text"]) <= _TOKENIZING_BATCH:
             return self._preprocess(x)
         import tensorflow as tf  # tf.data, on every backend.
@@ -118,6 +123,23 @@ class TextTaskModel(TaskModel):
         batches = self._map(tf.data.Dataset.from_tensor_slices(x).batch(_TOKENIZING_BATCH))
         batches = list(batches.as_numpy_iterator())
         return {key: np.concatenate([batch[key] for batch in batches]) for key in batches[0]}
+
+    def _check_has_preprocessor(self):
+        if self.preprocessor is None:
+            raise ValueError(
+                f"`x` is raw text, but this {type(self).__name__} has no `preprocessor`. Pass one "
+                "to its constructor, or pass the outputs of one as `x`."
+            )
+
+    def _labels(self, y):
+        """The labels of arrays, checked, as numbers."""
+        y = as_label_array(y)
+        check_no_missing(y)
+        return y
+
+    def _label_encoder(self, spec):
+        """A function of batches of labels in a dataset, or `None` if they stay as they are."""
+        return None
 
     def _preprocess(self, texts):
         """The features of few texts: a dataset would be traced anew in each call."""
@@ -132,20 +154,27 @@ class TextTaskModel(TaskModel):
         features = compiled[key]({name: tf.constant(part) for name, part in texts.items()})
         return {name: feature.numpy() for name, feature in features.items()}
 
-    def _map(self, dataset):
+    def _map(self, dataset, has_labels=False):
+        """A dataset with the features of its texts and the numbers of its labels."""
         import tensorflow as tf
 
-        spec = dataset.element_spec
-        if isinstance(spec, tuple) and not _is_pair(spec):
+        inputs, others = split_spec(dataset.element_spec, has_labels)
+        encode_inputs, encode_labels = None, self._label_encoder(others[0]) if others else None
+        if is_text(inputs):
+            self._check_has_preprocessor()
+            encode_inputs = self.preprocessor
+        if encode_inputs is encode_labels is None:
+            return dataset
 
-            def preprocess(x, *others):
-                return self.preprocessor(x), *others
-        else:
+        def encode(*batch):
+            x, *rest = batch if others else [batch if len(batch) > 1 else batch[0]]
+            if encode_inputs is not None:
+                x = encode_inputs(x)
+            if encode_labels is not None:
+                rest[0] = encode_labels(rest[0])
+            return (x, *rest) if rest else x
 
-            def preprocess(*x):
-                return self.preprocessor(x if len(x) > 1 else x[0])
-
-        return dataset.map(preprocess, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+        return dataset.map(encode, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 
 def check_preprocessor(preprocessor, backbone):
@@ -153,54 +182,3 @@ def check_preprocessor(preprocessor, backbone):
     # A preprocessor made from a config has no vocabulary until its assets are loaded.
     if preprocessor is not None and preprocessor.tokenizer.has_vocabulary:
         check_vocabulary(preprocessor.tokenizer, backbone, owner="backbone")
-
-
-def _is_dataset(x):
-    return hasattr(x, "element_spec")
-
-
-def _is_text(x):
-    """Whether `x` (or the specification of a dataset) is text, or a tuple that starts with it."""
-    if isinstance(x, dict):
-        return _is_text(x.get("text"))
-    if isinstance(x, (tuple, list)) and x:
-        return _is_text(x[0])
-    dtype = getattr(x, "dtype", None)
-    is_text_array = isinstance(dtype, np.dtype) and dtype.kind in "OSUT"
-    return isinstance(x, (str, bytes)) or is_text_array or str(dtype) in _TEXT_DTYPES
-
-
-# The names that TensorFlow and pandas give their text types.
-_TEXT_DTYPES = ("<dtype: 'string'>", "string", "str", "object")
-
-
-def _is_pair(spec):
-    return len(spec) == 2 and _is_text(spec[0]) and _is_text(spec[1])
-
-
-def _as_texts(x):
-    """Arrays of equal length, from any form of raw text."""
-    if isinstance(x, dict):
-        parts = {key: _as_column(value) for key, value in x.items()}
-    elif isinstance(x, tuple):
-        parts = dict(zip(("text", "pair"), map(_as_column, x), strict=True))
-    else:
-        parts = {"text": _as_column(x)}
-    lengths = {key: len(part) for key, part in parts.items()}
-    if len(set(lengths.values())) > 1:
-        raise ValueError(f"`text` and `pair` must have equal lengths. Received: {lengths}")
-    return parts
-
-
-def _as_column(texts):
-    if isinstance(texts, (str, bytes)):
-        raise ValueError(f"`x` must be a batch of texts: pass a list. Received: x={texts!r}")
-    texts = np.asarray(texts, dtype=object)
-    for row, text in enumerate(texts):
-        if not isinstance(text, (str, bytes)):
-            raise ValueError(f"`x` must be strings. Received in row {row}: {text!r}")
-    return texts
-
-
-def _as_array(y):
-    return np.asarray(y) if isinstance(y, (list, tuple)) else y

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.inputs.ranges import as_values, check_range
 from keras_xlnet.layers import Answerability, AnswerEnd, AnswerStart
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
@@ -198,6 +199,22 @@ class XLNetQuestionAnswering(TaskModel):
 
     # === Training: the labelled start is one of the inputs ===
 
+    def fit(self, x=None, y=None, *args, validation_data=None, **kwargs):
+        """Trains as `keras.Model.fit` does.
+
+        Raises:
+            ValueError: If a labelled position in arrays is out of range. Datasets are not checked.
+        """
+        _check_positions(x, y)
+        if isinstance(validation_data, (list, tuple)) and len(validation_data) > 1:
+            _check_positions(*validation_data[:2])
+        return super().fit(x, y, *args, validation_data=validation_data, **kwargs)
+
+    def evaluate(self, x=None, y=None, *args, **kwargs):
+        """Evaluates as `keras.Model.evaluate` does, with the checks of `fit`."""
+        _check_positions(x, y)
+        return super().evaluate(x, y, *args, **kwargs)
+
     def train_step(self, *args):
         """Computes a train step as `keras.Model` does, with the labelled start as an input."""
         *state, data = args
@@ -255,3 +272,11 @@ def _with_start(data):
     if isinstance(x, dict) and x.get("start_positions") is None:
         x = {**x, "start_positions": y["start_positions"]}
     return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
+
+
+def _check_positions(x, y):
+    if not isinstance(x, dict) or not isinstance(y, dict) or "token_ids" not in x:
+        return
+    last = as_values(x["token_ids"]).shape[-1] - 1
+    for key in ("start_positions", "end_positions"):
+        check_range(key, as_values(y.get(key)), 0, last, f"length {last + 1}")

@@ -5,6 +5,16 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.inputs.labels import (
+    as_class_indices,
+    as_columns,
+    as_label_array,
+    encode_class_weight,
+    encode_names,
+    is_names,
+    learn_class_names,
+)
+from keras_xlnet.inputs.texts import is_text
 from keras_xlnet.layers.arguments import check_choice, check_number
 from keras_xlnet.models.task_model import (
     check_backbone,
@@ -144,6 +154,60 @@ class XLNetTextClassifier(TextTaskModel):
             "loss": _LOSSES[self.activation](),
             "metrics": [_METRICS[self.activation]()],
         }
+
+    def fit(self, x=None, y=None, *args, class_weight=None, **kwargs):
+        """Trains as `keras.Model.fit` does, also on raw text, and on labels that are names.
+
+        A model without `class_names` learns them from labels that are strings: in the order of
+        the categories of a pandas column, otherwise sorted. They are saved with the model.
+
+        Args:
+            class_weight: Optional dict of the weights of classes, by name or index.
+            **kwargs: As in `keras.Model.fit`.
+
+        Raises:
+            ValueError: If a label is missing, has no class or has another shape than the outputs.
+                The message names the row. Datasets are not checked.
+        """
+        self._learn_names(y)
+        if class_weight is not None:
+            class_weight = encode_class_weight(class_weight, self.label_names)
+        return super().fit(x, y, *args, class_weight=class_weight, **kwargs)
+
+    def train_on_batch(self, x, y=None, *args, **kwargs):
+        """Trains as `keras.Model.train_on_batch` does, on what `fit` takes."""
+        self._learn_names(y)
+        return super().train_on_batch(x, y, *args, **kwargs)
+
+    def _learn_names(self, y):
+        if self.class_names is None and is_names(as_label_array(y)):
+            self.class_names = learn_class_names(y, self.num_classes)
+
+    def _labels(self, y):
+        y = super()._labels(y)
+        if is_names(y):
+            self._check_takes_names()
+            return encode_names(y, self.class_names)
+        if self.activation == "softmax":
+            if isinstance(self.loss, keras.losses.SparseCategoricalCrossentropy):
+                y = as_class_indices(y, self.num_classes, getattr(self.loss, "ignore_class", None))
+            return y
+        reason = f"activation={self.activation!r}, num_classes={self.num_classes}"
+        return as_columns(y, self.num_classes, reason)
+
+    def _label_encoder(self, spec):
+        if not is_text(spec):
+            return None
+        self._check_takes_names()
+        return keras.layers.StringLookup(vocabulary=self.class_names, num_oov_indices=0)
+
+    def _check_takes_names(self):
+        if self.activation != "softmax" or self.class_names is None:
+            raise ValueError(
+                "`y` are names: that needs `class_names`, or a `fit` on lists or arrays, which "
+                "learns them, and activation='softmax'. Received: "
+                f"class_names={self.class_names}, activation={self.activation!r}"
+            )
 
     def classify(self, texts, threshold=0.5, batch_size=None):
         """Returns the classes of texts by name, as the exported model does.

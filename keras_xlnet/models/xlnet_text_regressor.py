@@ -1,6 +1,7 @@
 import keras
 
 from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.inputs.labels import as_columns
 from keras_xlnet.models.task_model import check_backbone, pooled_logits, token_inputs
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 
@@ -77,6 +78,9 @@ class XLNetTextRegressor(TextTaskModel):
         self.dropout = dropout
         self._hold_preprocessor(preprocessor)
         self.compile()
+
+    def _labels(self, y):
+        return as_columns(super()._labels(y), 1, "one number a text")
 
     def _compile_defaults(self):
         return {

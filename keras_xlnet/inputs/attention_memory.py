@@ -1,0 +1,54 @@
+"""Whether what attention keeps in training fits in the memory of the machine."""
+
+import os
+import warnings
+
+import keras
+
+# Arrays of the size of the scores that a training step keeps at least: scores, probabilities, and
+# the gradient of one.
+_KEPT_ARRAYS = 3
+_BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2}
+
+
+def training_bytes(backbone, batch_size, length):
+    """Returns the bytes that the attention scores of a training step need at least.
+
+    Args:
+        backbone: An `XLNetBackbone`, or a model with the same arguments.
+        batch_size: Int, the rows of a batch.
+        length: Int, tokens of a row.
+    """
+    rows = min(length, backbone.attention_chunk_size or length)
+    # Chunks, and blocks that are computed again, are kept one at a time.
+    is_computed_again = rows < length or backbone.gradient_checkpointing
+    layers = 1 if is_computed_again else backbone.num_layers
+    context = length + (backbone.memory_length or 0)
+    scores = batch_size * backbone.num_heads * rows * context
+    return _KEPT_ARRAYS * layers * scores * _BYTES[backbone.dtype_policy.compute_dtype]
+
+
+def warn_of_attention_memory(backbone, batch_size, length):
+    """Warns if attention in a training step needs more memory than the machine has.
+
+    Nothing is known of the memory of accelerators: there is no warning where there is one.
+    """
+    if any(not name.startswith("cpu") for name in keras.distribution.list_devices()):
+        return
+    needed, there = training_bytes(backbone, batch_size, length), machine_bytes()
+    if there is not None and needed > there:
+        warnings.warn(
+            f"Attention over {length} tokens in batches of {batch_size} needs at least "
+            f"{needed / 2**30:.0f} GiB in training, and this machine has {there / 2**30:.0f} GiB. "
+            "Load or create the backbone with `attention_chunk_size=256` and "
+            "`gradient_checkpointing=True`, or use smaller batches",
+            stacklevel=4,
+        )
+
+
+def machine_bytes():
+    """Returns the bytes of memory that the machine has, `None` if the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None

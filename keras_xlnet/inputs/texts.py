@@ -1,0 +1,106 @@
+"""Raw text in the forms that users have it: lists, arrays, columns of tables, datasets."""
+
+import numpy as np
+
+# The names that TensorFlow and pandas give their text types.
+_TEXT_DTYPES = ("<dtype: 'string'>", "string", "str", "object")
+
+
+def is_dataset(x):
+    """Whether `x` is a `tf.data.Dataset`."""
+    return hasattr(x, "element_spec")
+
+
+def is_text(x):
+    """Whether `x` (or the specification of a dataset) is text, or a tuple that starts with it."""
+    if isinstance(x, dict):
+        return is_text(x.get("text"))
+    if isinstance(x, (tuple, list)) and x:
+        return is_text(x[0])
+    dtype = getattr(x, "dtype", None)
+    is_text_array = isinstance(dtype, np.dtype) and dtype.kind in "OSUT"
+    return isinstance(x, (str, bytes)) or is_text_array or str(dtype) in _TEXT_DTYPES
+
+
+def is_pair(spec):
+    """Whether the specification of a dataset is that of pairs of texts."""
+    return len(spec) == 2 and is_text(spec[0]) and is_text(spec[1])
+
+
+def split_spec(spec, has_labels=False):
+    """Returns the specification of the inputs, and of labels and weights, of a dataset.
+
+    Args:
+        spec: The `element_spec` of a dataset.
+        has_labels: Whether two strings are a text and the name of its class, and not a pair.
+    """
+    if isinstance(spec, tuple) and (has_labels or not is_pair(spec)):
+        return spec[0], spec[1:]
+    return spec, ()
+
+
+def check_container(x):
+    """Raises `ValueError` if `x` is a table, has no rows, or is a dataset without batches."""
+    if hasattr(x, "columns") and hasattr(x, "dtypes"):
+        raise ValueError(
+            "`x` must be one column of a table, such as df['text'], or two for pairs of texts: "
+            f"(df['text'], df['pair']). Received: a table with the columns {list(x.columns)}"
+        )
+    if is_dataset(x):
+        _check_batched(split_spec(x.element_spec)[0])
+    elif hasattr(x, "__len__") and not len(x):
+        raise ValueError(f"`x` must have at least one text. Received: x={x!r}")
+
+
+def _check_batched(spec):
+    parts = list(spec.values()) if isinstance(spec, dict) else [spec]
+    if isinstance(spec, (tuple, list)):
+        parts = list(spec)
+    for part in parts:
+        shape = getattr(part, "shape", None)
+        if is_text(part) and shape is not None and shape.rank == 0:
+            raise ValueError(
+                "`x` must be a dataset of batches: call `x.batch(32)`. Received: a dataset of "
+                f"single texts, {part}"
+            )
+    ids = spec.get("token_ids") if isinstance(spec, dict) else None
+    if ids is not None and ids.shape.rank is not None and ids.shape.rank < 2:
+        raise ValueError(
+            "`x` must be a dataset of batches: call `x.batch(32)`. Received: a dataset of single "
+            f"texts, token_ids={ids}"
+        )
+
+
+def text_columns(x):
+    """Returns a dict of object arrays of equal length, `text` and, for pairs, `pair`.
+
+    Args:
+        x: Texts, a tuple of two of these, or a dict with the keys `text` and `pair`. Texts are a
+            list, an array, a column of a table or a string tensor.
+
+    Raises:
+        ValueError: If the lengths differ or something is not a string. The message names the row.
+    """
+    if isinstance(x, dict):
+        parts = x
+    elif isinstance(x, tuple):
+        parts = dict(zip(("text", "pair"), x, strict=True))
+    else:
+        parts = {"text": x}
+    # Of texts alone, users know the argument by the name that Keras gives it.
+    names = {key: "x" if len(parts) == 1 else key for key in parts}
+    parts = {key: _as_column(value, names[key]) for key, value in parts.items()}
+    lengths = {key: len(part) for key, part in parts.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"`text` and `pair` must have equal lengths. Received: {lengths}")
+    return parts
+
+
+def _as_column(texts, name):
+    if isinstance(texts, (str, bytes)):
+        raise ValueError(f"`{name}` must be a batch of texts: pass a list. Received: {texts!r}")
+    texts = np.asarray(texts, dtype=object)
+    for row, text in enumerate(texts):
+        if not isinstance(text, (str, bytes)):
+            raise ValueError(f"`{name}` must be strings. Received in row {row}: {text!r}")
+    return texts

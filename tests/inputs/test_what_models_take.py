@@ -1,0 +1,278 @@
+"""What users pass to models: what is accepted in every form, and what each error says."""
+
+import warnings
+
+import keras
+import numpy as np
+import pandas as pd
+import pytest
+import tensorflow as tf
+
+from keras_xlnet.inputs import attention_memory
+from keras_xlnet.models import (
+    XLNetBackbone,
+    XLNetPermutationLM,
+    XLNetQuestionAnswering,
+    XLNetTextClassifier,
+    XLNetTextRegressor,
+)
+from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+
+TEXTS = ["win a free prize", "see you at six", "free cash, call now", "are you home"]
+NAMES = ["spam", "ham", "spam", "ham"]
+LABELS = [1, 0, 1, 0]
+FRAME = pd.DataFrame({"text": TEXTS, "label": NAMES})
+
+
+@pytest.fixture(scope="module")
+def preprocessor(golden_dir):
+    return XLNetPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), sequence_length=12)
+
+
+def backbone(**arguments):
+    keras.utils.set_random_seed(3)
+    arguments = {"dropout": 0.0, "attention_dropout": 0.0, **arguments}
+    return XLNetBackbone(200, 1, 2, 16, 32, kernel_initializer="glorot_normal", **arguments)
+
+
+def classifier(preprocessor, num_classes=2, **arguments):
+    return XLNetTextClassifier(
+        backbone(), num_classes, preprocessor, **{"dropout": 0.0, **arguments}
+    )
+
+
+@pytest.fixture(scope="module")
+def models(preprocessor):
+    """Models that the errors are raised by: none of them gets to a train step."""
+    return {
+        "classifier": classifier(preprocessor, class_names=["ham", "spam"]),
+        "nameless": classifier(preprocessor),
+        "several": classifier(preprocessor, 3, activation="sigmoid"),
+        "regressor": XLNetTextRegressor(backbone(), preprocessor),
+        "permutation_lm": XLNetPermutationLM(backbone()),
+        "question_answering": XLNetQuestionAnswering(backbone()),
+    }
+
+
+IDS = np.array([[9, 17, 12, 4]] * 4)
+FEATURES = {"token_ids": IDS}
+ANSWERS = {"start_positions": np.zeros(4), "end_positions": np.zeros(4), "is_impossible": LABELS}
+
+
+def spans(**changes):
+    return {key: np.asarray(value) for key, value in {**ANSWERS, **changes}.items()}
+
+
+def dataset(*parts):
+    return tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0])
+
+
+# What is called, with what, and what the message has to say.
+ERRORS = {
+    "predict: no texts": ("classifier", "predict", ([],), r"`x` must have at least one text"),
+    "predict: empty array": ("classifier", "predict", (np.array([], object),), "at least one text"),
+    "predict: empty column": ("classifier", "predict", (FRAME["text"][:0],), "at least one text"),
+    "fit: no texts": ("classifier", "fit", ([], []), r"`x` must have at least one text"),
+    "one text": ("classifier", "predict", ("hello",), r"`x` must be a batch of texts"),
+    "None": ("classifier", "predict", (["a", None],), r"`x` must be strings.* row 1: None"),
+    "NaN": ("classifier", "predict", (np.array(["a", "b", np.nan], object),), "row 2: nan"),
+    "pd.NA": ("classifier", "predict", (pd.Series(["a", pd.NA], dtype="string"),), "row 1: <NA>"),
+    "number": ("classifier", "predict", (["a", "b", 7],), "row 2: 7"),
+    "None in the second of a pair": (
+        "classifier", "predict", ((["a", "b"], ["c", None]),), r"`pair` must be strings.* row 1"),
+    "lengths of pairs": (
+        "classifier", "predict", ((["a"], ["b", "c"]),), "must have equal lengths"),
+    "table": ("classifier", "predict", (FRAME[["text"]],), r"df\['text'\].*columns \['text'\]"),
+    "unbatched texts": ("classifier", "predict", (dataset(TEXTS),), r"x\.batch\(32\)"),
+    "unbatched texts and labels": (
+        "classifier", "fit", (dataset(TEXTS, LABELS),), r"x\.batch\(32\)"),
+    "unbatched pairs": (
+        "classifier", "predict", (dataset({"text": TEXTS, "pair": TEXTS}),), r"x\.batch\(32\)"),
+    "unbatched features": ("classifier", "fit", (dataset(FEATURES, LABELS),), r"x\.batch\(32\)"),
+    "unknown name": (
+        "classifier", "fit", (TEXTS, ["spam", "ham", "Spam", "ham"]),
+        r"class_names=\['ham', 'spam'\].* row 2: 'Spam'"),
+    "name in evaluate": ("classifier", "evaluate", (TEXTS, ["spam", "ham", "spam", "x"]), "row 3"),
+    "too many names to learn": (
+        "nameless", "fit", (TEXTS, ["a", "b", "c", "a"]), r"3 names.*num_classes=2"),
+    "names that nothing was learned of": (
+        "nameless", "evaluate", (TEXTS, NAMES), r"needs `class_names`"),
+    "names in a dataset": (
+        "nameless", "fit", (dataset(TEXTS, NAMES).batch(2),), "needs `class_names`"),
+    "names and numbers": ("classifier", "fit", (TEXTS, ["spam", 0, 1, 1]), r"row 1: 0"),
+    "category missing": (
+        "classifier", "fit", (TEXTS, pd.Series(["ham", None, "spam", "ham"], dtype="category")),
+        "row 1: nan"),
+    "label out of range": (
+        "classifier", "fit", (TEXTS, [1, 0, 2, 0]), r"from 0 to 1 \(num_classes=2\).* row 2: 2"),
+    "negative label": ("classifier", "fit", (TEXTS, [1, 0, 0, -1]), "row 3: -1"),
+    "half a label": ("classifier", "fit", (TEXTS, [1, 0.5, 0, 1]), "row 1: 0.5"),
+    "label of validation": (
+        "classifier", "fit", (TEXTS, LABELS), "row 0: 5", {"validation_data": (["a"], [5])}),
+    "NaN label": ("classifier", "fit", (TEXTS, [1, 0, np.nan, 0]), "missing values.* row 2: nan"),
+    "None label": ("classifier", "fit", (TEXTS, [1, None, 1, 0]), "missing values.* row 1: nan"),
+    "pd.NA label": (
+        "classifier", "fit", (TEXTS, pd.Series([1, 0, pd.NA, 0], dtype="Int64")), "row 2: nan"),
+    "label of another kind": ("classifier", "fit", (TEXTS, [1, 0, (), 0]), "`y` must be"),
+    "vectors for softmax": (
+        "classifier", "fit", (TEXTS, np.eye(4)[:, :2]), "categorical_crossentropy.*sigmoid"),
+    "width of several classes": (
+        "several", "fit", (TEXTS, np.ones((4, 2))), r"shape \(texts, 3\).*\(4, 2\)"),
+    "indices for several classes": ("several", "fit", (TEXTS, LABELS), r"\(texts, 3\).*\(4,\)"),
+    "ragged labels": (
+        "several", "fit", (TEXTS, [[1, 0, 1], [1, 0], [0, 0, 0], [0, 1, 1]]), "equal lengths"),
+    "NaN of several classes": (
+        "several", "fit", (TEXTS, [[0, 1, 0], [0, np.nan, 1]] * 2), "missing values.* row 1"),
+    "NaN of a number": ("regressor", "fit", (TEXTS, [0.5, 1, 2, np.nan]), "row 3: nan"),
+    "two numbers": ("regressor", "fit", (TEXTS, np.ones((4, 2))), r"one number a text.*\(4, 2\)"),
+    "class_weight of an unknown name": (
+        "classifier", "fit", (TEXTS, NAMES), r"`class_weight`.*'spma'",
+        {"class_weight": {"spma": 2.0}}),
+    "id out of range": (
+        "classifier", "predict", ({"token_ids": IDS + 190},), r"`token_ids` .* row 0"),
+    "target position": (
+        "permutation_lm", "predict",
+        ({"token_ids": IDS, "target_positions": np.array([[1], [2], [9], [0]])},),
+        r"`target_positions` must be from -1 to 3 .* 9 in row 2"),
+    "answer after the text": (
+        "question_answering", "fit", (FEATURES, spans(end_positions=[0, 0, 4, 0])),
+        r"`end_positions` must be from 0 to 3 .* 4 in row 2"),
+    "answer before the text": (
+        "question_answering", "evaluate", (FEATURES, spans(start_positions=[0, -2, 0, 0])),
+        r"`start_positions` must be from 0 to 3 .*-2.* in row 1"),
+    "HDF5": ("classifier", "save", ("model.h5",), r"'\.keras'.*filepath='model.h5'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_error_names_the_argument_and_the_row(case, models):
+    model, method, args, message, *others = ERRORS[case]
+    keywords = others[0] if others else {}
+    if method != "save":
+        keywords = {"verbose": 0, **keywords}
+    before = models[model].get_weights()
+    with pytest.raises(ValueError, match=f"(?s){message}"):
+        getattr(models[model], method)(*args, **keywords)
+    for weight, value in zip(models[model].get_weights(), before, strict=True):
+        np.testing.assert_array_equal(weight, value)
+
+
+# === Accepted ===
+
+
+def losses(model, *args, **keywords):
+    keywords = {"epochs": 2, "batch_size": 2, "shuffle": False, "verbose": 0, **keywords}
+    return model.fit(*args, **keywords).history["loss"]
+
+
+@pytest.fixture(scope="module")
+def expected_losses(preprocessor):
+    return losses(classifier(preprocessor), TEXTS, np.array(LABELS))
+
+
+LABEL_FORMS = {
+    "names": NAMES,
+    "array": np.array(NAMES),
+    "objects": np.array(NAMES, object),
+    "bytes": [name.encode() for name in NAMES],
+    "string tensor": tf.constant(NAMES),
+    "column": FRAME["label"],
+    "categories": FRAME["label"].astype("category"),
+    "Categorical": pd.Categorical(NAMES),
+    "numbers": LABELS,
+    "bools": [label == 1 for label in LABELS],
+    "column of numbers": pd.Series(LABELS, dtype="Int64"),
+    "width of 1": np.array(LABELS)[:, None],
+    "tensor": tf.constant(LABELS),
+}
+
+
+@pytest.mark.parametrize("form", LABEL_FORMS)
+def test_labels_in_every_form_are_the_same(form, models):
+    found = models["classifier"].evaluate(TEXTS, LABEL_FORMS[form], verbose=0)
+    expected = models["classifier"].evaluate(TEXTS, np.array(LABELS), verbose=0)
+    assert found == pytest.approx(expected, rel=1e-6)
+    assert models["classifier"].test_on_batch(TEXTS, LABEL_FORMS[form]) == pytest.approx(expected)
+
+
+def test_names_are_learned_and_train_as_numbers_do(preprocessor, expected_losses):
+    model = classifier(preprocessor)
+    # Lists and columns by turns, whose index is not 0, 1, 2, 3.
+    reversed_frame = FRAME[::-1]
+    found = losses(model, reversed_frame["text"][::-1], reversed_frame["label"][::-1])
+    np.testing.assert_allclose(found, expected_losses, rtol=1e-5)
+    assert model.class_names == ["ham", "spam"]
+    assert losses(model, TEXTS, NAMES)[0] < found[0]
+    shuffled = FRAME.sample(frac=1.0, random_state=0)
+    found = model.predict(shuffled["text"], verbose=0)
+    np.testing.assert_allclose(found, model.predict(list(shuffled["text"]), verbose=0), atol=1e-6)
+    assert model.predict((shuffled["text"], NAMES), verbose=0).shape == (4, 2)
+
+
+def test_names_in_datasets(preprocessor, expected_losses):
+    model = classifier(preprocessor, class_names=["ham", "spam"])
+    batches = dataset(TEXTS, NAMES).batch(2)
+    found = losses(model, batches, batch_size=None, validation_data=batches)
+    np.testing.assert_allclose(found, expected_losses, rtol=1e-5)
+
+
+def test_learned_names_are_kept(preprocessor, tmp_path):
+    model = classifier(preprocessor)
+    model.train_on_batch(TEXTS, pd.Categorical(NAMES, categories=["spam", "ham"]))
+    assert model.class_names == ["spam", "ham"]
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.classify(TEXTS)[0] == model.classify(TEXTS)[0]
+    assert loaded.classify(TEXTS)[0].label in ("ham", "spam")
+
+
+def test_a_loss_that_ignores_a_class(preprocessor):
+    model = classifier(preprocessor)
+    model.compile("sgd", loss=keras.losses.SparseCategoricalCrossentropy(ignore_class=-1))
+    assert np.isfinite(model.evaluate(TEXTS, [1, 0, -1, 1], verbose=0)[0])
+
+
+def test_a_loss_for_vectors(preprocessor):
+    model = classifier(preprocessor)
+    model.compile("sgd", loss="categorical_crossentropy", metrics=["accuracy"])
+    assert np.isfinite(model.evaluate(TEXTS, np.eye(2)[LABELS], verbose=0)[0])
+
+
+def test_class_weight_by_name(preprocessor, expected_losses):
+    by_name, by_index = (
+        losses(classifier(preprocessor), TEXTS, NAMES, class_weight=weights)
+        for weights in ({"spam": 3.0}, {1: 3.0})
+    )
+    np.testing.assert_allclose(by_name, by_index, rtol=1e-6)
+    assert abs(by_name[0] - expected_losses[0]) > 1e-3
+
+
+# === Attention that does not fit in memory ===
+
+
+def test_a_length_that_does_not_fit_is_said(monkeypatch):
+    # 3 arrays of 2 rows x 2 heads x 64 x 64 scores of 4 bytes.
+    needed = 3 * 2 * 2 * 64 * 64 * 4
+    monkeypatch.setattr(attention_memory, "machine_bytes", lambda: needed - 1)
+    with pytest.warns(UserWarning, match="(?s)64 tokens.*attention_chunk_size.*gradient_check"):
+        attention_memory.warn_of_attention_memory(backbone(), batch_size=2, length=64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        attention_memory.warn_of_attention_memory(backbone(), batch_size=1, length=64)
+        chunked = backbone(attention_chunk_size=16)
+        attention_memory.warn_of_attention_memory(chunked, batch_size=2, length=64)
+
+
+@pytest.mark.parametrize("form", [lambda x, y: (x, y), lambda *data: (dataset(*data).batch(2),)])
+def test_fit_says_that_a_length_does_not_fit(form, monkeypatch):
+    monkeypatch.setattr(attention_memory, "machine_bytes", lambda: 1)
+    model = XLNetTextRegressor(backbone())
+    # The warning comes before the first step, and so before what is compiled for it.
+    monkeypatch.setattr(keras.Model, "fit", lambda *args, **kwargs: None)
+    data = form({"token_ids": np.full((2, 8), 9)}, np.zeros(2))
+    with pytest.warns(UserWarning, match="8 tokens in batches of 2"):
+        model.fit(*data, verbose=0)
+
+
+def test_memory_of_this_machine():
+    assert 2**28 < attention_memory.machine_bytes() < 2**46
