@@ -6,7 +6,7 @@ import importlib
 import keras
 
 from keras_xlnet import compat, evaluation, layers, models, ops, preset_files, training
-from keras_xlnet.preset_files import presets
+from keras_xlnet.preset_files import presets, upload_preset
 
 __version__ = "0.1.0"
 
@@ -23,6 +23,7 @@ __all__ = [
     "serving",
     "text",
     "training",
+    "upload_preset",
 ]
 
 # These need TensorFlow and tensorflow-text, which layers and models do not need on other backends.

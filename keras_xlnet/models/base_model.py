@@ -144,8 +144,8 @@ class BaseModel(
             )
         super().save(filepath, *args, **kwargs)
 
-    def save_to_preset(self, directory, tokenizer=None, dtype=None):
-        """Writes the model to a directory.
+    def save_to_preset(self, directory, tokenizer=None, dtype=None, card=None):
+        """Writes the model to a directory, with a model card.
 
         The state of the optimizer and the memory of a stateful model are not saved. If the
         directory holds a preset, its files are replaced when all of the new ones are written;
@@ -159,13 +159,29 @@ class BaseModel(
             dtype: `"float16"` or `"bfloat16"`, to store floating-point weights in half of the
                 space; `from_preset` converts them back to the dtype of the model. `None`: as they
                 are.
+            card: What the model card, `README.md`, says besides how to use the model and its
+                sizes: a dict with some of `description`, `data`, `license` (strings) and `metrics`
+                (a dict from names to numbers). `None`: a card that is there stays as it is.
+
+        Only this model is saved: `model.backbone.save_to_preset(directory)` leaves out the head of
+        `model`, also that of a language model.
 
         Raises:
             ValueError: If the tokenizer has more ids than the model or is not the one that it was
                 loaded with, the model has a tokenizer already or parts (an activation, an
-                initializer) that are not registered, or a weight is infinite in `dtype`.
+                initializer) that are not registered, a weight is infinite in `dtype`, or `card` has
+                other keys.
+
+        Example:
+
+        >>> import pathlib, tempfile
+        >>> directory = pathlib.Path(tempfile.mkdtemp()) / "tiny"
+        >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
+        >>> backbone.save_to_preset(directory, card={"metrics": {"accuracy": 0.5}})
+        >>> sorted(path.name for path in directory.iterdir())
+        ['README.md', 'config.json', 'model.safetensors']
         """
-        save_preset(self, directory, tokenizer, dtype)
+        save_preset(self, directory, tokenizer, dtype, card)
 
     @classmethod
     def from_preset(cls, location, **overrides):

@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import json
+import pathlib
 
 import keras
 
@@ -10,12 +11,14 @@ from keras_xlnet.layers.arguments import check_choice
 from keras_xlnet.models.vocabulary import check_vocabulary, import_text, recorded_vocabulary
 from keras_xlnet.preset_files import file_in, preset_directory, replace_files
 from keras_xlnet.preset_files.files import quoted
+from keras_xlnet.preset_files.model_card import check_card, format_card
 from keras_xlnet.preset_files.recorded_vocabulary import KEY, read_vocabulary_sha256
 from keras_xlnet.preset_files.trusted_config import check_class, read_config, trusted
 from keras_xlnet.preset_files.weights import load_weights, save_weights
 
 _CONFIG, _WEIGHTS = "config.json", "model.safetensors"
 _TOKENIZER, _VOCABULARY = "tokenizer.json", "assets/spiece.model"
+_CARD = "README.md"
 # Arguments of a backbone that is taken out of another model.
 _FOR_FINE_TUNING = {
     "bidirectional_data": False,
@@ -27,9 +30,10 @@ _FOR_FINE_TUNING = {
 _WITHOUT_STATE = {"stateful": False, "batch_size": None, "attend_to_empty_memory": False}
 
 
-def save_preset(model, directory, tokenizer=None, dtype=None):
+def save_preset(model, directory, tokenizer=None, dtype=None, card=None):
     """Writes a model to a directory, as `BaseModel.save_to_preset` describes."""
     check_choice("dtype", dtype, (None, "float16", "bfloat16", "float32"))
+    check_card(card)
     config = trusted(keras.saving.serialize_keras_object(model), type(model).__name__)
     preprocessor = getattr(model, "preprocessor", None)
     if preprocessor is not None:
@@ -44,12 +48,19 @@ def save_preset(model, directory, tokenizer=None, dtype=None):
     recorded = recorded_vocabulary(model) if tokenizer is None else tokenizer.vocabulary_sha256
     if recorded is not None:
         config[KEY] = recorded
-    with replace_files(directory, (_CONFIG, _WEIGHTS, _TOKENIZER, _VOCABULARY)) as folder:
+    names = [_CONFIG, _WEIGHTS, _TOKENIZER, _VOCABULARY]
+    directory = pathlib.Path(directory)
+    # A card that somebody may have edited is replaced only by another one that was asked for.
+    writes_card = card is not None or not (directory / _CARD).exists()
+    with replace_files(directory, names + [_CARD] * writes_card) as folder:
         text = json.dumps(config, indent=2) + "\n"
         (folder / _CONFIG).write_text(text, encoding="utf-8")
         save_weights(model, folder / _WEIGHTS, dtype)
         if tokenizer is not None:
             tokenizer.save_to_preset(folder)
+        if writes_card:
+            text = format_card(model, directory.resolve().name, card)
+            (folder / _CARD).write_text(text, encoding="utf-8")
 
 
 def load_preset(cls, family, location, overrides):

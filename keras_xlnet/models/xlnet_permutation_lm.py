@@ -27,6 +27,9 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
     at `target_positions` from the tokens that come before them in the factorization order. The
     softmax is tied to the token embedding.
 
+    Its preset and its `.keras` file hold the head: the bias of each token, and the vector that the
+    query stream starts from. `backbone.save_to_preset` leaves them out.
+
     The model is compiled. `fit` takes integer labels, and sample weights of 0 for labels that do
     not count. `"auto"` in `compile` means AdamW with a learning rate of 1e-4, the mean
     cross-entropy of the targets, and their accuracy.

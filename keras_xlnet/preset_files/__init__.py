@@ -11,6 +11,7 @@ from keras_xlnet.preset_files.shipped import (
     shipped_directory,
     write_preset_info,
 )
+from keras_xlnet.preset_files.upload import upload_preset
 from keras_xlnet.preset_files.weights import assign_in_blocks
 
 __all__ = [
@@ -21,5 +22,6 @@ __all__ = [
     "presets",
     "replace_files",
     "shipped_directory",
+    "upload_preset",
     "write_preset_info",
 ]

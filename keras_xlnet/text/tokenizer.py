@@ -326,6 +326,28 @@ class XLNetTokenizer(StringTokenizer):
         """
         save_tokenizer(self, directory)
 
+    def save(self, path):
+        """Writes the SentencePiece model to a file, from which `XLNetTokenizer(path)` is made.
+
+        The file does not hold `lowercase`, `remove_accents` and `remove_space`: `save_to_preset`
+        writes them too.
+
+        Args:
+            path: Path of the file, such as `"spiece.model"`. Its folder must exist.
+
+        Example:
+
+        >>> import pathlib, tempfile
+        >>> from keras_xlnet.text import XLNetTokenizer
+        >>> tokenizer = XLNetTokenizer.train(iter(["a rose is a rose"] * 9), vocabulary_size=24)
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "rose.model"
+        >>> tokenizer.save(path)
+        >>> XLNetTokenizer(path).vocabulary_size()
+        24
+        """
+        self._require_proto()
+        write_proto(path, self._proto)
+
     def save_assets(self, dir_path):
         """Writes the SentencePiece model to `spiece.model` in a directory. Called by Keras."""
         self._require_proto()
