@@ -71,6 +71,7 @@ flags.DEFINE_enum("objective", "permutation", ["permutation", "denoising"], "Wha
 flags.DEFINE_integer("memory_length", 32, "Rows of memory; 0 for none.", lower_bound=0)
 flags.DEFINE_float("predicted_share", 1 / 6, "Share of the tokens that are predicted.", 0.01, 0.9)
 flags.DEFINE_enum("unit", "word", ["word", "piece", "token"], "What spans are counted in.")
+flags.DEFINE_bool("reset_at_documents", False, "Memory is forgotten where a document ends.")
 flags.DEFINE_bool("bidirectional_data", True, "Half of the rows are read in reverse.")
 flags.DEFINE_bool("segment_pairs", True, "Each row holds two segments.")
 flags.DEFINE_integer("num_layers", 2, "Number of layers.", lower_bound=1)
@@ -230,6 +231,7 @@ def make_batches(records, num_replicas):
         unit=FLAGS.unit,
         segment_pairs=FLAGS.segment_pairs,
         bidirectional_data=FLAGS.bidirectional_data,
+        reset_at_documents=FLAGS.reset_at_documents,
         num_replicas=num_replicas,
         seed=FLAGS.seed,
     )

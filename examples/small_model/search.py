@@ -62,6 +62,7 @@ VARIANTS = {
     "1/2 predicted": {"predicted_share": 0.5},
     "single tokens": {"unit": "token"},
     "no memory": {"memory_length": 0},
+    "memory forgotten after documents": {"reset_at_documents": True},
     "forward only": {"bidirectional_data": False},
     "one segment": {"segment_pairs": False},
     "learning rate 2e-3": {"learning_rate": 2e-3},

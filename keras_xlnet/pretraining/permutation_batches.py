@@ -47,6 +47,9 @@ class PermutationBatches:
         bidirectional_data: Bool, whether half of the rows are read backward. Of the rows of each
             replica, the first half reads parts of a shard forward, and the second half reads the
             same parts from their ends, with `<sep>` and `<cls>` still at the end of the row.
+        reset_at_documents: Bool, whether a row forgets what it remembers where a document has ended
+            in the tokens before it. That needs records with `end_of_document=True`, the default. By
+            default memory is carried over from text to text, as in the original.
         num_replicas: Int, number of replicas over all hosts.
         num_hosts: Int, number of hosts. Each host makes the rows of its own replicas.
         host_index: Int, the index of this host.
@@ -98,6 +101,7 @@ class PermutationBatches:
         unit="word",
         segment_pairs=True,
         bidirectional_data=False,
+        reset_at_documents=False,
         num_replicas=1,
         num_hosts=1,
         host_index=0,
@@ -111,6 +115,7 @@ class PermutationBatches:
         self.reuse_length = _check_int("reuse_length", reuse_length, 1)
         self.num_predictions = _check_int("num_predictions", num_predictions, 2)
         self.segment_pairs = segment_pairs
+        self.reset_at_documents = reset_at_documents
         self.seed = _check_int("seed", seed, 0)
         self.first_step = 0
         _check_int("num_replicas", num_replicas, 1)
@@ -127,6 +132,7 @@ class PermutationBatches:
             )
         tokenizer = records.tokenizer()
         self._special_ids = (tokenizer.sep_token_id, tokenizer.cls_token_id)
+        self._document_end = tokenizer.eod_token_id
         self._sample_targets = TargetSampler(
             num_predictions,
             (reuse_length, sequence_length - reuse_length),
@@ -172,7 +178,7 @@ class PermutationBatches:
             A `tf.data.Dataset` of `(inputs, labels, sample_weight)`. `inputs` is a dict of
             `token_ids` and `segment_ids`, int32 `(batch, length)`; `permutation_mask`, int8
             `(batch, length, length)`; `target_positions`, int32 `(batch, num_predictions)`; and
-            `reset_memory`, int8 `(batch,)`, 1 where a row begins a new part. `labels` is int32
+            `reset_memory`, int8 `(batch,)`, 1 where a row forgets its memory. `labels` is int32
             `(batch, num_predictions)`, `sample_weight` is float32 `(batch, num_predictions)`. If a
             shard is damaged, iteration raises `tf.errors.InvalidArgumentError` with its path.
 
@@ -243,10 +249,12 @@ class PermutationBatches:
     def _batches_of_shard(self, step, first, stop, begins, tokens, boundaries):
         def make_batch(position):
             number = step + position - first
-            token_ids, segment_ids = self._token_and_segment_ids(
-                number, begins + position * self.reuse_length, tokens, boundaries
-            )
-            return self._assemble(number, position == 0, token_ids, segment_ids)
+            begin = begins + position * self.reuse_length
+            token_ids, segment_ids = self._token_and_segment_ids(number, begin, tokens, boundaries)
+            resets_memory = tf.fill([self._rows.num_rows], position == 0)
+            if self.reset_at_documents:
+                resets_memory |= self._follow_document_end(begin, tokens)
+            return self._assemble(number, resets_memory, token_ids, segment_ids)
 
         positions = tf.data.Dataset.range(first, stop)
         return positions.map(make_batch, num_parallel_calls=tf.data.AUTOTUNE)
@@ -271,6 +279,14 @@ class PermutationBatches:
             )
         return [self._rows.by_row(tf.stack(directions)) for directions in zip(*ids, strict=True)]
 
+    def _follow_document_end(self, begins, tokens):
+        """Whether a document ends in the tokens that the last batch added to the memory."""
+        offsets = tf.range(-self.reuse_length, 0, dtype=begins.dtype)
+        positions = tf.maximum(begins[..., tf.newaxis] + offsets, 0)
+        remembered = tf.gather(tokens, positions, batch_dims=1)
+        ends = tf.reduce_any(remembered == self._document_end, axis=-1, keepdims=True)
+        return self._rows.by_row(ends)[:, 0]
+
     def _segments(self, boundaries, begin, draws):
         if not self.segment_pairs:
             return tf.fill(begin.shape, tf.constant(self._segments_length, tf.int64)), begin
@@ -286,7 +302,7 @@ class PermutationBatches:
             token_ids,
             segment_ids,
             self._sample_targets(token_ids, self._rows.reverse, target_draws),
-            tf.fill([self._rows.num_rows], resets_memory),
+            resets_memory,
             order_draws,
         )
 

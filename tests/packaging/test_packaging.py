@@ -27,7 +27,21 @@ ALLOWED = [
     r"xlnet_keras-[\d.]+\.dist-info/(licenses/LICENSE|METADATA|WHEEL|RECORD)",
     r"xlnet_keras-[\d.]+\.dist-info/(entry_points|top_level)\.txt",
 ]
-PYTHONS = [name for name in ("3.10", "3.11", "3.12", "3.13") if shutil.which(f"python{name}")]
+VERSIONS = ("3.10", "3.11", "3.12", "3.13")
+
+
+def find_python(version):
+    """Returns the path of an interpreter, `None` if this machine has none of this version."""
+    home = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv"))
+    candidates = [shutil.which(f"python{version}"), *home.glob(f"versions/{version}.*/bin/python")]
+    for path in filter(None, candidates):
+        # A shim of pyenv is there for versions too that it does not start.
+        if subprocess.run([path, "--version"], capture_output=True).returncode == 0:
+            return path
+    return None
+
+
+PYTHONS = [version for version in VERSIONS if find_python(version)]
 # Strings in, classes out, with the preset that comes with the package.
 USE = """
 import sys
@@ -132,7 +146,7 @@ def test_every_upper_limit_says_why():
 
 def new_environment(python, folder, *requirements):
     """Returns the interpreter of a new virtual environment with these packages."""
-    subprocess.run([f"python{python}", "-m", "venv", folder], check=True)
+    subprocess.run([find_python(python), "-m", "venv", folder], check=True)
     interpreter = folder / "bin" / "python"
     install = [interpreter, "-m", "pip", "install", "--quiet", *requirements]
     subprocess.run(install, check=True)

@@ -17,7 +17,7 @@ from keras_xlnet.pretraining.token_shard import TokenShard
 from keras_xlnet.text import XLNetTokenizer
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
-SEP, CLS, FIRST = 4, 3, 10
+SEP, CLS, EOD, FIRST = 4, 3, 7, 10
 # Single tokens where spans do not matter: tracing takes a quarter of the time.
 SETTINGS = dict(batch_size=4, sequence_length=32, num_predictions=6, unit="token")
 
@@ -25,7 +25,7 @@ SETTINGS = dict(batch_size=4, sequence_length=32, num_predictions=6, unit="token
 class Tokenizer:
     """A vocabulary in which every third piece begins a word."""
 
-    sep_token_id, cls_token_id = SEP, CLS
+    sep_token_id, cls_token_id, eod_token_id = SEP, CLS, EOD
 
     def vocabulary_size(self):
         return 5000
@@ -368,3 +368,31 @@ def test_batches_are_counted_with_accumulation_and_loss_scaling(scaled):
     batches = types.SimpleNamespace(first_step=None)
     model.fit(x, x, batch_size=1, verbose=0, callbacks=[ResumeBatches(batches)])
     assert batches.first_step == 5
+
+
+class DocumentRecords(Records):
+    """As `Records`, but every 45th token is `<eod>`."""
+
+    def read(self, index):
+        shard = super().read(index)
+        tokens = np.where((shard.tokens - FIRST) % 45 == 44, EOD, shard.tokens)
+        return TokenShard(tokens.astype("int32"), shard.boundaries, 1)
+
+
+@pytest.mark.parametrize("bidirectional_data", [False, True])
+def test_memory_is_forgotten_after_documents(bidirectional_data):
+    arguments = {"reuse_length": 8, "bidirectional_data": bidirectional_data}
+    records = DocumentRecords([700, 1000])
+    carried = batches_of(records, **arguments)[1]
+    found = batches_of(records, reset_at_documents=True, **arguments)[1]
+    num_resets = 0
+    for before, batch, other in zip([None, *found], found, carried, strict=False):
+        inputs = batch[0]
+        expected = other[0]["reset_memory"].astype(bool)
+        if before is not None:
+            # What the last batch added to the memory are its reused tokens.
+            expected |= (before[0]["token_ids"][:, :8] == EOD).any(1)
+        np.testing.assert_array_equal(inputs["reset_memory"], expected)
+        np.testing.assert_array_equal(inputs["token_ids"], other[0]["token_ids"])
+        num_resets += int(expected.sum())
+    assert num_resets > 20 > sum(int(batch[0]["reset_memory"].sum()) for batch in carried)
