@@ -10,6 +10,7 @@ from keras_xlnet.inputs.ranges import as_values, check_range
 from keras_xlnet.inputs.texts import is_dataset, split_spec
 from keras_xlnet.models.inspection import inspect_model
 from keras_xlnet.models.preset import load_preset, save_preset
+from keras_xlnet.models.vocabulary import with_vocabulary
 
 
 class BaseModel(
@@ -259,6 +260,29 @@ class BaseModel(
         copy = type(self).from_config({**self.get_config(), **overrides})
         copy.assign_weights(self)
         return copy
+
+    def with_vocabulary(self, vocabulary):
+        """Returns a copy for a vocabulary with more or fewer tokens at its end.
+
+        Tokens of both vocabularies keep their embeddings. Those of new tokens are near the mean of
+        all others, until they are trained.
+
+        Args:
+            vocabulary: A tokenizer whose first ids are those of the model, such as
+                `tokenizer.with_tokens(["<url>"])`, or the number of tokens. The preprocessor of a
+                model gets the tokenizer.
+
+        Raises:
+            ValueError: If `vocabulary` is neither, or the model is quantized.
+
+        Example:
+
+        >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
+        >>> larger = backbone.with_vocabulary(42)
+        >>> larger.token_embedding.embeddings.shape
+        (42, 16)
+        """
+        return with_vocabulary(self, vocabulary)
 
     def assign_weights(self, model):
         """Assigns the weights of another model of this class, but not what it remembers.

@@ -1,4 +1,9 @@
-"""Tokenizers of models: where they come from, and whether they belong together."""
+"""Tokenizers of models: where they come from, whether they belong together, other sizes."""
+
+import keras
+import numpy as np
+
+from keras_xlnet.layers.arguments import check_positive_int
 
 
 def import_text():
@@ -42,3 +47,53 @@ def check_vocabulary(tokenizer, model, owner="model"):
 def recorded_vocabulary(model):
     """Returns the SHA-256 of the vocabulary that a model was loaded with, `None` if unknown."""
     return getattr(getattr(model, "backbone", model), "vocabulary_sha256", None)
+
+
+def with_vocabulary(model, vocabulary):
+    """Returns a copy of a model for another vocabulary, as `BaseModel.with_vocabulary` says."""
+    if isinstance(vocabulary, (int, np.integer)):
+        tokenizer, size = None, check_positive_int("vocabulary", int(vocabulary))
+    elif hasattr(vocabulary, "vocabulary_size"):
+        tokenizer, size = vocabulary, int(vocabulary.vocabulary_size())
+    else:
+        raise ValueError(
+            "`vocabulary` must be a tokenizer or a number of tokens. Received: "
+            f"vocabulary={vocabulary!r}"
+        )
+    config = model.get_config()
+    if _is_quantized(config) or _is_quantized(config.get("backbone", {}).get("config", {})):
+        raise ValueError("A quantized model keeps its vocabulary: quantize the copy instead")
+    entry = config["backbone"]["config"] if "backbone" in config else config
+    entry["vocabulary_size"] = size
+    if "preprocessor" in config:
+        config["preprocessor"] = None
+    new = type(model).from_config(config)
+    _copy_rows(model, new)
+    preprocessor = getattr(model, "preprocessor", None)
+    if preprocessor is not None:
+        new._hold_preprocessor(_with_tokenizer(preprocessor, tokenizer or preprocessor.tokenizer))
+    digest = getattr(tokenizer, "vocabulary_sha256", None)
+    getattr(new, "backbone", new).vocabulary_sha256 = digest
+    return new
+
+
+def _is_quantized(config):
+    return "quantization" in config
+
+
+def _copy_rows(model, new):
+    old = {weight.path: weight for weight in model.weights}
+    for weight in new.weights:
+        values = keras.ops.convert_to_numpy(old[weight.path]).astype("float32")
+        if values.shape != weight.shape:
+            # The rows of tokens that the model does not know are near the mean of all others.
+            rows = keras.ops.convert_to_numpy(weight).astype("float32") + values.mean(axis=0)
+            count = min(len(rows), len(values))
+            rows[:count] = values[:count]
+            values = rows
+        weight.assign(values)
+
+
+def _with_tokenizer(preprocessor, tokenizer):
+    config = {**preprocessor.get_config(), "tokenizer": tokenizer}
+    return type(preprocessor)(**config)

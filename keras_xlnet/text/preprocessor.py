@@ -41,6 +41,8 @@ class XLNetPreprocessor(StringLayer):
             tensor or a symbolic Keras tensor of shape `()`, `(batch,)` or `(batch, 1)`. A list of
             strings is a batch: `["a", "b"]` are two texts, `("a", "b")` is one pair. A list of two
             tensors with a batch dimension is a pair.
+        sampling_alpha: Optional float, see `XLNetTokenizer`. For training, in a dataset:
+            `dataset.map(lambda x, y: (preprocessor(x, sampling_alpha=0.1), y))`.
 
     Returns:
         A dict of `token_ids` and `segment_ids`, int32, and `padding_mask`, bool, `True` for tokens
@@ -96,16 +98,16 @@ class XLNetPreprocessor(StringLayer):
         self.padding_side = padding_side
         self.padding_token_id = padding_token_id
 
-    def call(self, inputs):
+    def call(self, inputs, sampling_alpha=None):
         with tf.device("CPU:0"):
             text, pair = self._text_and_pair(inputs)
             text = _as_batch(text, "text")
-            ids_a = self.tokenizer(_flat(text))
+            ids_a = self.tokenizer(_flat(text), sampling_alpha=sampling_alpha)
             ids_b = None
             if pair is not None:
                 pair = _as_batch(pair, "pair")
                 _check_same_batch(text, pair)
-                ids_b = self.tokenizer(_flat(pair))
+                ids_b = self.tokenizer(_flat(pair), sampling_alpha=sampling_alpha)
             outputs = self._pack(ids_a, ids_b)
             if text.shape.rank == 0:
                 return {name: value[0] for name, value in outputs.items()}
@@ -120,7 +122,7 @@ class XLNetPreprocessor(StringLayer):
         shape = (*shape[:1], self.sequence_length)
         return {"token_ids": shape, "segment_ids": shape, "padding_mask": shape}
 
-    def compute_output_spec(self, inputs):
+    def compute_output_spec(self, inputs, sampling_alpha=None):
         text, pair = self._text_and_pair(inputs)
         for name, value in (("text", text), ("pair", pair)):
             if value is not None:

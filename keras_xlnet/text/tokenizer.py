@@ -7,6 +7,7 @@ import tensorflow as tf
 import tensorflow_text
 
 from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.text.added_tokens import add_tokens
 from keras_xlnet.text.digit_comma import digit_comma_table
 from keras_xlnet.text.normalization import preprocess_text
 from keras_xlnet.text.sentencepiece_model import (
@@ -17,6 +18,7 @@ from keras_xlnet.text.sentencepiece_model import (
 )
 from keras_xlnet.text.sentencepiece_training import train_proto
 from keras_xlnet.text.string_inputs import StringTokenizer, as_strings, map_flat
+from keras_xlnet.text.subword_sampling import sample_pieces
 from keras_xlnet.text.token_ids import as_ids, remove_special_ids
 from keras_xlnet.text.tokenizer_preset import load_tokenizer, save_tokenizer
 
@@ -56,6 +58,9 @@ class XLNetTokenizer(StringTokenizer):
     Call arguments:
         inputs: String, (nested) list of strings, NumPy array or TensorFlow tensor of strings of
             shape `(...)`, dense or ragged.
+        sampling_alpha: Optional float above 0. Texts are then split at random, with probabilities
+            in proportion to P(split)^sampling_alpha, for the training of a model; 0.1 is usual.
+            The generator of SentencePiece has no seed.
 
     Returns:
         An int32 `tf.RaggedTensor` of ids `(..., None)` with int64 row splits. For one string, a
@@ -158,6 +163,57 @@ class XLNetTokenizer(StringTokenizer):
             remove_space=remove_space,
             **kwargs,
         )
+
+    def call(self, inputs, sampling_alpha=None):
+        if sampling_alpha is None:
+            return super().call(inputs)
+
+        def sample(texts):
+            return self._split_digit_comma(
+                sample_pieces(self._proto, self._preprocess(texts), sampling_alpha)
+            )
+
+        self._require_proto()
+        with tf.device("CPU:0"):
+            return map_flat(sample, as_strings(inputs))
+
+    def compute_output_spec(self, inputs, sampling_alpha=None):
+        return super().compute_output_spec(inputs)
+
+    def with_tokens(self, tokens):
+        """Returns a tokenizer with more tokens, which are never split, such as `"<url>"`.
+
+        Their ids follow those of the vocabulary, in order. `model.with_vocabulary(tokenizer)` gives
+        a model rows for them.
+
+        Args:
+            tokens: List of strings. They are found wherever they occur in a text, also in a word.
+
+        Returns:
+            An `XLNetTokenizer` with the other arguments of this one.
+
+        Raises:
+            ValueError: If a token is not a string, is in the vocabulary already, or is cleaned to
+                another one, such as one of capitals with `lowercase`.
+
+        Example:
+
+        >>> from keras_xlnet.text import XLNetTokenizer
+        >>> tokenizer = XLNetTokenizer.train(iter(["a rose is a rose"] * 9), vocabulary_size=24)
+        >>> tokenizer = tokenizer.with_tokens(["<url>"])
+        >>> [tokenizer.id_to_token(id) for id in tokenizer("a rose <url>").numpy()][-1]
+        '<url>'
+        """
+        self._require_proto()
+        proto = add_tokens(self._proto, tokens)
+        for token in tokens:
+            cleaned = self.preprocess(token).numpy().decode()
+            if cleaned != token:
+                raise ValueError(
+                    f"`tokens` must be as this tokenizer cleans texts: {cleaned!r}. Received: "
+                    f"{token!r}"
+                )
+        return type(self)(**{**self.get_config(), "proto": proto})
 
     def preprocess(self, inputs):
         """Cleans texts as the call does, without splitting them into pieces.
@@ -395,7 +451,10 @@ class XLNetTokenizer(StringTokenizer):
         return self._tokenize_in_graph(texts)
 
     def _tokenize_in_graph(self, texts):
-        ids = self._pieces.tokenize(self._preprocess(texts)).with_row_splits_dtype(tf.int64)
+        return self._split_digit_comma(self._pieces.tokenize(self._preprocess(texts)))
+
+    def _split_digit_comma(self, ids):
+        ids = ids.with_row_splits_dtype(tf.int64)
         split = tf.gather(self._digit_comma_table, ids.values)
         return ids.with_values(split).merge_dims(1, 2)
 

@@ -1,0 +1,32 @@
+"""Adds tokens to a SentencePiece model."""
+
+from sentencepiece import sentencepiece_model_pb2
+
+_SPACE, _WORD_START = " ", "\u2581"
+
+
+def add_tokens(proto, tokens):
+    """Returns the bytes of a model with more pieces, which are never split.
+
+    Args:
+        proto: Bytes of a SentencePiece model.
+        tokens: List of strings.
+
+    Raises:
+        ValueError: If a token is not a string with a character that is seen, is in the vocabulary
+            already, or occurs twice.
+    """
+    if isinstance(tokens, str):
+        raise ValueError(f"`tokens` must be a list of strings. Received: tokens={tokens!r}")
+    model = sentencepiece_model_pb2.ModelProto.FromString(proto)
+    known = {piece.piece for piece in model.pieces}
+    for token in tokens:
+        if not isinstance(token, str) or not token.strip():
+            raise ValueError(f"`tokens` must be strings with characters. Received: {token!r}")
+        piece = token.replace(_SPACE, _WORD_START)
+        if piece in known:
+            raise ValueError(f"`tokens` must be new. Received: {token!r}, which is a piece already")
+        known.add(piece)
+        model.pieces.add(piece=piece, score=0.0, type=model.SentencePiece.USER_DEFINED)
+    model.trainer_spec.vocab_size = len(model.pieces)
+    return model.SerializeToString()
