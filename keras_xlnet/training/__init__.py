@@ -1,6 +1,7 @@
 """Optimizers, schedules, callbacks and distribution for `model.fit`."""
 
 from keras_xlnet.training.adam_weight_decay import AdamWeightDecay
+from keras_xlnet.training.average_checkpoints import load_average
 from keras_xlnet.training.exact_backup_and_restore import ExactBackupAndRestore
 from keras_xlnet.training.lamb_weight_decay import LambWeightDecay
 from keras_xlnet.training.model_parallel import layout_map
@@ -16,6 +17,7 @@ __all__ = [
     "TokensPerSecond",
     "WarmupPolynomialDecay",
     "layout_map",
+    "load_average",
     "make_strategy",
     "worker_directory",
 ]

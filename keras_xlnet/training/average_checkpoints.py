@@ -1,0 +1,59 @@
+import keras
+import numpy as np
+from keras import ops
+
+
+def load_average(model, paths):
+    """Gives a model the mean of the weights of several checkpoints, such as those of last epochs.
+
+    The mean of a few checkpoints of one run is often better than the last. To average during
+    training, Keras has `keras.optimizers.AdamW(use_ema=True)` and
+    `keras.callbacks.SwapEMAWeights`.
+
+    Args:
+        model: A built Keras model.
+        paths: List of paths that `model.load_weights` reads: `.weights.h5` files of
+            `keras.callbacks.ModelCheckpoint(save_weights_only=True)`, or `.keras` files.
+
+    Raises:
+        ValueError: If `paths` is empty, or a file does not fit the model. The weights of the model
+            are then as before.
+
+    Example:
+
+    >>> import pathlib, tempfile
+    >>> model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for value in (1.0, 3.0):
+    ...     model.set_weights([np.full((2, 1), value), np.zeros(1)])
+    ...     model.save_weights(folder / f"{value}.weights.h5")
+    >>> keras_xlnet.training.load_average(model, sorted(folder.iterdir()))
+    >>> model.get_weights()[0].tolist()
+    [[2.0], [2.0]]
+    """
+    if isinstance(paths, (str, bytes)) or not len(paths := list(paths)):
+        raise ValueError(f"`paths` must be a list of files. Received: paths={paths!r}")
+    before = _values(model)
+    total = None
+    try:
+        for path in paths:
+            model.load_weights(path)
+            values = [value.astype("float64") for value in _values(model)]
+            total = values if total is None else list(map(np.add, total, values))
+    except Exception:
+        _assign(model, before)
+        raise
+    means = [value / len(paths) for value in total]
+    # Seeds and counters are whole numbers.
+    is_float = [keras.backend.is_float_dtype(variable.dtype) for variable in model.weights]
+    rounded = [m if f else np.round(m) for m, f in zip(means, is_float, strict=True)]
+    _assign(model, rounded)
+
+
+def _values(model):
+    return [ops.convert_to_numpy(variable.value) for variable in model.weights]
+
+
+def _assign(model, values):
+    for variable, value in zip(model.weights, values, strict=True):
+        variable.assign(ops.cast(value, variable.dtype))
