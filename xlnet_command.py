@@ -48,7 +48,7 @@ def parse(argv):
     version = importlib.metadata.version("xlnet-keras")
     parser.add_argument("--version", action="version", version=f"xlnet-keras {version}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add_command in (_add_convert, _add_inspect, _add_verify, _add_presets):
+    for add_command in (_add_convert, _add_inspect, _add_predict, _add_verify, _add_presets):
         add_command(subparsers)
     return parser.parse_args(argv[1:])
 
@@ -127,6 +127,27 @@ def _add_inspect(subparsers):
     _add_source(parser, "directory", "DIR", "--format", "format")
     _add_task(parser)
     _add_original(parser)
+
+
+def _add_predict(subparsers):
+    parser = _new_command(
+        subparsers,
+        "predict",
+        "predict",
+        "write what a text classifier or regressor predicts for each text of a file",
+        "xlnet predict runs/spam/model.keras messages.txt --output scores.csv",
+        "xlnet predict my_preset reviews.csv --text_column body --output scores.csv",
+    )
+    parser.add_argument("model", metavar="MODEL", help="a .keras file, or a preset")
+    parser.add_argument(
+        "texts",
+        metavar="TEXTS",
+        help="file with a text a line, .csv or .tsv with a header, or - for the lines of stdin",
+    )
+    parser.add_argument("--output", default="-", help="CSV file to write [- for stdout]")
+    parser.add_argument(
+        "--text_column", default="text", help="column of the texts in a .csv or .tsv [text]"
+    )
 
 
 def _add_verify(subparsers):

@@ -3,6 +3,7 @@
 import ast
 import re
 
+import numpy as np
 import pytest
 
 from keras_xlnet import layers, models
@@ -32,6 +33,21 @@ def test_code_of_the_layers_page_builds_a_model():
     names = {}
     exec(code, names)
     assert names["model"].output_shape == (None, 1)
+
+
+def test_graphs_of_the_models_page():
+    (code,) = (block for block in code_of(ROOT / "docs" / "models.md") if "vectors" in block)
+    names = {}
+    exec(code, names)
+    ids = np.random.default_rng(3).integers(9, 32000, (2, 5))
+    others = {"segment_ids": np.zeros((2, 5), "int32"), "padding_mask": np.ones((2, 5), bool)}
+    *hidden_states, last = names["all_layers"].predict({"token_ids": ids, **others}, verbose=0)
+    backbone = names["backbone"]
+    expected = backbone.predict({"token_ids": ids}, verbose=0)["sequence_output"]
+    assert len(hidden_states) == backbone.num_layers
+    np.testing.assert_allclose(last, expected, atol=1e-5)
+    found = names["from_vectors"].predict({"vectors": hidden_states[0], **others}, verbose=0)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_code_of_the_presets_page_runs(tmp_path, monkeypatch, golden_dir, capsys):
