@@ -93,10 +93,21 @@ def _checked(entry, source, path):
                 "Keras' initializers or dtype policies"
             )
         keys = ("module", "class_name", "config", "registered_name")
-        entry = {key: entry.get(key) for key in keys}
+        entry = _without_new_arguments({key: entry.get(key) for key in keys})
     result = {key: _checked(value, source, (*path, str(key))) for key, value in entry.items()}
     _check_arguments(entry, source, path)
     return result
+
+
+def _without_new_arguments(entry):
+    """Drops unset arguments of Keras' initializers that this release of Keras does not have."""
+    config = entry["config"]
+    cls = vars(keras.initializers).get(entry["class_name"])
+    if entry["module"] != "keras.initializers" or cls is None or not isinstance(config, dict):
+        return entry
+    known = inspect.signature(cls).parameters
+    config = {key: v for key, v in config.items() if key in known or v is not None}
+    return {**entry, "config": config}
 
 
 def _check_arguments(entry, source, path):
