@@ -69,13 +69,13 @@ def test_what_keras_adds_for_building_and_compiling_is_left_out(read, config):
     assert result["config"]["kernel_initializer"] == plain
 
 
-def test_unset_arguments_of_a_newer_keras_are_dropped():
+def test_unset_arguments_of_a_newer_keras_are_dropped(read):
     # Keras 3.15 writes `input_axes`, which Keras 3.12 does not have.
     given = {"seed": 3, "stddev": 0.1, "newer": None}
-    result = read(kernel_initializer=entry("RandomNormal", given, "keras.initializers"))
+    result = read(kernel_initializer=entry("RandomNormal", {**given}, "keras.initializers"))
     assert result["config"]["kernel_initializer"]["config"] == {"seed": 3, "stddev": 0.1}
     given["newer"] = 2
-    result = read(kernel_initializer=entry("RandomNormal", given, "keras.initializers"))
+    result = read(kernel_initializer=entry("RandomNormal", {**given}, "keras.initializers"))
     assert result["config"]["kernel_initializer"]["config"] == given  # Keras refuses it.
     assert set(result) == {"module", "class_name", "config", "registered_name"}
 
