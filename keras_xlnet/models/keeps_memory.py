@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_xlnet.inputs.full_batches import fill_last_batch, weights_of_rows
 from keras_xlnet.layers import StatefulMemory
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.memory import ensure_batch_size
@@ -17,15 +18,51 @@ class KeepsMemory:
     A stateful model has its `StatefulMemory` layers in the list `memories`.
     """
 
-    def evaluate(self, *args, **kwargs):
-        """Evaluates as `keras.Model` does, with an empty memory; that of training is kept."""
-        self._reset_evaluation()
-        return super().evaluate(*args, **kwargs)
+    def evaluate(
+        self, x=None, y=None, batch_size=None, verbose="auto", sample_weight=None, **kwargs
+    ):
+        """Evaluates as `keras.Model` does, with an empty memory; that of training is kept.
 
-    def predict(self, *args, **kwargs):
-        """Predicts as `keras.Model` does, with an empty memory; that of training is kept."""
+        A stateful model has the `batch_size` that it was made with. The last batch of arrays is
+        filled up with rows of weight 0.
+        """
         self._reset_evaluation()
-        return super().predict(*args, **kwargs)
+        if self.stateful:
+            batch_size = self._batch_size_of(batch_size)
+            x, rows = fill_last_batch(x, batch_size)
+            if rows is not None and y is not None:
+                y, _ = fill_last_batch(y, batch_size)
+                sample_weight, _ = fill_last_batch(sample_weight, batch_size)
+                sample_weight = weights_of_rows(y, sample_weight, rows)
+            batch_size = None if rows is None else batch_size
+        return super().evaluate(
+            x, y, batch_size, verbose=verbose, sample_weight=sample_weight, **kwargs
+        )
+
+    def predict(self, x, batch_size=None, *args, **kwargs):
+        """Predicts as `keras.Model` does, with an empty memory; that of training is kept.
+
+        A stateful model has the `batch_size` that it was made with. The last batch of arrays is
+        filled up, and what is predicted for the added rows is left out.
+        """
+        self._reset_evaluation()
+        if not self.stateful:
+            return super().predict(x, batch_size, *args, **kwargs)
+        batch_size = self._batch_size_of(batch_size)
+        x, rows = fill_last_batch(x, batch_size)
+        batch_size = None if rows is None else batch_size
+        outputs = super().predict(x, batch_size, *args, **kwargs)
+        return keras.tree.map_structure(lambda output: output[:rows], outputs)
+
+    def _batch_size_of(self, given):
+        strategy = getattr(self, "distribute_strategy", None)
+        expected = self.batch_size * (strategy.num_replicas_in_sync if strategy else 1)
+        if given not in (None, expected):
+            raise ValueError(
+                f"`batch_size` must be that of the stateful model, {expected}. Received: "
+                f"batch_size={given}"
+            )
+        return expected
 
     def reset_state(self):
         """Forgets what a stateful model remembers, of training and of evaluation."""

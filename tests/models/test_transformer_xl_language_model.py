@@ -233,6 +233,30 @@ def test_saved_and_loaded(variant, tmp_path):
     assert loaded.get_config() == model.get_config()
 
 
+def test_the_last_batch_of_arrays_may_be_smaller():
+    stateful = model_of(stateful=True, batch_size=BATCH)
+    token_ids, labels = stream_of(3)
+    rows = 3 * BATCH - 1
+    every = stateful.predict({"token_ids": token_ids}, verbose=0)["logits"]
+    found = stateful.predict({"token_ids": token_ids[:rows]}, verbose=0)["logits"]
+    np.testing.assert_array_equal(found, every[:rows])
+    losses = -np.take_along_axis(found, labels[:rows, :, np.newaxis], -1)
+    # As always in Keras: the mean over the batches of the mean in a batch.
+    expected = np.mean([losses[i : i + BATCH].mean() for i in range(0, rows, BATCH)])
+    loss = stateful.evaluate({"token_ids": token_ids[:rows]}, labels[:rows], verbose=0)
+    assert np.ravel(loss)[0] == pytest.approx(expected, rel=1e-5)
+    weights = np.ones(labels.shape)
+    weights[rows - 1] = 0
+    losses = losses[:-1]
+    expected = np.mean([losses[i : i + BATCH].mean() for i in range(0, rows, BATCH)])
+    loss = stateful.evaluate(
+        {"token_ids": token_ids[:rows]}, labels[:rows], sample_weight=weights[:rows], verbose=0
+    )
+    assert np.ravel(loss)[0] == pytest.approx(expected, rel=1e-5)
+    with pytest.raises(ValueError, match=f"that of the stateful model, {BATCH}"):
+        stateful.predict({"token_ids": token_ids}, batch_size=BATCH + 1, verbose=0)
+
+
 def test_a_stateful_model_is_loaded_for_another_batch_size(tmp_path):
     model = model_of(stateful=True, batch_size=BATCH)
     with pytest.raises(ValueError, match="`stateful=False`"):

@@ -1,0 +1,52 @@
+"""Fills up the last batch of arrays for models whose batches all have the same size."""
+
+import keras
+import numpy as np
+from keras import ops
+
+
+def fill_last_batch(data, batch_size):
+    """Returns arrays whose last batch is full, and how many rows were given.
+
+    Args:
+        data: Dict, list, tuple or array, whose arrays have equally many rows; or `None`.
+        batch_size: Int.
+
+    Returns:
+        `data` with its last row repeated, and its number of rows. What is no array, such as a
+        dataset, is returned as it is, with `None`.
+    """
+    leaves = [leaf for leaf in keras.tree.flatten(data) if leaf is not None]
+    if not leaves or not all(isinstance(x, np.ndarray) or ops.is_tensor(x) for x in leaves):
+        return data, None
+    rows = leaves[0].shape[0]
+    missing = -rows % batch_size
+    if not missing:
+        return data, rows
+
+    def fill(x):
+        if x is None:
+            return None
+        x = ops.convert_to_numpy(x)
+        return np.concatenate([x, np.repeat(x[-1:], missing, axis=0)])
+
+    return keras.tree.map_structure(fill, data), rows
+
+
+def weights_of_rows(y, sample_weight, rows):
+    """Returns sample weights for filled labels: 0 for the rows that were added.
+
+    Args:
+        y: Labels, filled, in any structure.
+        sample_weight: Their weights, filled, or `None` for equal ones.
+        rows: Int, the number of rows that were given.
+    """
+    if sample_weight is None:
+        sample_weight = keras.tree.map_structure(lambda x: np.ones(x.shape, "float32"), y)
+
+    def without_added(weights):
+        weights = np.array(ops.convert_to_numpy(weights), "float32")
+        weights[rows:] = 0
+        return weights
+
+    return keras.tree.map_structure(without_added, sample_weight)
