@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import json
+from typing import Any
 
 import keras
 
@@ -13,6 +14,7 @@ from keras_xlnet.preset_files.files import quoted
 from keras_xlnet.preset_files.recorded_vocabulary import KEY, read_vocabulary_sha256
 from keras_xlnet.preset_files.trusted_config import check_class, read_config, trusted
 from keras_xlnet.preset_files.weights import load_weights, save_weights
+from keras_xlnet.types import PathLike
 
 _CONFIG, _WEIGHTS = "config.json", "model.safetensors"
 _TOKENIZER, _VOCABULARY = "tokenizer.json", "assets/spiece.model"
@@ -27,7 +29,12 @@ _FOR_FINE_TUNING = {
 _WITHOUT_STATE = {"stateful": False, "batch_size": None, "attend_to_empty_memory": False}
 
 
-def save_preset(model, directory, tokenizer=None, dtype=None):
+def save_preset(
+    model: keras.Model,
+    directory: PathLike,
+    tokenizer: keras.layers.Layer | None = None,
+    dtype: str | None = None,
+) -> None:
     """Writes a model to a directory, as `BaseModel.save_to_preset` describes."""
     check_choice("dtype", dtype, (None, "float16", "bfloat16", "float32"))
     config = trusted(keras.saving.serialize_keras_object(model), type(model).__name__)
@@ -52,7 +59,7 @@ def save_preset(model, directory, tokenizer=None, dtype=None):
             tokenizer.save_to_preset(folder)
 
 
-def load_preset(cls, family, location, overrides):
+def load_preset(cls: type, family: type, location: PathLike, overrides: dict[str, Any]) -> Any:
     """Loads a model of a class from a preset, as `BaseModel.from_preset` describes.
 
     Args:

@@ -1,7 +1,11 @@
 """Tokenizers of models: where they come from, and whether they belong together."""
 
+from types import ModuleType
 
-def import_text():
+import keras
+
+
+def import_text() -> ModuleType:
     """Returns `keras_xlnet.text`, which the models do not depend on.
 
     It registers tokenizers and preprocessors with Keras. On backends other than TensorFlow it is
@@ -15,7 +19,9 @@ def import_text():
     return keras_xlnet.text
 
 
-def check_vocabulary(tokenizer, model, owner="model"):
+def check_vocabulary(
+    tokenizer: keras.layers.Layer, model: keras.Model, owner: str = "model"
+) -> None:
     """Raises `ValueError` if a tokenizer has more ids than a model, or another vocabulary.
 
     Args:
@@ -39,6 +45,6 @@ def check_vocabulary(tokenizer, model, owner="model"):
         )
 
 
-def recorded_vocabulary(model):
+def recorded_vocabulary(model: keras.Model) -> str | None:
     """Returns the SHA-256 of the vocabulary that a model was loaded with, `None` if unknown."""
     return getattr(getattr(model, "backbone", model), "vocabulary_sha256", None)
