@@ -2,13 +2,17 @@
 
 import json
 import math
+from collections.abc import Iterable, Iterator
 
+from keras_xlnet.pretraining.file_systems import Files
 from keras_xlnet.pretraining.text_files import FilePart, read_lines, sentences_of
 
 _ROWS_PER_READ = 1024
 
 
-def read_fields(parts, file_format, field, lines, files):
+def read_fields(
+    parts: Iterable[FilePart], file_format: str, field: str, lines: str, files: Files
+) -> Iterator[list[str]]:
     """Reads the documents that begin in parts of JSON lines or Parquet files.
 
     Args:
@@ -34,7 +38,7 @@ def read_fields(parts, file_format, field, lines, files):
                 yield sentences_of(document, lines)
 
 
-def parquet_bytes(path, field, files):
+def parquet_bytes(path: str, field: str, files: Files) -> int:
     """Returns the size of a column of a Parquet file in bytes, without compression."""
     with files.open(path) as file:
         parquet = _open_parquet(file, path, field)
