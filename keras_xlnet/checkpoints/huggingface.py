@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import pathlib
 import warnings
 from typing import Any
@@ -203,7 +204,7 @@ def _open_files(directory, config):
     paths = [file_in(directory, name) for name in names]
     files = SafetensorsFiles(paths, f"the checkpoint in {directory}")
     for name, file in index.items():
-        if name not in files.shapes or files.file_of(name).name != file:
+        if name not in files.shapes or os.path.basename(files.file_of(name)) != file:
             raise ValueError(f"{directory / _INDEX} says that {name!r} is in {file}: it is not")
     return files
 

@@ -95,7 +95,7 @@ class OpenCheckpoint:
 
     def _check_repeated(self, matches):
         """Refuses weights that the model has once and the checkpoint differently in each layer."""
-        first = {}
+        first: dict[str, WeightMatch] = {}
         for match in matches:
             other = first.setdefault(match.path, match)
             if other is not match:

@@ -167,7 +167,7 @@ def get_task(name: str | None, format: str | None = None) -> Task:
         None: True,
     }
     if not is_known[format]:
-        owner = OWNERS[format]  # type: ignore[index]  # `None` is known.
+        owner = OWNERS[format]  # type: ignore[index]  # No longer None.
         raise ValueError(
             f"{owner} has no model for the task {name!r}. The `backbone` can be loaded "
             "(`task=None`) and saved alone"

@@ -27,12 +27,12 @@ def compiled_update(optimizer: keras.optimizers.Optimizer | None) -> Iterator[No
     Args:
         optimizer: A Keras optimizer, or `None`.
     """
-    nothing_to_do = keras.backend.backend() != "tensorflow" or optimizer is None
+    nothing_to_do = keras.backend.backend() != "tensorflow"
     # The replicas of a strategy enter in turns: the first one enters first and leaves last.
-    if nothing_to_do or "apply" in vars(optimizer):
+    if nothing_to_do or optimizer is None or "apply" in vars(optimizer):
         yield
         return
-    vars(optimizer)["apply"] = _update_with(optimizer.apply)  # type: ignore[union-attr]  # Not None here.
+    vars(optimizer)["apply"] = _update_with(optimizer.apply)
     try:
         yield
     finally:

@@ -10,7 +10,7 @@ Delete this file when: it raises. Then the suggestions are all that is lost.
 import difflib
 import functools
 import inspect
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import keras
 
@@ -78,20 +78,21 @@ def check_arguments(cls: _Class) -> _Class:
         The class. It raises `TypeError` for arguments that it does not have; the message suggests
         the right name.
     """
-    inherited = cls.__new__
+    # For a checker: it refuses to read `__init__` of a class, and to replace `__new__`.
+    own: Any = cls
+    inherited = own.__new__
 
     # `inspect.signature` of the class shows the arguments of `__init__`.
-    @functools.wraps(cls.__init__)  # type: ignore[misc]  # That of this class is meant.
+    @functools.wraps(own.__init__)
     def checked_new(subclass, *args, **kwargs):
         # A subclass with a constructor of its own may take further arguments.
-        if subclass.__init__ is cls.__init__:
+        if subclass.__init__ is own.__init__:
             _check_names(subclass, kwargs)
         if inherited is object.__new__:
             return inherited(subclass)
         return inherited(subclass, *args, **kwargs)
 
-    # A checker wants methods to stay what they are. This one passes its arguments on.
-    cls.__new__ = checked_new  # type: ignore[method-assign, assignment]
+    own.__new__ = checked_new
     return cls
 
 

@@ -160,7 +160,7 @@ def _schedule(model, num_segments, segment_length, batch_size):
     # The last row may end early.
     indices = np.where(indices < num_segments, np.maximum(indices, -1), -1)
     # At the start of the text there is nothing to read before.
-    is_used = (indices >= 0).any(axis=0)
+    is_used = np.any(indices >= 0, axis=0)
     return indices[:, is_used], int(is_used[:num_before].sum())
 
 

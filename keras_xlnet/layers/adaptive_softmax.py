@@ -92,7 +92,8 @@ class AdaptiveSoftmax(ClusteredVocabulary):
         projections_shape: Any = None,
         **shapes: Any,
     ) -> None:
-        self.tables = self.projections = None
+        self.tables: Any = None
+        self.projections: Any = None
         if tables_shape is None:
             self.tables = [
                 self.add_kernel(f"table_{i}", shape) for i, shape in enumerate(self.table_shapes)

@@ -309,7 +309,8 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
             draws = bool(training) and self.dropout > 0
             return functools.partial(
                 scanned_relative_attention,
-                chunk_size=self.attention_chunk_size,
+                # An int: `_should_scan` is `False` without one.
+                chunk_size=self.attention_chunk_size,  # type: ignore[arg-type]
                 draw_seeds=self._draw_seeds if draws else None,
                 recompute=bool(training),
             )

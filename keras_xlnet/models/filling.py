@@ -88,7 +88,9 @@ def _rows_with_blanks(texts, model, tokenizer):
 def _tokenize(text, tokenizer):
     if tokenizer is None:
         raise ValueError("`texts` are strings: pass their `tokenizer`, or token ids")
-    parts = [np.asarray(tokenizer(part)) if part.strip() else [] for part in text.split(MASK)]
+    parts: list[Any] = [
+        np.asarray(tokenizer(part)) if part.strip() else [] for part in text.split(MASK)
+    ]
     ids = [*parts[0]]
     for part in parts[1:]:
         ids += [_MASK_ID, *part]

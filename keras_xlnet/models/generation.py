@@ -175,7 +175,8 @@ def _chooser(method, sampling, num_rows, seed):
 
 def _follow(decoder, rows, max_new_tokens, choose, stop_token_ids, callback):
     """Chooses one token after the other. Returns tokens and log-probabilities of each row."""
-    token_ids, log_probs = [[] for _ in rows], [[] for _ in rows]
+    token_ids: list[list[int]] = [[] for _ in rows]
+    log_probs: list[list[float]] = [[] for _ in rows]
     is_open = np.ones(len(rows), bool)
     next_log_probs, state = decoder.start(rows)
     for number in range(max_new_tokens):

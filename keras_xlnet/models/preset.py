@@ -204,7 +204,7 @@ def _split(overrides, cls, backbone_cls):
     it the backbone's.
     """
     of_model = _argument_names(cls) - {"backbone"}
-    places = {}
+    places: dict[str, tuple[str, str]] = {}
     if _takes_text(cls):
         names = _argument_names(import_text().XLNetPreprocessor) - {"tokenizer", "trainable"}
         places |= {name: ("preprocessor", name) for name in names}
@@ -220,7 +220,7 @@ def _split(overrides, cls, backbone_cls):
             f"{cls.__name__} has no arguments {unknown} to override. Those that it has, with its "
             f"backbone and preprocessor: {', '.join(sorted(places))}"
         )
-    given = {"model": {}, "backbone": {}, "preprocessor": {}}
+    given: dict[str, dict[str, Any]] = {"model": {}, "backbone": {}, "preprocessor": {}}
     for name, value in overrides.items():
         part, argument = places[name]
         given[part][argument] = value

@@ -164,7 +164,9 @@ class TextTaskModel(TaskModel):
         if key not in compiled:
             signature = {name: tf.TensorSpec([None], tf.string) for name in texts}
             compiled[key] = tf.function(
-                self.preprocessor.__call__, input_signature=[signature], autograph=False
+                self.preprocessor.__call__,  # type: ignore[operator]  # Checked by the callers.
+                input_signature=[signature],
+                autograph=False,
             )
         features = compiled[key]({name: tf.constant(part) for name, part in texts.items()})
         return {name: feature.numpy() for name, feature in features.items()}

@@ -567,7 +567,7 @@ def _longest_attention(same_length, memory_length):
     return memory_length
 
 
-def _one_for_each_cluster(tie_projections, num_clusters) -> list[bool]:
+def _one_for_each_cluster(tie_projections: bool | Sequence[bool], num_clusters: int) -> list[bool]:
     if isinstance(tie_projections, bool):
         return [tie_projections] * num_clusters
     if len(tie_projections) != num_clusters:

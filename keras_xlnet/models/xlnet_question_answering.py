@@ -2,6 +2,7 @@ import types
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
@@ -296,6 +297,6 @@ def _with_start(data):
 def _check_positions(x, y):
     if not isinstance(x, dict) or not isinstance(y, dict) or "token_ids" not in x:
         return
-    last = as_values(x["token_ids"]).shape[-1] - 1
+    last = np.shape(x["token_ids"])[-1] - 1
     for key in ("start_positions", "end_positions"):
         check_range(key, as_values(y.get(key)), 0, last, f"length {last + 1}")

@@ -198,7 +198,7 @@ class XLNetTextClassifier(TextTaskModel):
         y = super()._labels(y)
         if is_names(y):
             self._check_takes_names()
-            return encode_names(y, self.class_names)
+            return encode_names(y, self.class_names)  # type: ignore[arg-type]  # Checked.
         if self.activation == "softmax":
             if isinstance(self.loss, keras.losses.SparseCategoricalCrossentropy):
                 y = as_class_indices(y, self.num_classes, getattr(self.loss, "ignore_class", None))

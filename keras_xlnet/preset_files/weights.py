@@ -120,7 +120,7 @@ def _merged_weights(layer):
     """Returns `{path: value}` of a layer, with LoRA merged as Keras merges it when it saves."""
     paths = {variable.name: variable.path for variable in layer.weights}
     names = layer.variable_serialization_spec[layer.quantization_mode]
-    stored = {}
+    stored: dict[str, Any] = {}
     layer.save_own_variables(stored)
     return dict(zip((paths[n] for n in names if n in paths), stored.values(), strict=True))
 

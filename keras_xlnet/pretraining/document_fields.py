@@ -137,7 +137,7 @@ def _open_parquet(file, path, field):
         raise ValueError(f"{path!r} is not a Parquet file: {error}") from error
     columns = dict(zip(parquet.schema_arrow.names, parquet.schema_arrow.types, strict=True))
     kind = columns.get(field)
-    if types.is_dictionary(kind) if kind is not None else False:
+    if kind is not None and types.is_dictionary(kind):
         kind = kind.value_type
     if kind is None or not (types.is_string(kind) or types.is_large_string(kind)):
         found = ", ".join(f"{name} ({columns[name]})" for name in columns)

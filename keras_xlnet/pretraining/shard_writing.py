@@ -138,12 +138,12 @@ def _start_worker():
 
 def _exit_with_parent():
     # Without this, a worker whose parent is killed waits for its next job forever.
-    multiprocessing.parent_process().join()
+    multiprocessing.parent_process().join()  # type: ignore[union-attr]  # A worker has one.
     os._exit(1)
 
 
-def _write_shard(*job):
-    return write_shard(*job, TENSORFLOW_FILES)
+def _write_shard(directory, settings, index, parts):
+    return write_shard(directory, settings, index, parts, TENSORFLOW_FILES)
 
 
 # Kept from shard to shard: TensorFlow compiles a new tokenizer in its first call.

@@ -108,7 +108,8 @@ def _is_blank(line):
 def _documents(part, starts_document, files):
     # A part ends with the document that contains byte `end`, and the next part begins with the
     # first document that starts at or after that byte. So each document is read exactly once.
-    lines, inside = [], part.begin == 0
+    lines: list[str] = []
+    inside = part.begin == 0
     for offset, line in read_lines(part, files):
         if starts_document(line):
             if lines:
