@@ -28,7 +28,7 @@ else:
 # Ints, and `None` for a size that differs between calls. Most code computes with sizes that it
 # knows to be ints.
 Shape: TypeAlias = tuple[Any, ...]
-DType: TypeAlias = str | keras.DTypePolicy
+DType: TypeAlias = str | dict[str, Any] | keras.DTypePolicy
 PathLike: TypeAlias = str | os.PathLike[str]
 Initializer: TypeAlias = str | dict[str, Any] | keras.initializers.Initializer
 Activation: TypeAlias = str | Callable[..., Any]

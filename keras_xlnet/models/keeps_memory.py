@@ -97,7 +97,7 @@ def read_memories(
 
 
 def next_memory(
-    recurrent_memory: keras.layers.Layer, layer_inputs: Sequence[Tensor], inputs: dict[str, Tensor]
+    recurrent_memory: Any, layer_inputs: Sequence[Tensor], inputs: dict[str, Tensor]
 ) -> dict[str, Tensor]:
     """Returns the memory for the next segment.
 

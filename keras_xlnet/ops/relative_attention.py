@@ -220,7 +220,7 @@ def position_scores(query: Tensor, position_key: Tensor) -> Tensor:
     return ops.reshape(scores, (num_heads, batch_size, query_length, num_positions))
 
 
-def relative_shift(scores: Tensor, context_length: int) -> Tensor:
+def relative_shift(scores: Tensor, context_length: int | Tensor) -> Tensor:
     """Aligns scores by distance with the context rows: the left shift of appendix B.
 
     Content row `i` is at the distance `S - T + i - j` from context row `j`. That is row
@@ -245,7 +245,9 @@ def relative_shift(scores: Tensor, context_length: int) -> Tensor:
     return ops.reshape(x, (num_heads, batch_size, query_length, context_length))
 
 
-def gather_distances(scores: Tensor, first_distance_row: Tensor, context_length: int) -> Tensor:
+def gather_distances(
+    scores: Tensor, first_distance_row: Tensor, context_length: int | Tensor
+) -> Tensor:
     """Aligns scores by distance with the context rows, for query rows at any position.
 
     Args:

@@ -24,7 +24,9 @@ class TokenShard(NamedTuple):
     num_documents: int
 
 
-def serialize_document(tokens: np.ndarray, sentence_lengths: Sequence[int]) -> bytes:
+def serialize_document(
+    tokens: Sequence[int] | np.ndarray, sentence_lengths: Sequence[int] | np.ndarray
+) -> bytes:
     """Serializes the token ids of a document and the lengths of its sentences."""
     features = {"tokens": _int64s(tokens), "sentence_lengths": _int64s(sentence_lengths)}
     example = tf.train.Example(features=tf.train.Features(feature=features))

@@ -1,4 +1,5 @@
-import keras
+from typing import Any
+
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
@@ -47,9 +48,7 @@ class AdamWeightDecay(WeightDecayOptimizer):
         appendix A.4.
     """
 
-    def update_step(
-        self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
-    ) -> None:
+    def update_step(self, gradient: Tensor, variable: Any, learning_rate: Tensor) -> None:
         m, v = self._update_moments(gradient, variable)
         update = ops.divide(m, ops.add(ops.sqrt(v), self.epsilon))
         rate = ops.cast(learning_rate, variable.dtype)

@@ -1,4 +1,5 @@
-import keras
+from typing import Any
+
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
@@ -45,9 +46,7 @@ class LambWeightDecay(WeightDecayOptimizer):
     Source: You et al. 2019, "Large Batch Optimization for Deep Learning", algorithm 2.
     """
 
-    def update_step(
-        self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
-    ) -> None:
+    def update_step(self, gradient: Tensor, variable: Any, learning_rate: Tensor) -> None:
         m, v = self._update_moments(gradient, variable)
         step = ops.cast(self.iterations + 1, variable.dtype)
         m = ops.divide(m, _correction(self.beta_1, step))

@@ -56,7 +56,7 @@ class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.min_ratio = check_number("min_ratio", min_ratio, high=1)
         self.power = check_number("power", power)
 
-    def __call__(self, step: Tensor) -> Tensor:
+    def __call__(self, step: int | Tensor) -> Tensor:
         # In float32 under any dtype policy: float16 cannot represent large step numbers.
         step = ops.cast(step, "float32")
         decay_steps = self.train_steps - self.warmup_steps
