@@ -70,9 +70,10 @@ bench: $(BENCH_STAMP) $(PEER_STAMPS) ## compare speed with other implementations
 tpu-compile: $(EXAMPLES_STAMP) $(TPU_STAMP) ## compile train steps for TPUs, without one (hours); ARGS="..." passes flags on
 	$(BIN)/python benchmarks/tpu_compile/table.py --compiler_python=$(TPU_VENV)/bin/python $(ARGS)
 
-lint: $(TEST_STAMP) ## check format and lint rules, change nothing
+lint: $(TEST_STAMP) ## check format, lint rules and types, change nothing
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/mypy
 
 format: $(TEST_STAMP) ## format, and fix what ruff can fix safely
 	$(BIN)/ruff check --fix-only --quiet .
@@ -86,7 +87,7 @@ bazel-test: $(TEST_STAMP) ## run the fast tests under Bazel (CONTRIBUTING.md say
 	bazel test --python_path=$(abspath $(BIN))/python $(BAZEL_ARGS) //...
 
 clean: ## remove .venv, .venv-beam, .venv-tpu, .bench, caches and build outputs; keeps runs/
-	rm -rf .venv .venv-beam .venv-tpu .bench build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
+	rm -rf .venv .venv-beam .venv-tpu .bench build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp comes last, so an interrupted run is repaired by the next one. No --clear: VENV may name

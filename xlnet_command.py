@@ -11,6 +11,8 @@ import os
 import re
 import sys
 import tempfile
+from collections.abc import Sequence
+from typing import NoReturn
 
 _DESCRIPTION = """Converts, inspects and compares checkpoints of XLNet and Transformer-XL.
 
@@ -22,12 +24,12 @@ is detected."""
 FORMATS = ("original", "huggingface", "preset")
 
 
-def main():
+def main() -> NoReturn:
     """Runs the command on the arguments of the process, and exits."""
     sys.exit(run(parse(sys.argv)))
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     """Runs a subcommand. Returns the exit status, 1 if a file or an argument is invalid."""
     import_quietly("keras_xlnet")
     try:
@@ -38,7 +40,7 @@ def run(arguments):
         return 1
 
 
-def parse(argv):
+def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Returns the arguments of a command line, with the module of the subcommand as `module`."""
     parser = argparse.ArgumentParser(
         prog="xlnet",
@@ -62,7 +64,7 @@ _START_MESSAGE = re.compile(
 )
 
 
-def import_quietly(name):
+def import_quietly(name: str) -> None:
     """Imports a module without what TensorFlow writes to stderr about oneDNN and CUDA.
 
     Args:

@@ -1,6 +1,8 @@
 """Functions for checkpoints of any format: detect, load and save."""
 
 import pathlib
+from collections.abc import Callable
+from typing import Any
 
 import keras
 
@@ -20,13 +22,20 @@ from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preset_files import file_in, shipped_directory
 from keras_xlnet.preset_files.files import read_json
 from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.types import PathLike
 
 FORMATS = ("original", "huggingface", "preset")
-_LOADERS = {"original": load_original, "huggingface": load_huggingface}
-_SAVERS = {"original": save_original, "huggingface": save_huggingface}
+_LOADERS: dict[str, Callable[..., Any]] = {
+    "original": load_original,
+    "huggingface": load_huggingface,
+}
+_SAVERS: dict[str, Callable[..., None]] = {
+    "original": save_original,
+    "huggingface": save_huggingface,
+}
 
 
-def detect_format(path):
+def detect_format(path: PathLike) -> str:
     """Returns the format of a directory, or of the prefix of an original checkpoint.
 
     Args:
@@ -65,7 +74,7 @@ def detect_format(path):
     )
 
 
-def detect_task(path, format=None):
+def detect_task(path: PathLike, format: str | None = None) -> str | None:
     """Returns the task that a checkpoint is for, `None` for an encoder alone.
 
     Args:
@@ -99,7 +108,9 @@ def detect_task(path, format=None):
     return models.get(str(name))
 
 
-def load_checkpoint(path, format=None, task=None, **overrides):
+def load_checkpoint(
+    path: PathLike, format: str | None = None, task: str | None = None, **overrides: Any
+) -> Any:
     """Loads a model from a directory of any format.
 
     Args:
@@ -137,7 +148,9 @@ def load_checkpoint(path, format=None, task=None, **overrides):
     raise ValueError(f"{path} is a preset for the task {found!r}, not {task!r}")
 
 
-def save_checkpoint(model, directory, format, tokenizer=None):
+def save_checkpoint(
+    model: keras.Model, directory: PathLike, format: str, tokenizer: XLNetTokenizer | None = None
+) -> None:
     """Writes a model in any format, with its tokenizer.
 
     Args:
@@ -168,7 +181,7 @@ def save_checkpoint(model, directory, format, tokenizer=None):
         _SAVERS[format](model, directory, tokenizer=tokenizer)
 
 
-def load_tokenizer(path, format=None):
+def load_tokenizer(path: PathLike, format: str | None = None) -> XLNetTokenizer | None:
     """Loads the tokenizer beside a model.
 
     Args:

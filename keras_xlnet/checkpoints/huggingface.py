@@ -2,9 +2,12 @@
 
 import dataclasses
 import json
+import os
 import pathlib
 import warnings
+from typing import Any
 
+import keras
 import numpy as np
 
 from keras_xlnet.checkpoints import huggingface_config, huggingface_tokenizer, transformer_xl
@@ -16,7 +19,8 @@ from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preset_files import file_in, local_directory
 from keras_xlnet.preset_files.files import read_json
 from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles, write_safetensors
-from keras_xlnet.text import XLNetPreprocessor
+from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+from keras_xlnet.types import PathLike
 
 CONFIG = "config.json"
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -26,7 +30,7 @@ _OPTIONAL = ("*.safetensors", _INDEX, *huggingface_tokenizer.FILES)
 _PREFIX = "transformer."
 
 
-def load_huggingface(directory, task=None, **overrides):
+def load_huggingface(directory: PathLike, task: str | None = None, **overrides: Any) -> Any:
     """Loads an XLNet or a Transformer-XL that transformers saved as `model.safetensors`.
 
     The model computes what transformers computes from the same files. In transformers, `gelu` is
@@ -72,7 +76,9 @@ def load_huggingface(directory, task=None, **overrides):
     return open_huggingface(directory, task, **overrides).load()
 
 
-def open_huggingface(directory, task=None, **overrides):
+def open_huggingface(
+    directory: PathLike, task: str | None = None, **overrides: Any
+) -> OpenCheckpoint:
     """Builds the model of `load_huggingface`, and returns it as an `OpenCheckpoint`."""
     entry = get_task(task, "huggingface")
     directory = local_directory(directory, [CONFIG], _OPTIONAL)
@@ -87,7 +93,7 @@ def open_huggingface(directory, task=None, **overrides):
         defaults.pop("reuse_length", None)
     files = _open_files(directory, config)
     _warn_of_gelu(config, config_file, overrides)
-    head = {}
+    head: dict[str, Any] = {}
     for group in entry.config:
         head |= group.read(config, config_file)
     if entry.takes_text and "preprocessor" not in overrides:
@@ -124,7 +130,9 @@ def _open_language_model(directory, config, config_file, overrides):
     )
 
 
-def save_huggingface(model, directory, tokenizer=None):
+def save_huggingface(
+    model: keras.Model, directory: PathLike, tokenizer: XLNetTokenizer | None = None
+) -> None:
     """Writes a directory that transformers loads, as a model that computes the same.
 
     The weights are float32, in `model.safetensors`. Attention dropout is not saved: transformers
@@ -159,7 +167,7 @@ def save_huggingface(model, directory, tokenizer=None):
     values = values_to_save(matches if task else _without_prefix(matches))
     if entry.has_backbone:
         # transformers has a mask embedding in every XLNet, we only where it is used.
-        name = MASK_EMBEDDING.huggingface
+        (name,) = MASK_EMBEDDING.names("huggingface")
         name = name if task else name.removeprefix(_PREFIX)
         values.setdefault(name, np.zeros((1, 1, config["d_model"]), "float32"))
     directory = pathlib.Path(directory)
@@ -196,7 +204,7 @@ def _open_files(directory, config):
     paths = [file_in(directory, name) for name in names]
     files = SafetensorsFiles(paths, f"the checkpoint in {directory}")
     for name, file in index.items():
-        if name not in files.shapes or files.file_of(name).name != file:
+        if name not in files.shapes or os.path.basename(files.file_of(name)) != file:
             raise ValueError(f"{directory / _INDEX} says that {name!r} is in {file}: it is not")
     return files
 

@@ -1,11 +1,14 @@
 """`config.json` of Hugging Face's transformers, as arguments of our models and back."""
 
-import typing
+import pathlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import keras
 
 from keras_xlnet.layers import gelu_tanh
 from keras_xlnet.preset_files.files import read_json
+from keras_xlnet.types import PathLike
 
 # Theirs -> ours. `gelu` is the erf form in both. The original's, our default, is the tanh form.
 _ACTIVATIONS = {
@@ -46,7 +49,7 @@ _TYPES = {
 SIMPLE_QUESTION_ANSWERING = "XLNetForQuestionAnsweringSimple"
 
 
-def read_config(file):
+def read_config(file: pathlib.Path) -> dict[str, Any]:
     """Reads `config.json`, without the entries that are null, which mean the same as no entry.
 
     Raises:
@@ -68,7 +71,7 @@ def read_config(file):
 # === The encoder ===
 
 
-def fixed_arguments(config, file):
+def fixed_arguments(config: dict[str, Any], file: PathLike) -> dict[str, Any]:
     """Returns the arguments of `XLNetBackbone` that no override may change.
 
     Raises:
@@ -85,7 +88,7 @@ def fixed_arguments(config, file):
     return arguments
 
 
-def default_arguments(config, has_memory, file):
+def default_arguments(config: dict[str, Any], has_memory: bool, file: PathLike) -> dict[str, Any]:
     """Returns the arguments of `XLNetBackbone` that overrides may change.
 
     Args:
@@ -120,7 +123,7 @@ def default_arguments(config, has_memory, file):
     return arguments
 
 
-def encoder_entries(backbone):
+def encoder_entries(backbone: keras.Model) -> dict[str, Any]:
     """Returns the entries of `config.json` for a backbone.
 
     Raises:
@@ -168,7 +171,7 @@ def _activation_name(activation):
 # === The tasks ===
 
 
-class Group(typing.NamedTuple):
+class Group(NamedTuple):
     """Arguments of task models, and the entries of `config.json` that say the same.
 
     Args:
@@ -176,11 +179,11 @@ class Group(typing.NamedTuple):
         write: Function of a task model that returns a dict of entries.
     """
 
-    read: typing.Callable
-    write: typing.Callable
+    read: Callable[..., dict[str, Any]]
+    write: Callable[..., dict[str, Any]]
 
 
-def same_names(*names):
+def same_names(*names: str) -> Group:
     """Returns a `Group` of arguments that are entries of the same names."""
     return Group(
         read=lambda config, file: {name: config[name] for name in names if name in config},
@@ -272,7 +275,7 @@ def _refuse_untied_logits(config, file):
     return {}
 
 
-def num_labels(config):
+def num_labels(config: dict[str, Any]) -> int:
     """Returns the number of labels: transformers counts their names; there are 2 by default."""
     return _read_classes(config, None)["num_classes"]
 

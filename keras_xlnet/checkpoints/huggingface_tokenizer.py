@@ -9,6 +9,7 @@ from sentencepiece import sentencepiece_model_pb2
 from keras_xlnet.preset_files import file_in
 from keras_xlnet.preset_files.files import read_json
 from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.types import PathLike
 
 VOCABULARY = "spiece.model"
 _FAST, _CONFIG = "tokenizer.json", "tokenizer_config.json"
@@ -16,7 +17,7 @@ FILES = (VOCABULARY, _FAST, _CONFIG)
 _NUM_CONTROL = 8  # <unk> to <eod>; <eop> and what follows may be in a text.
 
 
-def read_tokenizer(directory):
+def read_tokenizer(directory: PathLike) -> XLNetTokenizer | None:
     """Reads the tokenizer of a directory.
 
     `spiece.model` is the SentencePiece model itself. Newer releases of transformers write only
@@ -55,7 +56,7 @@ def read_tokenizer(directory):
         raise ValueError(f"{file}: {error}") from error
 
 
-def write_tokenizer(directory, tokenizer):
+def write_tokenizer(directory: PathLike, tokenizer: XLNetTokenizer) -> None:
     """Writes the files that transformers loads the tokenizer from.
 
     Args:

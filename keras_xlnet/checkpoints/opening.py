@@ -2,16 +2,19 @@
 
 import dataclasses
 import math
-import typing
 import warnings
+from typing import Any
 
+import keras
 import numpy as np
 
 from keras_xlnet.checkpoints.tasks import BACKBONE, get_task
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.models.vocabulary import check_vocabulary
-from keras_xlnet.preset_files.weights import assign_matches, check_matches
+from keras_xlnet.preset_files.weights import WeightMatch, assign_matches, check_matches
+from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.types import PathLike
 
 _SMALL = 10**6  # Parameters.
 
@@ -29,13 +32,13 @@ class OpenCheckpoint:
         declared_dtype: Name of the dtype of the weights that the configuration states, or `None`.
     """
 
-    model: typing.Any
-    files: typing.Any
-    matches: list
-    layer_prefixes: set
+    model: Any
+    files: Any
+    matches: list[WeightMatch]
+    layer_prefixes: set[str]
     declared_dtype: str | None = None
 
-    def load(self):
+    def load(self) -> Any:
         """Returns the model with the weights of the checkpoint, after all have been checked.
 
         Weights of a head that are not in the checkpoint keep their initial values, with a warning.
@@ -49,7 +52,7 @@ class OpenCheckpoint:
         check_matches(
             matches,
             self.files,
-            other_dtypes={"float32", self.declared_dtype} - {None},
+            other_dtypes={"float32", self.declared_dtype or "float32"},
             unexpected=self._of_other_layers(),
         )
         self._check_repeated(matches)
@@ -62,15 +65,15 @@ class OpenCheckpoint:
         assign_matches(matches, self.files)
         return self.model
 
-    def missing_of_encoder(self):
+    def missing_of_encoder(self) -> list[str]:
         """Returns the names of weights of the encoder that the checkpoint does not have."""
         return self._missing(of_encoder=True)
 
-    def missing_of_head(self):
+    def missing_of_head(self) -> list[str]:
         """Returns the names of other weights that the checkpoint does not have."""
         return self._missing(of_encoder=False)
 
-    def unused(self):
+    def unused(self) -> list[str]:
         """Returns the names of what the checkpoint has and the model does not."""
         return sorted(set(self.files.shapes) - {match.name for match in self.matches})
 
@@ -92,7 +95,7 @@ class OpenCheckpoint:
 
     def _check_repeated(self, matches):
         """Refuses weights that the model has once and the checkpoint differently in each layer."""
-        first = {}
+        first: dict[str, WeightMatch] = {}
         for match in matches:
             other = first.setdefault(match.path, match)
             if other is not match:
@@ -108,7 +111,16 @@ def _is_in_layer(name, prefix):
     return name.startswith(prefix) and name[len(prefix) :][:1].isdecimal()
 
 
-def build(task, fixed, overrides, head, defaults=None, *, config_file, files):
+def build(
+    task: str | None,
+    fixed: dict[str, Any],
+    overrides: dict[str, Any],
+    head: dict[str, Any],
+    defaults: dict[str, Any] | None = None,
+    *,
+    config_file: PathLike,
+    files: Any,
+) -> Any:
     """Builds a backbone, or the model of a task around one, with initial weights.
 
     Args:
@@ -148,12 +160,14 @@ def build(task, fixed, overrides, head, defaults=None, *, config_file, files):
         raise ValueError(f"{config_file}{given}: {error}") from error
 
 
-def check_size(fixed, files):
+def check_size(fixed: dict[str, Any], files: Any) -> None:
     """Refuses a model that would take far more memory than the checkpoint, before it is built."""
     sizes = "vocabulary_size", "hidden_dim", "num_layers", "num_heads", "intermediate_dim"
     for name in sizes:
         check_positive_int(name, fixed[name])
-    vocabulary_size, hidden_dim, num_layers, num_heads, intermediate_dim = map(fixed.get, sizes)
+    vocabulary_size, hidden_dim, num_layers, num_heads, intermediate_dim = (
+        fixed[name] for name in sizes
+    )
     head_dim = fixed["head_dim"]
     heads_dim = (
         hidden_dim if head_dim is None else num_heads * check_positive_int("head_dim", head_dim)
@@ -170,7 +184,9 @@ def check_size(fixed, files):
         )
 
 
-def tokenizer_to_save(model, tokenizer):
+def tokenizer_to_save(
+    model: keras.Model, tokenizer: XLNetTokenizer | None
+) -> XLNetTokenizer | None:
     """Returns the tokenizer to write beside a model: the given one, its preprocessor's, or `None`.
 
     Raises:

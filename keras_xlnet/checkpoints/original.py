@@ -2,6 +2,9 @@
 
 import json
 import pathlib
+from typing import Any
+
+import keras
 
 from keras_xlnet.checkpoints import original_files, transformer_xl
 from keras_xlnet.checkpoints.opening import OpenCheckpoint, build, tokenizer_to_save
@@ -16,10 +19,18 @@ from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, values_to_sav
 from keras_xlnet.checkpoints.xlnet_weights import ENCODER
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preset_files import file_in
-from keras_xlnet.text import XLNetPreprocessor
+from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+from keras_xlnet.types import PathLike
 
 
-def load_original(path, task=None, *, task_name=None, config_file=None, **overrides):
+def load_original(
+    path: PathLike,
+    task: str | None = None,
+    *,
+    task_name: str | None = None,
+    config_file: PathLike | None = None,
+    **overrides: Any,
+) -> Any:
     """Loads a checkpoint of the original XLNet or Transformer-XL, released or fine-tuned.
 
     Variables of an optimizer (slots, `global_step`) are ignored. A task that takes text comes with
@@ -64,7 +75,13 @@ def load_original(path, task=None, *, task_name=None, config_file=None, **overri
     return open_original(path, task, task_name, config_file, **overrides).load()
 
 
-def open_original(path, task=None, task_name=None, config_file=None, **overrides):
+def open_original(
+    path: PathLike,
+    task: str | None = None,
+    task_name: str | None = None,
+    config_file: PathLike | None = None,
+    **overrides: Any,
+) -> OpenCheckpoint:
     """Builds the model of `load_original`, and returns it as an `OpenCheckpoint`."""
     entry = get_task(task, "original")
     files = original_files.OriginalCheckpoint(path)
@@ -91,7 +108,12 @@ def open_original(path, task=None, task_name=None, config_file=None, **overrides
     return OpenCheckpoint(model, files, matches, layer_prefixes(ENCODER, "original"))
 
 
-def save_original(model, directory, task_name="task", tokenizer=None):
+def save_original(
+    model: keras.Model,
+    directory: PathLike,
+    task_name: str = "task",
+    tokenizer: XLNetTokenizer | None = None,
+) -> None:
     """Writes a checkpoint that the original's code loads.
 
     The files are those of the released models: `xlnet_config.json`, `xlnet_model.ckpt.*` and, with

@@ -1,10 +1,15 @@
 """The files of a checkpoint of the original: TensorFlow 1 variables and `xlnet_config.json`."""
 
 import pathlib
+from typing import Any
+
+import keras
+import numpy as np
 
 from keras_xlnet.preset_files import file_in
 from keras_xlnet.preset_files.files import read_json
 from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.types import PathLike
 
 CONFIG, PREFIX, VOCABULARY = "xlnet_config.json", "xlnet_model.ckpt", "spiece.model"
 _ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu"}
@@ -22,7 +27,7 @@ class OriginalCheckpoint:
         ValueError: If it cannot be read, or there are several.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: PathLike) -> None:
         import tensorflow as tf  # Only to read and write checkpoints.
 
         self.prefix = _prefix(pathlib.Path(path))
@@ -37,14 +42,14 @@ class OriginalCheckpoint:
             ) from error
         self.dtypes = {name: dtype.name for name, dtype in dtypes.items()}
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"the checkpoint {self.prefix}"
 
-    def file_of(self, name):
+    def file_of(self, name: str) -> str:
         """Returns what errors call the file of a variable."""
         return str(self.prefix)
 
-    def read(self, name):
+    def read(self, name: str) -> np.ndarray:
         """Returns the value of a variable."""
         try:
             return self._reader.get_tensor(name)
@@ -71,7 +76,7 @@ def _prefix(path):
     return prefix
 
 
-def write_checkpoint(prefix, values):
+def write_checkpoint(prefix: PathLike, values: dict[str, np.ndarray]) -> None:
     """Writes `{name: array}` in the format of TensorFlow 1's `Saver`."""
     import tensorflow as tf
 
@@ -84,7 +89,7 @@ def write_checkpoint(prefix, values):
     )
 
 
-def read_config(file):
+def read_config(file: PathLike) -> dict[str, Any]:
     """Returns the arguments of `XLNetBackbone` that `xlnet_config.json` fixes.
 
     Raises:
@@ -106,7 +111,7 @@ def read_config(file):
         raise ValueError(f"{file} has no value, or an unknown value, for {error}") from error
 
 
-def config_of(backbone):
+def config_of(backbone: keras.Model) -> dict[str, Any]:
     """Returns the entries of `xlnet_config.json` for a backbone.
 
     Raises:
@@ -136,7 +141,7 @@ def config_of(backbone):
     }
 
 
-def read_tokenizer(directory):
+def read_tokenizer(directory: pathlib.Path) -> XLNetTokenizer | None:
     """Returns the tokenizer of the original's cased models, `None` if there is no vocabulary."""
     if not (directory / VOCABULARY).exists():
         return None

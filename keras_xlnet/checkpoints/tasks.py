@@ -3,7 +3,10 @@
 import dataclasses
 import inspect
 import re
-import typing
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import keras
 
 from keras_xlnet import models
 from keras_xlnet.checkpoints.huggingface_config import (
@@ -14,6 +17,7 @@ from keras_xlnet.checkpoints.huggingface_config import (
     SUMMARY,
     TIED_LOGITS,
     TOKEN_CLASSES,
+    Group,
     num_labels,
     same_names,
 )
@@ -22,7 +26,7 @@ from keras_xlnet.checkpoints.weight_mapping import OWNERS, Row, dense, kernel, m
 from keras_xlnet.checkpoints.xlnet_weights import ENCODER, MASK_EMBEDDING
 from keras_xlnet.checkpoints.xlnet_weights import SUMMARY as SUMMARY_WEIGHTS
 from keras_xlnet.layers.arguments import check_choice
-from keras_xlnet.preset_files.weights import model_weights
+from keras_xlnet.preset_files.weights import WeightMatch, model_weights
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,32 +49,32 @@ class Task:
             models do not.
     """
 
-    model: type
-    weights: typing.Any = ()
+    model: type[keras.Model]
+    weights: Any = ()
     sign: str | None = None
-    sizes: dict = dataclasses.field(default_factory=dict)
-    architectures: tuple = ()
+    sizes: dict[str, str] = dataclasses.field(default_factory=dict)
+    architectures: tuple[str, ...] = ()
     num_labels: int | None = None
-    config: tuple = ()
+    config: tuple[Group, ...] = ()
     has_memory: bool = False
 
     @property
-    def has_backbone(self):
+    def has_backbone(self) -> bool:
         """Whether the model is a head on an `XLNetBackbone`."""
         return not callable(self.weights)
 
-    def rows(self, model):
+    def rows(self, model: keras.Model) -> list[Row]:
         """Returns the weight mapping of a whole model."""
         return [*ENCODER, *self.weights] if self.has_backbone else self.weights(model)
 
     @property
-    def arguments(self):
+    def arguments(self) -> set[str]:
         """The set of the names of the model's constructor arguments, without the backbone."""
         parameters = inspect.signature(self.model.__init__).parameters
         return set(parameters) - {"self", "backbone", "kwargs"}
 
     @property
-    def takes_text(self):
+    def takes_text(self) -> bool:
         """Whether the model can have a preprocessor."""
         return "preprocessor" in self.arguments
 
@@ -146,7 +150,7 @@ TASKS = {
 }
 
 
-def get_task(name, format=None):
+def get_task(name: str | None, format: str | None = None) -> Task:
     """Returns the `Task` of a name; `BACKBONE` for `None`.
 
     Raises:
@@ -157,16 +161,21 @@ def get_task(name, format=None):
     if name is None:
         return BACKBONE
     task = TASKS[name]
-    is_known = {"original": task.sign, "huggingface": task.architectures, None: True}
+    is_known: dict[str | None, Any] = {
+        "original": task.sign,
+        "huggingface": task.architectures,
+        None: True,
+    }
     if not is_known[format]:
+        owner = OWNERS[format]  # type: ignore[index]  # No longer None.
         raise ValueError(
-            f"{OWNERS[format]} has no model for the task {name!r}. The `backbone` can be loaded "
+            f"{owner} has no model for the task {name!r}. The `backbone` can be loaded "
             "(`task=None`) and saved alone"
         )
     return task
 
 
-def task_of_model(model):
+def task_of_model(model: keras.Model) -> str | None:
     """Returns the name of a model's task, `None` for a backbone.
 
     Raises:
@@ -181,7 +190,7 @@ def task_of_model(model):
     )
 
 
-def task_of_variables(names):
+def task_of_variables(names: Iterable[str]) -> str | None:
     """Returns the task of an original checkpoint with variables of these names, or `None`."""
     for task_name, task in reversed(TASKS.items()):
         if task.sign and any(name_pattern(task.sign).fullmatch(name) for name in names):
@@ -189,7 +198,7 @@ def task_of_variables(names):
     return None
 
 
-def task_of_config(config):
+def task_of_config(config: dict[str, Any]) -> str | None:
     """Returns the task of Hugging Face's `config.json`, `None` for an encoder."""
     architecture = next(iter(config.get("architectures", ())), None)
     for name, task in reversed(TASKS.items()):
@@ -199,12 +208,14 @@ def task_of_config(config):
     return None
 
 
-def name_pattern(name):
+def name_pattern(name: str) -> re.Pattern[str]:
     """Returns a regular expression for an original name; its group is `{task_name}`."""
     return re.compile(re.escape(name).replace(r"\{task_name\}", "(.+)"))
 
 
-def match_model(model, format, task_name="task", found=()):
+def match_model(
+    model: keras.Model, format: str, task_name: str = "task", found: Collection[str] = ()
+) -> list[WeightMatch]:
     """Returns the `WeightMatch`es of all weights of a model. Arguments as of `match_weights`."""
     rows = get_task(task_of_model(model)).rows(model)
     return match_weights(model_weights(model), rows, format, task_name, found)

@@ -1,6 +1,7 @@
 """Transformer-XL: `transfo-xl` directories of transformers, the authors' TensorFlow checkpoints."""
 
 import re
+from typing import Any
 
 import keras
 
@@ -9,6 +10,7 @@ from keras_xlnet.checkpoints.transformer_xl_weights import transformer_xl_rows
 from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, match_weights
 from keras_xlnet.models import TransformerXLLanguageModel
 from keras_xlnet.preset_files.weights import model_weights
+from keras_xlnet.types import PathLike
 
 MODEL_TYPE = "transfo-xl"
 _FIXED = {
@@ -29,7 +31,7 @@ _DEFAULTS = {
     "same_length": "same_length",
     "layer_norm_epsilon": "layer_norm_epsilon",
 }
-_TYPES = {
+_TYPES: dict[str, Any] = {
     **dict.fromkeys(_FIXED, int),
     **dict.fromkeys(("mem_len", "clamp_len", "attn_type", "sample_softmax"), int),
     **dict.fromkeys(("cutoffs", "tie_projs"), list),
@@ -41,7 +43,9 @@ _TYPES = {
 # === Hugging Face ===
 
 
-def arguments_of_config(config, file):
+def arguments_of_config(
+    config: dict[str, Any], file: PathLike
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the arguments of the model that `config.json` fixes, and those that it suggests.
 
     Raises:
@@ -81,7 +85,7 @@ def _tied_projections(config):
     return entries + [False] * (num_clusters - len(entries))
 
 
-def config_of(model):
+def config_of(model: keras.Model) -> dict[str, Any]:
     """Returns the entries of `config.json` for a `TransformerXLLanguageModel`.
 
     Raises:
@@ -122,7 +126,7 @@ def config_of(model):
 # === The authors' TensorFlow checkpoints ===
 
 
-def arguments_of_variables(files):
+def arguments_of_variables(files: Any) -> dict[str, Any]:
     """Returns the arguments of the model that the shapes of TensorFlow variables tell.
 
     Args:
@@ -198,7 +202,16 @@ def _tied_in_original(shapes, sizes, widths, hidden_dim):
 # === Both ===
 
 
-def open_language_model(fixed, defaults, overrides, format, *, config_file, files, dtype=None):
+def open_language_model(
+    fixed: dict[str, Any],
+    defaults: dict[str, Any],
+    overrides: dict[str, Any],
+    format: str,
+    *,
+    config_file: Any,
+    files: Any,
+    dtype: str | None = None,
+) -> OpenCheckpoint:
     """Builds the model, and returns it as an `OpenCheckpoint`.
 
     Args:

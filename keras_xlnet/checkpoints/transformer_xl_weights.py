@@ -5,6 +5,8 @@ are the parameters of transformers' `TransfoXLLMHeadModel`. Both have one kernel
 value, and all heads on one axis.
 """
 
+import keras
+
 from keras_xlnet.checkpoints.weight_mapping import Row, dense, norm
 from keras_xlnet.preset_files.weights import View
 
@@ -15,7 +17,7 @@ _HUGGINGFACE_LAYER = "transformer.layers.{layer}"
 _BIASES = {"content_bias": "r_w_bias", "position_bias": "r_r_bias"}
 
 
-def transformer_xl_rows(model):
+def transformer_xl_rows(model: keras.Model) -> list[Row]:
     """Returns the rows of the weight mapping of a `TransformerXLLanguageModel`."""
     return [
         *_embedding_rows(model),

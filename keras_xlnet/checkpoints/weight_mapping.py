@@ -6,6 +6,8 @@ use the same rows.
 
 import dataclasses
 import re
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -39,39 +41,39 @@ class Row:
 
     path: str
     original: str | None
-    huggingface: str | tuple | None
-    original_axes: tuple | None = None
-    huggingface_axes: tuple | None = None
+    huggingface: str | tuple[str, ...] | None
+    original_axes: tuple[int, ...] | None = None
+    huggingface_axes: tuple[int, ...] | None = None
     original_view: View | None = None
     huggingface_view: View | None = None
 
-    def names(self, format):
+    def names(self, format: str) -> tuple[str, ...]:
         """Returns a tuple of the names in a format, `()` if it has no such weight."""
         names = getattr(self, format)
         return (names,) if isinstance(names, str) else names or ()
 
-    def axes(self, format):
+    def axes(self, format: str) -> tuple[int, ...] | None:
         """Returns how to transpose the array of a format into ours, or `None`."""
         return getattr(self, f"{format}_axes")
 
-    def view(self, format):
+    def view(self, format: str) -> View | None:
         """Returns the `View` of the array of a format, or `None`."""
         return getattr(self, f"{format}_view")
 
 
-def kernel(path, original, huggingface):
+def kernel(path: str, original: str | None, huggingface: Any) -> Row:
     """Returns the row of a dense layer's kernel. PyTorch's `Linear` has it transposed."""
     theirs = _under(huggingface, ".weight")
     return Row(f"{path}/kernel", _under(original, "/kernel"), theirs, huggingface_axes=(1, 0))
 
 
-def dense(path, original, huggingface):
+def dense(path: str, original: str | None, huggingface: Any) -> list[Row]:
     """Returns the rows of a dense layer's kernel and bias, from the names of the layer."""
     bias = Row(f"{path}/bias", _under(original, "/bias"), _under(huggingface, ".bias"))
     return [kernel(path, original, huggingface), bias]
 
 
-def norm(path, original, huggingface):
+def norm(path: str, original: str | None, huggingface: Any) -> list[Row]:
     """Returns the rows of a layer normalization, from the names of the layer."""
     return [
         Row(f"{path}/{ours}", _under(original, f"/{ours}"), _under(huggingface, f".{theirs}"))
@@ -85,7 +87,13 @@ def _under(name, suffix):
     return None if name is None else name + suffix
 
 
-def match_weights(weights, rows, format, task_name="task", found=()):
+def match_weights(
+    weights: dict[str, Any],
+    rows: Sequence[Row],
+    format: str,
+    task_name: str = "task",
+    found: Collection[str] = (),
+) -> list[WeightMatch]:
     """Finds the name that every weight of a model has in a format.
 
     Args:
@@ -157,13 +165,13 @@ def _of_layers(match, layer, num_layers):
     ]
 
 
-def layer_prefixes(rows, format):
+def layer_prefixes(rows: Sequence[Row], format: str) -> set[str]:
     """Returns the prefixes, before the layer's index, of the names of weights in layers."""
     names = [name for row in rows for name in row.names(format)]
     return {name.split("{layer}")[0] for name in names if "{layer}" in name}
 
 
-def values_to_save(matches):
+def values_to_save(matches: Iterable[WeightMatch]) -> dict[str, np.ndarray]:
     """Returns `{name: float32 array}` for the files of another implementation."""
     values = {}
     for match in matches:

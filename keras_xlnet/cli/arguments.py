@@ -1,9 +1,13 @@
 """Arguments that several commands have."""
 
+import argparse
+from typing import Any
+
 from keras_xlnet.checkpoints import TASKS, detect_task
+from keras_xlnet.types import PathLike
 
 
-def original_arguments(arguments, format):
+def original_arguments(arguments: argparse.Namespace, format: str) -> dict[str, Any]:
     """Returns the values of `--config_file` and `--task_name`, as arguments of `load_original`.
 
     Raises:
@@ -16,7 +20,7 @@ def original_arguments(arguments, format):
     return given
 
 
-def task_of(choice, path, format):
+def task_of(choice: str | None, path: PathLike, format: str | None) -> str | None:
     """Returns the task that a value of `--task` means for a path, `None` for a backbone.
 
     Raises:

@@ -1,5 +1,7 @@
 """`xlnet convert`: writes a checkpoint in another format."""
 
+import argparse
+
 from keras_xlnet.checkpoints import (
     detect_format,
     load_checkpoint,
@@ -12,7 +14,7 @@ from keras_xlnet.cli.arguments import (
 )
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     """Converts a checkpoint. Returns the exit status."""
     source, format = arguments.source, arguments.source_format
     format = format or detect_format(source)

@@ -1,6 +1,9 @@
 """`xlnet inspect`: shows what a checkpoint contains, and what is missing."""
 
+import argparse
 import pathlib
+from collections.abc import Callable
+from typing import Any
 
 from keras_xlnet.checkpoints import detect_format, load_checkpoint, load_tokenizer
 from keras_xlnet.checkpoints.huggingface import open_huggingface
@@ -12,7 +15,10 @@ from keras_xlnet.cli.arguments import (
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preset_files import shipped_directory
 
-_OPENERS = {"original": open_original, "huggingface": open_huggingface}
+_OPENERS: dict[str, Callable[..., Any]] = {
+    "original": open_original,
+    "huggingface": open_huggingface,
+}
 _SIZES = (
     "vocabulary_size num_layers num_heads head_dim hidden_dim intermediate_dim embedding_dim "
     "cutoffs div_val tie_embeddings activation normalize_first attention_type memory_length "
@@ -21,7 +27,7 @@ _SIZES = (
 _MOST_NAMES = 8
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     """Prints the report; returns 1 if weights are missing, otherwise 0."""
     path = arguments.directory
     format = arguments.format or detect_format(path)

@@ -1,9 +1,12 @@
 """`xlnet predict`: writes what a text model predicts for each text of a file."""
 
+import argparse
 import contextlib
 import csv
 import itertools
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import keras
 
@@ -12,10 +15,13 @@ from keras_xlnet.models import XLNetTextClassifier, XLNetTextRegressor
 
 _BATCH = 256
 _TABLES = {".csv": ",", ".tsv": "\t"}
-_MODELS = {"text_classifier": XLNetTextClassifier, "text_regressor": XLNetTextRegressor}
+_MODELS: dict[str, Any] = {
+    "text_classifier": XLNetTextClassifier,
+    "text_regressor": XLNetTextRegressor,
+}
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     """Predicts for all texts of a file. Returns the exit status."""
     model = load_text_model(arguments.model)
     count = 0
@@ -40,7 +46,7 @@ def run(arguments):
     return 0
 
 
-def load_text_model(location):
+def load_text_model(location: str) -> Any:
     """Returns the classifier or regressor in a `.keras` file or a preset.
 
     Raises:
@@ -53,7 +59,10 @@ def load_text_model(location):
         if task not in _MODELS:
             raise ValueError(f"{location} must hold one of {[*_MODELS]}. It holds: {task}")
         model = _MODELS[task].from_preset(location)
-    if not isinstance(model, tuple(_MODELS.values())) or model.preprocessor is None:
+    if (
+        not isinstance(model, tuple(_MODELS.values()))
+        or getattr(model, "preprocessor", None) is None
+    ):
         raise ValueError(
             f"{location} must hold a text classifier or regressor with a preprocessor. It holds a "
             f"{type(model).__name__}"
@@ -61,14 +70,14 @@ def load_text_model(location):
     return model
 
 
-def columns(model):
+def columns(model: Any) -> list[str]:
     """Returns the names of the columns that `predict` gives."""
     if isinstance(model, XLNetTextRegressor):
         return ["value"]
     return ["label", "score", *model.label_names]
 
 
-def predict(model, texts):
+def predict(model: Any, texts: list[str]) -> list[list[str]]:
     """Returns a row of values for each text."""
     if isinstance(model, XLNetTextRegressor):
         return [[f"{value:.6g}"] for value in model.predict(texts, verbose=0)[:, 0]]
@@ -85,7 +94,7 @@ def _joined(value):
 # === Files ===
 
 
-def read_texts(stack, path, column):
+def read_texts(stack: contextlib.ExitStack, path: str, column: str) -> Iterator[str]:
     """Yields the texts of a file: the lines, or a column of a table with a header.
 
     Args:

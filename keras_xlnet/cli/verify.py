@@ -1,5 +1,7 @@
 """`xlnet verify`: compares the outputs of two checkpoints."""
 
+import argparse
+
 import keras
 import numpy as np
 
@@ -11,7 +13,7 @@ from keras_xlnet.models.base_model import backbone_of
 _BATCH_SIZE, _LENGTH = 4, 16
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     """Prints the differences. Returns 1 if one is above the tolerance, otherwise 0."""
     paths = arguments.first, arguments.second
     chosen = arguments.first_format, arguments.second_format
@@ -37,7 +39,7 @@ def run(arguments):
     return 0 if worst <= arguments.tolerance else 1
 
 
-def random_inputs(model, seed):
+def random_inputs(model: keras.Model, seed: int) -> dict[str, np.ndarray]:
     """Returns random inputs for a model, according to the shapes and dtypes of `model.input`.
 
     Memory is left out, because an original checkpoint does not state its length: without an input

@@ -9,11 +9,13 @@ Delete this file when: Keras has a backend-independent `jit` that takes the vari
 """
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import keras
 
 
-def compiled(function, model):
+def compiled(function: Callable[..., Any], model: keras.Model) -> Callable[..., Any]:
     """Returns a function that is compiled with XLA, on TensorFlow and JAX.
 
     Args:

@@ -12,12 +12,13 @@ Delete this file when: the two give equal weights, and `optimizer.apply` is comp
 """
 
 import contextlib
+from collections.abc import Iterator
 
 import keras
 
 
 @contextlib.contextmanager
-def compiled_update(optimizer):
+def compiled_update(optimizer: keras.optimizers.Optimizer | None) -> Iterator[None]:
     """Compiles with XLA what `optimizer` does in a train step that is traced in this context.
 
     The rest of the step is not compiled. Neither is the update in eager mode, or under a
@@ -26,9 +27,9 @@ def compiled_update(optimizer):
     Args:
         optimizer: A Keras optimizer, or `None`.
     """
-    nothing_to_do = keras.backend.backend() != "tensorflow" or optimizer is None
+    nothing_to_do = keras.backend.backend() != "tensorflow"
     # The replicas of a strategy enter in turns: the first one enters first and leaves last.
-    if nothing_to_do or "apply" in vars(optimizer):
+    if nothing_to_do or optimizer is None or "apply" in vars(optimizer):
         yield
         return
     vars(optimizer)["apply"] = _update_with(optimizer.apply)

@@ -39,14 +39,14 @@ class DistributedTraining:
     >>> history = model.fit(batches, verbose=0)
     """
 
-    def make_train_function(self, force=False):
+    def make_train_function(self, force: bool = False) -> None:
         """Creates the function that `fit` calls for every `steps_per_execution` batches."""
         if not self._has_replicas() or self.run_eagerly:
             return super().make_train_function(force)
         if self.train_function is None or force:
             self.train_function = self._on_all_replicas(self.train_step)
 
-    def make_test_function(self, force=False):
+    def make_test_function(self, force: bool = False) -> None:
         """Creates the function that `evaluate` calls for every `steps_per_execution` batches."""
         if not self._has_replicas() or self.run_eagerly:
             return super().make_test_function(force)

@@ -12,12 +12,14 @@ Delete this file when: TensorFlow clusters elementwise operations on CPUs by def
 
 import functools
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import keras
 from keras import ops
 
 
-def fused(function):
+def fused(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorates a pure function of tensors that is cheap to compute and large to store.
 
     Called with `fuse=True` in a TensorFlow graph, the function becomes one XLA program, and the
@@ -44,7 +46,7 @@ def fused(function):
     return call
 
 
-def fused_method(method):
+def fused_method(method: Callable[..., Any]) -> Callable[..., Any]:
     """Decorates a method of a layer, of which `fused` holds in the same way.
 
     The method may use the weights of the layer, and call sublayers. Layers of equal configuration
@@ -78,7 +80,7 @@ def fused_method(method):
 
 
 # A layer of each configuration, weakly: a program holds on to no model.
-_LAYERS = weakref.WeakValueDictionary()
+_LAYERS: "weakref.WeakValueDictionary[Any, Any]" = weakref.WeakValueDictionary()
 
 
 def _configuration(layer):

@@ -9,9 +9,12 @@ Reproduction: a `tf.function` of a product in `tf.name_scope("b")`, and of its G
 Delete this file when: both are fused.
 """
 
+from contextlib import AbstractContextManager
+from typing import Any
+
 import keras
 
 
-def fusible_scope(dense):
+def fusible_scope(dense: keras.layers.Layer) -> AbstractContextManager[Any]:
     """Returns a name scope for the activation that follows `dense`, a `keras.layers.Dense`."""
     return keras.name_scope(f"{dense.name}_output")

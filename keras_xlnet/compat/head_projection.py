@@ -9,9 +9,12 @@ Delete this file when: `EinsumDense` is one `MatMul` for these equations.
 """
 
 import math
+from typing import Any
 
 import keras
 from keras import ops
+
+from keras_xlnet.types import Tensor
 
 
 class HeadProjection(keras.layers.EinsumDense):
@@ -23,20 +26,20 @@ class HeadProjection(keras.layers.EinsumDense):
         **kwargs: Other arguments of `keras.layers.EinsumDense`.
     """
 
-    def __init__(self, num_contracted, output_sizes, **kwargs):
+    def __init__(self, num_contracted: int, output_sizes: tuple[int, ...], **kwargs: Any) -> None:
         summed, new = "cd"[:num_contracted], "ef"[: len(output_sizes)]
         super().__init__(
             f"ab{summed},{summed}{new}->ab{new}", output_shape=(None, *output_sizes), **kwargs
         )
         self.num_contracted = num_contracted
 
-    def call(self, inputs):
+    def call(self, inputs: Tensor) -> Tensor:
         kernel = self.kernel
         summed, new = kernel.shape[: self.num_contracted], kernel.shape[self.num_contracted :]
         rows = ops.reshape(inputs, (-1, math.prod(summed)))
         outputs = ops.matmul(rows, ops.reshape(kernel, (math.prod(summed), math.prod(new))))
         return ops.reshape(outputs, (*ops.shape(inputs)[: -self.num_contracted], *new))
 
-    def quantize(self, mode=None, type_check=True, **kwargs):
+    def quantize(self, mode: str | None = None, type_check: bool = True, **kwargs: Any) -> None:
         """Quantizes the kernel. `EinsumDense` refuses its subclasses unless told otherwise."""
         return super().quantize(mode, type_check=False, **kwargs)

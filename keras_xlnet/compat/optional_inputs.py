@@ -8,8 +8,12 @@ name="b", optional=True)`, raises an error.
 Delete this file when: functional models take defaults for inputs.
 """
 
+from typing import Any
+
 import keras
 from keras import ops
+
+from keras_xlnet.types import Tensor
 
 _REQUIRED = ("token_ids", "permutation_mask", "target_positions", "target_mask")
 
@@ -22,12 +26,18 @@ class OptionalInputs:
     A model lists in `_inputs_without_default` what its graph does not take, but its `call` does.
     """
 
-    _inputs_without_default = ()
+    _inputs_without_default: tuple[str, ...] = ()
 
-    def __call__(self, inputs, *args, **kwargs):
+    def __call__(self, inputs: dict[str, Tensor], *args: Any, **kwargs: Any) -> Any:
         return super().__call__(self._complete(inputs), *args, **kwargs)
 
-    def call(self, inputs, training=None, mask=None, **kwargs):
+    def call(
+        self,
+        inputs: dict[str, Tensor],
+        training: bool | None = None,
+        mask: Any = None,
+        **kwargs: Any,
+    ) -> Any:
         # `stateless_call`, with which JAX trains, does not go through `__call__`.
         return super().call(self._complete(inputs), training=training, mask=mask, **kwargs)
 

@@ -8,7 +8,12 @@ Reproduction: a layer with a sublayer `Dense(4)`; `layer.dense.quantize("int8")`
 Delete this file when: that one is quantized, once it is built.
 """
 
+from typing import TYPE_CHECKING, Any
+
 import keras
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class RestoresQuantization:
@@ -20,10 +25,10 @@ class RestoresQuantization:
 
     _quantization = None
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), **self.quantization_config()}
 
-    def quantization_config(self):
+    def quantization_config(self) -> dict[str, Any]:
         """Returns `{"quantization": {path of sublayer: policy}}`, or `{}` without quantization."""
         policies = {
             path: keras.dtype_policies.serialize(sublayer.dtype_policy)
@@ -33,7 +38,7 @@ class RestoresQuantization:
         return {"quantization": policies} if policies else {}
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "Self":
         config = dict(config)
         quantization = config.pop("quantization", None)
         layer = super().from_config(config)
@@ -42,7 +47,7 @@ class RestoresQuantization:
             layer.restore_quantization()
         return layer
 
-    def restore_quantization(self):
+    def restore_quantization(self) -> None:
         """Quantizes the sublayers that the config names. Their weights are not loaded yet."""
         if self._quantization:
             sublayers = dict(_sublayers(self))

@@ -11,12 +11,16 @@ Delete this file when: `keras.remat` is right for the call of a layer with weigh
 
 import functools
 import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import keras
 from keras import ops
 
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
-def recomputable(call):
+
+def recomputable(call: _Method) -> _Method:
     """Decorates the `call` of a layer that has the attribute `gradient_checkpointing`.
 
     If that is `True`, calls with `training=True` keep no more than their arguments, and the
@@ -41,7 +45,7 @@ def recomputable(call):
         del arguments[next(iter(arguments))]
         return _call_recomputed(layer, functools.partial(call, layer), arguments)
 
-    return wrapper
+    return wrapper  # type: ignore[return-value]  # `wraps` gives it the signature of `call`.
 
 
 def _call_recomputed(layer, call, arguments):

@@ -11,6 +11,7 @@ Delete this file when: it returns a number for each.
 import keras
 
 from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.types import Tensor
 
 
 @register
@@ -28,7 +29,7 @@ class ReplicaSeedGenerator(keras.random.SeedGenerator):
     TensorShape([2, 3])
     """
 
-    def next(self, ordered=True):
+    def next(self, ordered: bool = True) -> Tensor:
         """Returns the next seed, two uint32 into which the number of the replica is folded."""
         seed = super().next(ordered=ordered)
         if keras.backend.backend() != "tensorflow":

@@ -8,11 +8,17 @@ Reproduction: `inspect.signature(keras.ops.map)` has no `parallel_iterations`.
 Delete this file when: `keras.ops.map` can be told to run one element at a time.
 """
 
+from collections.abc import Callable
+
 import keras
 from keras import ops
 
+from keras_xlnet.types import Tensor
 
-def sequential_map(function, elements, like):
+
+def sequential_map(
+    function: Callable[[dict[str, Tensor]], Tensor], elements: dict[str, Tensor], like: str
+) -> Tensor:
     """Computes `keras.ops.map(function, elements)`, one element at a time.
 
     Args:

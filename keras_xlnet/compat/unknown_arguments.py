@@ -10,8 +10,11 @@ Delete this file when: it raises. Then the suggestions are all that is lost.
 import difflib
 import functools
 import inspect
+from typing import Any, TypeVar
 
 import keras
+
+_Class = TypeVar("_Class", bound=type)
 
 # Names of other implementations; docs/names.md says whose.
 _SYNONYMS = {
@@ -53,7 +56,7 @@ _SYNONYMS = {
 }
 
 
-def register(cls):
+def register(cls: _Class) -> _Class:
     """Registers a class with Keras in the package `keras_xlnet`, and checks argument names.
 
     Args:
@@ -65,7 +68,7 @@ def register(cls):
     return keras.saving.register_keras_serializable(package="keras_xlnet")(check_arguments(cls))
 
 
-def check_arguments(cls):
+def check_arguments(cls: _Class) -> _Class:
     """Decorates a class so that its constructor refuses unknown keyword arguments.
 
     Args:
@@ -75,19 +78,21 @@ def check_arguments(cls):
         The class. It raises `TypeError` for arguments that it does not have; the message suggests
         the right name.
     """
-    inherited = cls.__new__
+    # For a checker: it refuses to read `__init__` of a class, and to replace `__new__`.
+    own: Any = cls
+    inherited = own.__new__
 
     # `inspect.signature` of the class shows the arguments of `__init__`.
-    @functools.wraps(cls.__init__)
+    @functools.wraps(own.__init__)
     def checked_new(subclass, *args, **kwargs):
         # A subclass with a constructor of its own may take further arguments.
-        if subclass.__init__ is cls.__init__:
+        if subclass.__init__ is own.__init__:
             _check_names(subclass, kwargs)
         if inherited is object.__new__:
             return inherited(subclass)
         return inherited(subclass, *args, **kwargs)
 
-    cls.__new__ = checked_new
+    own.__new__ = checked_new
     return cls
 
 

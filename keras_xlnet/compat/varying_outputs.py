@@ -8,12 +8,14 @@ Reproduction: a layer that is called with `a`, and then with `a, b` and returns 
 Delete this file when: `keras.Model` accepts it.
 """
 
+from typing import Any
+
 
 class VaryingOutputs:
     """Mixin of layers whose number of outputs depends on the call."""
 
     @property
-    def output(self):
+    def output(self) -> Any:
         """The symbolic outputs of the call that returned the most tensors."""
         outputs = max((node.output_tensors for node in self._inbound_nodes), key=len, default=None)
         if outputs is None:

@@ -1,8 +1,12 @@
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.types import DType, Tensor
 
 
 @register
@@ -40,7 +44,13 @@ class BitsPerCharacter(keras.metrics.Metric):
     Source: Dai et al. 2019 (Transformer-XL), section 4.1, where tokens are characters.
     """
 
-    def __init__(self, characters, from_logits=True, name="bits_per_character", dtype=None):
+    def __init__(
+        self,
+        characters: Sequence[int],
+        from_logits: bool = True,
+        name: str = "bits_per_character",
+        dtype: DType | None = None,
+    ) -> None:
         super().__init__(name=name, dtype=dtype)
         self.characters = [int(count) for count in characters]
         if not self.characters or min(self.characters) < 0:
@@ -53,7 +63,7 @@ class BitsPerCharacter(keras.metrics.Metric):
         self.count = self.add_variable((), "zeros", name="count")
 
     @classmethod
-    def of(cls, tokenizer, **kwargs):
+    def of(cls, tokenizer: keras.layers.Layer, **kwargs: Any) -> "BitsPerCharacter":
         """Returns the metric for the pieces of an `XLNetTokenizer`.
 
         Args:
@@ -65,7 +75,9 @@ class BitsPerCharacter(keras.metrics.Metric):
         num_special = tokenizer.eop_token_id + 1
         return cls([0] * num_special + [len(piece) for piece in pieces[num_special:]], **kwargs)
 
-    def update_state(self, y_true, y_pred, sample_weight=None):
+    def update_state(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> None:
         losses = keras.losses.sparse_categorical_crossentropy(
             y_true, ops.cast(y_pred, "float32"), from_logits=self.from_logits
         )
@@ -76,10 +88,10 @@ class BitsPerCharacter(keras.metrics.Metric):
         self.bits.assign_add(ops.sum(losses) / np.log(2.0))
         self.count.assign_add(ops.sum(counts))
 
-    def result(self):
+    def result(self) -> Tensor:
         return ops.divide_no_nan(self.bits, self.count)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "characters": self.characters,

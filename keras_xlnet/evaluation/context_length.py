@@ -5,7 +5,9 @@ import numpy as np
 from keras_xlnet.layers.arguments import check_number
 
 
-def effective_context_lengths(losses, r=1.0, threshold=0.01):
+def effective_context_lengths(
+    losses: dict[str, dict[int, np.ndarray]], r: float = 1.0, threshold: float = 0.01
+) -> dict[str, int]:
     """Computes the relative effective context length of each model of a group.
 
     That is the longest context beyond which a longer one lowers the perplexity of a model by less

@@ -1,16 +1,24 @@
 """Log-probabilities of a long text under a causal language model, with memory or in windows."""
 
+from typing import Any
+
 import keras
 import numpy as np
 
 from keras_xlnet.inputs.token_lists import predict
 from keras_xlnet.layers.arguments import check_positive_int
+from keras_xlnet.models import TransformerXLLanguageModel
 from keras_xlnet.models.scoring import causal_scorer, last_token_scorer
 
 
 def corpus_log_probs(
-    model, token_ids, segment_length=64, batch_size=8, verbose="auto", **overrides
-):
+    model: TransformerXLLanguageModel,
+    token_ids: np.ndarray,
+    segment_length: int = 64,
+    batch_size: int = 8,
+    verbose: str | int = "auto",
+    **overrides: Any,
+) -> np.ndarray:
     """Computes the log-probability of every token of a long text but the first.
 
     The text is read in segments, one after the other, with memory, as the authors of
@@ -52,7 +60,7 @@ def corpus_log_probs(
     rows, num_before = _schedule(model, num_segments, segment_length, batch_size)
     segments = [_segment(token_ids, i, segment_length) for i in range(num_segments)]
     nothing = {key: np.zeros_like(value) for key, value in segments[0].items()}
-    found = [None] * num_segments
+    found: list[Any] = [None] * num_segments
     memory = model.empty_memory(len(rows))
     progress = keras.utils.Progbar(rows.shape[1], verbose=_verbosity(verbose))
     for step, indices in enumerate(rows.T, 1):
@@ -69,7 +77,13 @@ def corpus_log_probs(
     return np.concatenate(found)[: len(token_ids) - 1]
 
 
-def sliding_log_probs(model, token_ids, window, batch_size=8, verbose="auto"):
+def sliding_log_probs(
+    model: TransformerXLLanguageModel,
+    token_ids: np.ndarray,
+    window: int,
+    batch_size: int = 8,
+    verbose: str | int = "auto",
+) -> np.ndarray:
     """Computes the log-probability of every token of a text but the first, each from a window.
 
     Each token is predicted from the `window` tokens before it, which are read anew, without
@@ -146,7 +160,7 @@ def _schedule(model, num_segments, segment_length, batch_size):
     # The last row may end early.
     indices = np.where(indices < num_segments, np.maximum(indices, -1), -1)
     # At the start of the text there is nothing to read before.
-    is_used = (indices >= 0).any(axis=0)
+    is_used = np.any(indices >= 0, axis=0)
     return indices[:, is_used], int(is_used[:num_before].sum())
 
 

@@ -1,7 +1,10 @@
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.types import DType, Tensor
 
 
 @register
@@ -30,18 +33,22 @@ class Perplexity(keras.metrics.Mean):
     Source: Dai et al. 2019 (Transformer-XL), section 4.
     """
 
-    def __init__(self, from_logits=True, name="perplexity", dtype=None):
+    def __init__(
+        self, from_logits: bool = True, name: str = "perplexity", dtype: DType | None = None
+    ) -> None:
         super().__init__(name=name, dtype=dtype)
         self.from_logits = from_logits
 
-    def update_state(self, y_true, y_pred, sample_weight=None):
+    def update_state(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> None:
         losses = keras.losses.sparse_categorical_crossentropy(
             y_true, ops.cast(y_pred, "float32"), from_logits=self.from_logits
         )
         return super().update_state(losses, sample_weight=sample_weight)
 
-    def result(self):
+    def result(self) -> Tensor:
         return ops.exp(super().result())
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "from_logits": self.from_logits}

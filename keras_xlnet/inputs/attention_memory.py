@@ -11,7 +11,7 @@ _KEPT_ARRAYS = 3
 _BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2}
 
 
-def training_bytes(backbone, batch_size, length):
+def training_bytes(backbone: keras.Model, batch_size: int, length: int) -> int:
     """Returns the bytes that the attention scores of a training step need at least.
 
     Args:
@@ -28,12 +28,12 @@ def training_bytes(backbone, batch_size, length):
     return _KEPT_ARRAYS * layers * scores * _BYTES[backbone.dtype_policy.compute_dtype]
 
 
-def warn_of_attention_memory(backbone, batch_size, length):
+def warn_of_attention_memory(backbone: keras.Model, batch_size: int, length: int) -> None:
     """Warns if attention in a training step needs more memory than the machine has.
 
     Nothing is known of the memory of accelerators: there is no warning where there is one.
     """
-    if any(not name.startswith("cpu") for name in keras.distribution.list_devices()):
+    if not _computes_on_processor():
         return
     needed, there = training_bytes(backbone, batch_size, length), machine_bytes()
     if there is not None and needed > there:
@@ -46,7 +46,15 @@ def warn_of_attention_memory(backbone, batch_size, length):
         )
 
 
-def machine_bytes():
+def _computes_on_processor() -> bool:
+    try:
+        devices = keras.distribution.list_devices()
+    except AttributeError:  # The PyTorch backend does not list its devices.
+        return False
+    return all(name.startswith("cpu") for name in devices)
+
+
+def machine_bytes() -> int | None:
     """Returns the bytes of memory that the machine has, `None` if the system does not tell."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,11 +1,13 @@
 """Fills up the last batch of arrays for models whose batches all have the same size."""
 
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
 
 
-def fill_last_batch(data, batch_size):
+def fill_last_batch(data: Any, batch_size: int) -> tuple[Any, int | None]:
     """Returns arrays whose last batch is full, and how many rows were given.
 
     Args:
@@ -33,7 +35,7 @@ def fill_last_batch(data, batch_size):
     return keras.tree.map_structure(fill, data), rows
 
 
-def weights_of_rows(y, sample_weight, rows):
+def weights_of_rows(y: Any, sample_weight: Any, rows: int) -> Any:
     """Returns sample weights for filled labels: 0 for the rows that were added.
 
     Args:

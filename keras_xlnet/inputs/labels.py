@@ -1,10 +1,13 @@
 """Labels and class weights in the forms that users have them, and their checks."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from keras import ops
 
 
-def as_label_array(labels):
+def as_label_array(labels: Any) -> Any:
     """Returns labels as a NumPy array: of numbers, or an object array of strings.
 
     Args:
@@ -51,12 +54,12 @@ def _is_tensorflow_string(x):
     return str(getattr(x, "dtype", None)) == "<dtype: 'string'>"
 
 
-def is_names(labels):
+def is_names(labels: Any) -> bool:
     """Whether what `as_label_array` returned are strings."""
     return isinstance(labels, np.ndarray) and labels.dtype == object
 
 
-def learn_class_names(labels, num_classes):
+def learn_class_names(labels: Any, num_classes: int) -> list[str]:
     """Returns the names of classes: the categories of a column, or the sorted labels.
 
     Args:
@@ -76,7 +79,7 @@ def learn_class_names(labels, num_classes):
     return names
 
 
-def encode_names(labels, class_names):
+def encode_names(labels: np.ndarray, class_names: Sequence[str]) -> np.ndarray:
     """Returns the int32 indices of the names of classes.
 
     Raises:
@@ -91,7 +94,9 @@ def encode_names(labels, class_names):
     return np.array([index[label] for label in labels], "int32")
 
 
-def encode_class_weight(class_weight, class_names):
+def encode_class_weight(
+    class_weight: dict[Any, float], class_names: Sequence[str]
+) -> dict[int, float]:
     """Returns the weights of classes by index, of weights by name or index.
 
     Raises:
@@ -106,7 +111,7 @@ def encode_class_weight(class_weight, class_names):
     return {index.get(name, name): weight for name, weight in class_weight.items()}
 
 
-def check_no_missing(labels):
+def check_no_missing(labels: Any) -> None:
     """Raises `ValueError` if a label is NaN. The message names the row."""
     if not isinstance(labels, np.ndarray) or labels.dtype.kind != "f":
         return
@@ -116,7 +121,7 @@ def check_no_missing(labels):
         raise ValueError(f"`y` must not have missing values. Received in row {row}: {labels[row]}")
 
 
-def as_columns(labels, width, reason):
+def as_columns(labels: Any, width: int, reason: str) -> Any:
     """Returns labels `(texts, width)`; from `(texts,)` for a width of 1.
 
     Raises:
@@ -132,7 +137,7 @@ def as_columns(labels, width, reason):
     return labels.reshape(-1, width)
 
 
-def as_class_indices(labels, num_classes, ignored=None):
+def as_class_indices(labels: Any, num_classes: int, ignored: int | None = None) -> Any:
     """Returns indices of classes, `(texts,)`.
 
     Args:

@@ -1,18 +1,20 @@
 """Checks of the numbers in arrays: ids and positions."""
 
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
 
 
-def as_values(x):
+def as_values(x: Any) -> np.ndarray | None:
     """Returns a NumPy array of what has values, otherwise `None`."""
     if x is None or isinstance(x, keras.KerasTensor):
         return None
     return ops.convert_to_numpy(x) if ops.is_tensor(x) else np.asarray(x)
 
 
-def check_range(name, array, low, high, reason):
+def check_range(name: str, array: np.ndarray | None, low: int, high: int, reason: str) -> None:
     """Raises `ValueError` if numbers are out of range. The message names the row.
 
     Args:

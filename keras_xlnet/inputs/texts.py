@@ -1,17 +1,19 @@
 """Raw text in the forms that users have it: lists, arrays, columns of tables, datasets."""
 
+from typing import Any
+
 import numpy as np
 
 # The names that TensorFlow and pandas give their text types.
 _TEXT_DTYPES = ("<dtype: 'string'>", "string", "str", "object")
 
 
-def is_dataset(x):
+def is_dataset(x: Any) -> bool:
     """Whether `x` is a `tf.data.Dataset`."""
     return hasattr(x, "element_spec")
 
 
-def is_text(x):
+def is_text(x: Any) -> bool:
     """Whether `x` (or the specification of a dataset) is text, or a tuple that starts with it."""
     if isinstance(x, dict):
         return is_text(x.get("text"))
@@ -22,12 +24,12 @@ def is_text(x):
     return isinstance(x, (str, bytes)) or is_text_array or str(dtype) in _TEXT_DTYPES
 
 
-def is_pair(spec):
+def is_pair(spec: Any) -> bool:
     """Whether the specification of a dataset is that of pairs of texts."""
     return len(spec) == 2 and is_text(spec[0]) and is_text(spec[1])
 
 
-def split_spec(spec, has_labels=False):
+def split_spec(spec: Any, has_labels: bool = False) -> tuple[Any, Any]:
     """Returns the specification of the inputs, and of labels and weights, of a dataset.
 
     Args:
@@ -39,7 +41,7 @@ def split_spec(spec, has_labels=False):
     return spec, ()
 
 
-def check_container(x):
+def check_container(x: Any) -> None:
     """Raises `ValueError` if `x` is a table, has no rows, or is a dataset without batches."""
     if hasattr(x, "columns") and hasattr(x, "dtypes"):
         raise ValueError(
@@ -71,7 +73,7 @@ def _check_batched(spec):
         )
 
 
-def text_columns(x):
+def text_columns(x: Any) -> dict[str, np.ndarray]:
     """Returns a dict of object arrays of equal length, `text` and, for pairs, `pair`.
 
     Args:

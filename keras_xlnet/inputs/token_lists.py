@@ -1,13 +1,21 @@
 """Texts as lists of token ids, as rectangular arrays, and through a model."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
 import numpy as np
 from keras import ops
+
+from keras_xlnet.types import Tensor, Tokenizer
 
 # Lengths are rounded up to a multiple of this, so that few shapes are compiled.
 _LENGTH_STEP = 16
 
 
-def as_token_lists(texts, model, tokenizer=None, name="texts"):
+def as_token_lists(
+    texts: Any, model: keras.Model, tokenizer: Callable[..., Any] | None = None, name: str = "texts"
+) -> list[np.ndarray]:
     """Returns an int32 array of token ids for each text.
 
     Args:
@@ -45,7 +53,9 @@ def as_token_lists(texts, model, tokenizer=None, name="texts"):
     return rows
 
 
-def pad_rows(rows, length=None, value=0, side="right"):
+def pad_rows(
+    rows: Sequence[np.ndarray], length: int | None = None, value: Any = 0, side: str = "right"
+) -> np.ndarray:
     """Returns rows of different lengths as one array.
 
     Args:
@@ -61,7 +71,7 @@ def pad_rows(rows, length=None, value=0, side="right"):
     return padded
 
 
-def as_text(tokenizer, token_ids):
+def as_text(tokenizer: Tokenizer, token_ids: np.ndarray) -> str:
     """Returns the text of token ids, a string.
 
     Args:
@@ -72,12 +82,12 @@ def as_text(tokenizer, token_ids):
     return text.numpy().decode() if hasattr(text, "numpy") else text
 
 
-def rounded(length):
+def rounded(length: int) -> int:
     """Returns a length rounded up to one that few shapes have."""
     return -(-length // _LENGTH_STEP) * _LENGTH_STEP
 
 
-def predict(model, features):
+def predict(model: keras.Model, features: dict[str, Tensor]) -> Any:
     """Returns what a model predicts for a batch, as NumPy arrays.
 
     Args:

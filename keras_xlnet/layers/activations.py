@@ -1,8 +1,13 @@
+from collections.abc import Callable
+from typing import Any
+
 import keras
+
+from keras_xlnet.types import Activation, Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_xlnet")
-def gelu_tanh(x):
+def gelu_tanh(x: Tensor) -> Tensor:
     """Computes the tanh form of the Gaussian error linear unit, the activation of XLNet.
 
     `activation="gelu"` has its Keras meaning, the erf form, which differs by up to 5e-4.
@@ -23,11 +28,11 @@ def gelu_tanh(x):
     return keras.activations.gelu(x, approximate=True)
 
 
-def get_activation(identifier):
+def get_activation(identifier: Activation | None) -> Callable[..., Any]:
     """Returns the function of a Keras activation identifier, or of the name `"gelu_tanh"`."""
     return gelu_tanh if identifier == "gelu_tanh" else keras.activations.get(identifier)
 
 
-def serialize_activation(activation):
+def serialize_activation(activation: Callable[..., Any]) -> Any:
     """Returns the identifier of an activation, the inverse of `get_activation`."""
     return "gelu_tanh" if activation is gelu_tanh else keras.activations.serialize(activation)

@@ -1,5 +1,7 @@
 import itertools
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 from keras import ops
@@ -7,6 +9,7 @@ from keras import ops
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
+from keras_xlnet.types import Initializer, Shape, Tensor
 
 
 class ClusteredVocabulary(keras.layers.Layer):
@@ -19,14 +22,14 @@ class ClusteredVocabulary(keras.layers.Layer):
 
     def __init__(
         self,
-        vocabulary_size,
-        hidden_dim,
-        cutoffs=(),
-        div_val=1,
-        embedding_dim=None,
-        kernel_initializer=None,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        hidden_dim: int,
+        cutoffs: Sequence[int] = (),
+        div_val: int = 1,
+        embedding_dim: int | None = None,
+        kernel_initializer: Initializer | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.vocabulary_size = check_positive_int("vocabulary_size", vocabulary_size)
         self.hidden_dim = check_positive_int("hidden_dim", hidden_dim)
@@ -36,22 +39,22 @@ class ClusteredVocabulary(keras.layers.Layer):
         self.kernel_initializer = get_kernel_initializer(kernel_initializer)
 
     @property
-    def clusters(self):
+    def clusters(self) -> list[tuple[int, int]]:
         """List of the first id of each cluster and the id after its last one."""
         return list(itertools.pairwise((0, *self.cutoffs, self.vocabulary_size)))
 
     @property
-    def num_clusters(self):
+    def num_clusters(self) -> int:
         """The number of clusters."""
         return len(self.cutoffs) + 1
 
     @property
-    def widths(self):
+    def widths(self) -> list[int]:
         """List of the widths of the embeddings of each cluster."""
         return [self.embedding_dim // self.div_val**i for i in range(self.num_clusters)]
 
     @property
-    def table_shapes(self):
+    def table_shapes(self) -> list[tuple[int, int]]:
         """List of the shapes of the tables: one of each cluster, or a single one."""
         if self.div_val == 1:
             return [(self.vocabulary_size, self.embedding_dim)]
@@ -59,16 +62,16 @@ class ClusteredVocabulary(keras.layers.Layer):
         return list(zip(sizes, self.widths, strict=True))
 
     @property
-    def is_projected(self):
+    def is_projected(self) -> bool:
         """Whether embeddings are projected to the hidden width, or from it."""
         return self.div_val > 1 or self.embedding_dim != self.hidden_dim
 
-    def add_kernel(self, name, shape):
+    def add_kernel(self, name: str, shape: Shape) -> keras.Variable:
         """Returns a new weight with the initializer of the layer."""
         initializer = clone_initializer(self.kernel_initializer)
         return self.add_weight(shape=shape, initializer=initializer, name=name)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "vocabulary_size": self.vocabulary_size,
@@ -121,7 +124,7 @@ class AdaptiveEmbedding(ClusteredVocabulary):
     Source: Baevski and Auli 2019, section 3.1; kimiyoung/transformer-xl, `AdaptiveEmbedding`.
     """
 
-    def build(self, token_ids_shape=None):
+    def build(self, token_ids_shape: Shape | None = None) -> None:
         self.tables = [
             self.add_kernel(f"table_{i}", shape) for i, shape in enumerate(self.table_shapes)
         ]
@@ -131,7 +134,9 @@ class AdaptiveEmbedding(ClusteredVocabulary):
             for i, width in enumerate(widths)
         ]
 
-    def call(self, token_ids, return_weights=False):
+    def call(
+        self, token_ids: Tensor, return_weights: bool = False
+    ) -> Tensor | tuple[Tensor, list[Tensor], list[Tensor]]:
         if len(self.tables) == 1:
             embedded = self._project(ops.take(self.tables[0], token_ids, axis=0), 0)
         else:
@@ -157,7 +162,7 @@ class AdaptiveEmbedding(ClusteredVocabulary):
     def _project(self, embedded, cluster):
         return ops.matmul(embedded, self.projections[cluster]) if self.projections else embedded
 
-    def compute_output_spec(self, token_ids, return_weights=False):
+    def compute_output_spec(self, token_ids: Tensor, return_weights: bool = False) -> Any:
         embedded = keras.KerasTensor((*token_ids.shape, self.hidden_dim), dtype=self.compute_dtype)
         if not return_weights:
             return embedded
@@ -167,7 +172,7 @@ class AdaptiveEmbedding(ClusteredVocabulary):
         )
         return embedded, tables, projections
 
-    def compute_output_shape(self, token_ids_shape):
+    def compute_output_shape(self, token_ids_shape: Shape) -> Shape:
         return (*token_ids_shape, self.hidden_dim)
 
 

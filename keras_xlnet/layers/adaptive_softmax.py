@@ -1,4 +1,6 @@
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 from keras import ops
@@ -6,6 +8,7 @@ from keras import ops
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.adaptive_embedding import ClusteredVocabulary
 from keras_xlnet.layers.arguments import check_number
+from keras_xlnet.types import Initializer, Shape, Tensor
 
 
 @register
@@ -62,15 +65,15 @@ class AdaptiveSoftmax(ClusteredVocabulary):
 
     def __init__(
         self,
-        vocabulary_size,
-        hidden_dim,
-        cutoffs=(),
-        div_val=1,
-        embedding_dim=None,
-        tail_share=0.25,
-        kernel_initializer=None,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        hidden_dim: int,
+        cutoffs: Sequence[int] = (),
+        div_val: int = 1,
+        embedding_dim: int | None = None,
+        tail_share: float = 0.25,
+        kernel_initializer: Initializer | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(
             vocabulary_size,
             hidden_dim,
@@ -82,8 +85,15 @@ class AdaptiveSoftmax(ClusteredVocabulary):
         )
         self.tail_share = check_number("tail_share", tail_share, 0, 1)
 
-    def build(self, inputs_shape, tables_shape=None, projections_shape=None, **shapes):
-        self.tables = self.projections = None
+    def build(
+        self,
+        inputs_shape: Shape,
+        tables_shape: Any = None,
+        projections_shape: Any = None,
+        **shapes: Any,
+    ) -> None:
+        self.tables: Any = None
+        self.projections: Any = None
         if tables_shape is None:
             self.tables = [
                 self.add_kernel(f"table_{i}", shape) for i, shape in enumerate(self.table_shapes)
@@ -107,7 +117,13 @@ class AdaptiveSoftmax(ClusteredVocabulary):
                 shape=(num_tails,), initializer="zeros", name="tail_bias"
             )
 
-    def call(self, inputs, targets=None, tables=None, projections=None):
+    def call(
+        self,
+        inputs: Tensor,
+        targets: Tensor | None = None,
+        tables: Sequence[Tensor] | None = None,
+        projections: Sequence[Tensor | None] | None = None,
+    ) -> Tensor:
         rows = ops.reshape(inputs, (-1, self.hidden_dim))
         clusters = self._clusters(tables, projections)
         head = ops.log_softmax(self._head_logits(rows, *clusters[0]))
@@ -181,11 +197,13 @@ class AdaptiveSoftmax(ClusteredVocabulary):
         fits = ops.sum(ops.cast(is_inside, "int32")) <= capacity
         return ops.where(is_inside, ops.cond(fits, compute_some, compute_all), 0.0)
 
-    def compute_output_spec(self, inputs, targets=None, **kwargs):
+    def compute_output_spec(
+        self, inputs: Tensor, targets: Tensor | None = None, **kwargs: Any
+    ) -> keras.KerasTensor:
         shape = (*inputs.shape[:-1], self.vocabulary_size) if targets is None else targets.shape
         return keras.KerasTensor(shape, dtype="float32")
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "tail_share": self.tail_share}
 
 

@@ -1,9 +1,12 @@
+from typing import Any
+
 import keras
 
 from keras_xlnet.compat.fused import fused_method
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.ops.random import hash_dropout
+from keras_xlnet.types import Shape, Tensor
 
 
 @register
@@ -34,17 +37,23 @@ class AddAndNorm(keras.layers.Layer):
     Source: Vaswani et al. 2017, sections 3.1 and 5.4.
     """
 
-    def __init__(self, dropout=0.0, layer_norm_epsilon=1e-12, seed=None, **kwargs):
+    def __init__(
+        self,
+        dropout: float = 0.0,
+        layer_norm_epsilon: float = 1e-12,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.dropout = HashDropout(dropout, seed=seed, dtype=self.dtype_policy, name="dropout")
         self.norm = keras.layers.LayerNormalization(
             epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
         )
 
-    def build(self, inputs_shape, change_shape=None):
+    def build(self, inputs_shape: Shape, change_shape: Shape | None = None) -> None:
         self.norm.build(inputs_shape)
 
-    def call(self, inputs, change, training=None):
+    def call(self, inputs: Tensor, change: Tensor, training: bool | None = None) -> Tensor:
         # Dropout inside of one compiled function with addition and normalization.
         seed = self.dropout.next_seed(training)
         return self._drop_add_norm(inputs, change, seed, fuse=bool(training))
@@ -55,10 +64,10 @@ class AddAndNorm(keras.layers.Layer):
             change = hash_dropout(change, self.dropout.rate, seed)
         return self.norm(inputs + change)
 
-    def compute_output_shape(self, inputs_shape, change_shape=None):
+    def compute_output_shape(self, inputs_shape: Shape, change_shape: Shape | None = None) -> Shape:
         return tuple(inputs_shape)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "dropout": self.dropout.rate,

@@ -1,5 +1,7 @@
 """The heads of question answering: where an answer starts, where it ends, whether there is one."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -8,6 +10,7 @@ from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_rate
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
+from keras_xlnet.types import Initializer, Shape, Tensor
 
 # That of the original: probabilities of a row in which nothing is allowed are uniform, not NaN.
 _FORBIDDEN = -1e30
@@ -37,22 +40,24 @@ class AnswerStart(RestoresQuantization, keras.layers.Layer):
     Source: the original's `get_qa_outputs`, `start_logits`.
     """
 
-    def __init__(self, kernel_initializer=None, **kwargs):
+    def __init__(self, kernel_initializer: Initializer | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.kernel_initializer = get_kernel_initializer(kernel_initializer)
         self.dense = _float32_logit(self, "dense")
 
-    def build(self, sequence_shape):
+    def build(self, sequence_shape: Shape) -> None:
         self.dense.build(sequence_shape)
         self.restore_quantization()
 
-    def call(self, sequence, paragraph_mask=None):
+    def call(self, sequence: Tensor, paragraph_mask: Tensor | None = None) -> Tensor:
         return _masked_log_softmax(ops.squeeze(self.dense(sequence), -1), paragraph_mask)
 
-    def compute_output_spec(self, sequence, paragraph_mask=None):
+    def compute_output_spec(
+        self, sequence: Tensor, paragraph_mask: Tensor | None = None
+    ) -> keras.KerasTensor:
         return keras.KerasTensor(sequence.shape[:2], dtype="float32")
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
@@ -85,7 +90,12 @@ class AnswerEnd(RestoresQuantization, keras.layers.Layer):
     Source: the original's `get_qa_outputs`, `end_logits`.
     """
 
-    def __init__(self, layer_norm_epsilon=1e-12, kernel_initializer=None, **kwargs):
+    def __init__(
+        self,
+        layer_norm_epsilon: float = 1e-12,
+        kernel_initializer: Initializer | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.layer_norm_epsilon = layer_norm_epsilon
         self.kernel_initializer = get_kernel_initializer(kernel_initializer)
@@ -94,7 +104,7 @@ class AnswerEnd(RestoresQuantization, keras.layers.Layer):
         )
         self.dense_1 = _float32_logit(self, "dense_1")
 
-    def build(self, sequence_shape):
+    def build(self, sequence_shape: Shape) -> None:
         _, length, hidden_dim = sequence_shape
         self.dense_0 = _tanh_dense(self, hidden_dim, "dense_0")
         shape = (None, length, hidden_dim)
@@ -103,7 +113,9 @@ class AnswerEnd(RestoresQuantization, keras.layers.Layer):
         self.dense_1.build(shape)
         self.restore_quantization()
 
-    def call(self, sequence, start_positions, paragraph_mask=None):
+    def call(
+        self, sequence: Tensor, start_positions: Tensor, paragraph_mask: Tensor | None = None
+    ) -> Tensor:
         batch_size, length, hidden_dim = ops.shape(sequence)
         num_starts = ops.shape(start_positions)[1]
         # A product with one-hot vectors: a gather is slow on some accelerators.
@@ -121,11 +133,13 @@ class AnswerEnd(RestoresQuantization, keras.layers.Layer):
             paragraph_mask = ops.expand_dims(paragraph_mask, 1)
         return _masked_log_softmax(logits, paragraph_mask)
 
-    def compute_output_spec(self, sequence, start_positions, paragraph_mask=None):
+    def compute_output_spec(
+        self, sequence: Tensor, start_positions: Tensor, paragraph_mask: Tensor | None = None
+    ) -> keras.KerasTensor:
         shape = (sequence.shape[0], start_positions.shape[1], sequence.shape[1])
         return keras.KerasTensor(shape, dtype="float32")
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "layer_norm_epsilon": self.layer_norm_epsilon,
@@ -165,7 +179,13 @@ class Answerability(RestoresQuantization, keras.layers.Layer):
     Source: the original's `get_qa_outputs`, `answer_class`.
     """
 
-    def __init__(self, dropout=0.0, kernel_initializer=None, seed=None, **kwargs):
+    def __init__(
+        self,
+        dropout: float = 0.0,
+        kernel_initializer: Initializer | None = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.dropout = check_rate("dropout", dropout)
         self.kernel_initializer = get_kernel_initializer(kernel_initializer)
@@ -175,14 +195,20 @@ class Answerability(RestoresQuantization, keras.layers.Layer):
         )
         self.dense_1 = _float32_logit(self, "dense_1", use_bias=False)
 
-    def build(self, sequence_shape):
+    def build(self, sequence_shape: Shape) -> None:
         batch_size, _, hidden_dim = sequence_shape
         self.dense_0 = _tanh_dense(self, hidden_dim, "dense_0")
         self.dense_0.build((batch_size, 2 * hidden_dim))
         self.dense_1.build((batch_size, hidden_dim))
         self.restore_quantization()
 
-    def call(self, sequence, start_probabilities, cls_index, training=None):
+    def call(
+        self,
+        sequence: Tensor,
+        start_probabilities: Tensor,
+        cls_index: Tensor,
+        training: bool | None = None,
+    ) -> Tensor:
         is_cls = ops.one_hot(cls_index, ops.shape(sequence)[1], dtype=sequence.dtype)
         # First the start, then <cls>, as in the original.
         weights = ops.stack([ops.cast(start_probabilities, sequence.dtype), is_cls], axis=1)
@@ -190,10 +216,10 @@ class Answerability(RestoresQuantization, keras.layers.Layer):
         x = self.dense_0(ops.reshape(features, (-1, 2 * sequence.shape[-1])))
         return ops.squeeze(self.dense_1(self.dropout_layer(x, training=training)), -1)
 
-    def compute_output_spec(self, sequence, *args, **kwargs):
+    def compute_output_spec(self, sequence: Tensor, *args: Any, **kwargs: Any) -> keras.KerasTensor:
         return keras.KerasTensor(sequence.shape[:1], dtype="float32")
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "dropout": self.dropout,

@@ -1,9 +1,12 @@
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
+from keras_xlnet.types import Initializer, Shape, Tensor
 
 
 @register
@@ -37,14 +40,21 @@ class AttentionBiases(keras.layers.Layer):
     Source: Dai et al. 2019, section 3.3 (`u` and `v`); Yang et al. 2019, section 2.5 (`b`).
     """
 
-    def __init__(self, num_heads, head_dim, kernel_initializer=None, has_segments=True, **kwargs):
+    def __init__(
+        self,
+        num_heads: int,
+        head_dim: int,
+        kernel_initializer: Initializer | None = None,
+        has_segments: bool = True,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.num_heads = check_positive_int("num_heads", num_heads)
         self.head_dim = check_positive_int("head_dim", head_dim)
         self.kernel_initializer = get_kernel_initializer(kernel_initializer)
         self.has_segments = has_segments
 
-    def build(self, reference_shape):
+    def build(self, reference_shape: Shape) -> None:
         self.content_bias = self._add_bias("content_bias")
         self.position_bias = self._add_bias("position_bias")
         self.segment_bias = self._add_bias("segment_bias") if self.has_segments else None
@@ -56,15 +66,15 @@ class AttentionBiases(keras.layers.Layer):
             name=name,
         )
 
-    def call(self, reference):
+    def call(self, reference: Tensor) -> Tensor:
         biases = [self.content_bias, self.position_bias]
         biases += [self.segment_bias] if self.has_segments else []
         return ops.concatenate([ops.expand_dims(bias, 0) for bias in biases], axis=0)
 
-    def compute_output_shape(self, reference_shape):
+    def compute_output_shape(self, reference_shape: Shape) -> Shape:
         return (3 if self.has_segments else 2, self.num_heads, self.head_dim)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "num_heads": self.num_heads,

@@ -1,8 +1,11 @@
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_choice, check_positive_int
+from keras_xlnet.types import Tensor
 
 
 @register
@@ -42,7 +45,9 @@ class AttentionMask(keras.layers.Layer):
     Source: Yang et al. 2019 (XLNet), section 2.3; Dai et al. 2019, appendix (same length).
     """
 
-    def __init__(self, attention_type="bi", same_length=False, **kwargs):
+    def __init__(
+        self, attention_type: str = "bi", same_length: bool | int = False, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.attention_type = check_choice("attention_type", attention_type, ("bi", "uni"))
         if same_length and attention_type != "uni":
@@ -55,8 +60,13 @@ class AttentionMask(keras.layers.Layer):
         self.same_length = same_length
 
     def call(
-        self, content, padding_mask=None, permutation_mask=None, memory=None, memory_mask=None
-    ):
+        self,
+        content: Tensor,
+        padding_mask: Tensor | None = None,
+        permutation_mask: Tensor | None = None,
+        memory: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
         batch_size, content_length = ops.shape(content)[:2]
         memory_length = 0 if memory is None else ops.shape(memory)[-2]
         i = ops.expand_dims(ops.arange(content_length, dtype="int32"), 1)
@@ -83,7 +93,9 @@ class AttentionMask(keras.layers.Layer):
             allowed = ops.logical_and(allowed, i - j < longest)
         return allowed
 
-    def compute_output_spec(self, content, memory=None, **kwargs):
+    def compute_output_spec(
+        self, content: Tensor, memory: Tensor | None = None, **kwargs: Any
+    ) -> tuple[keras.KerasTensor, keras.KerasTensor]:
         context_length = content.shape[1]
         if memory is not None:
             memory_length = memory.shape[-2]
@@ -93,7 +105,7 @@ class AttentionMask(keras.layers.Layer):
         # Two objects: a functional graph tells its tensors apart by identity.
         return keras.KerasTensor(shape, dtype="bool"), keras.KerasTensor(shape, dtype="bool")
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "attention_type": self.attention_type,
@@ -127,10 +139,15 @@ class SegmentMatrix(keras.layers.Layer):
     Source: Yang et al. 2019 (XLNet), section 2.5.
     """
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
 
-    def call(self, segment_ids, memory=None, memory_segment_ids=None):
+    def call(
+        self,
+        segment_ids: Tensor,
+        memory: Tensor | None = None,
+        memory_segment_ids: Tensor | None = None,
+    ) -> Tensor:
         context_ids = segment_ids
         if memory_segment_ids is None and memory is not None:
             shape = (ops.shape(segment_ids)[0], ops.shape(memory)[-2])
@@ -140,7 +157,12 @@ class SegmentMatrix(keras.layers.Layer):
             context_ids = ops.concatenate([memory_segment_ids, segment_ids], axis=1)
         return ops.not_equal(ops.expand_dims(segment_ids, 2), ops.expand_dims(context_ids, 1))
 
-    def compute_output_spec(self, segment_ids, memory=None, memory_segment_ids=None):
+    def compute_output_spec(
+        self,
+        segment_ids: Tensor,
+        memory: Tensor | None = None,
+        memory_segment_ids: Tensor | None = None,
+    ) -> keras.KerasTensor:
         batch_size, content_length = segment_ids.shape
         memory_length = 0
         if memory_segment_ids is not None:
@@ -151,7 +173,7 @@ class SegmentMatrix(keras.layers.Layer):
         context_length = None if unknown else memory_length + content_length
         return keras.KerasTensor((batch_size, content_length, context_length), dtype="bool")
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return super().get_config()
 
 

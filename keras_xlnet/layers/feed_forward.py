@@ -1,3 +1,5 @@
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -10,6 +12,7 @@ from keras_xlnet.layers.arguments import check_positive_int, check_rate
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
 from keras_xlnet.ops.random import hash_dropout
+from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 
 
 @register
@@ -43,13 +46,13 @@ class FeedForward(RestoresQuantization, keras.layers.Layer):
 
     def __init__(
         self,
-        intermediate_dim,
-        dropout=0.0,
-        activation="gelu_tanh",
-        kernel_initializer=None,
-        seed=None,
-        **kwargs,
-    ):
+        intermediate_dim: int,
+        dropout: float = 0.0,
+        activation: Activation = "gelu_tanh",
+        kernel_initializer: Initializer | None = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.intermediate_dim = check_positive_int("intermediate_dim", intermediate_dim)
         self.dropout = check_rate("dropout", dropout)
@@ -69,13 +72,13 @@ class FeedForward(RestoresQuantization, keras.layers.Layer):
             name=name,
         )
 
-    def build(self, input_shape):
+    def build(self, input_shape: Shape) -> None:
         self.output_dense = self._dense(input_shape[-1], "output")
         self.intermediate_dense.build(input_shape)
         self.output_dense.build((*input_shape[:-1], self.intermediate_dim))
         self.restore_quantization()
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
         shape = ops.shape(inputs)
         # As a matrix, so that TensorFlow fuses product, bias and activation.
         x = self.intermediate_dense(ops.reshape(inputs, (-1, inputs.shape[-1])))
@@ -90,10 +93,10 @@ class FeedForward(RestoresQuantization, keras.layers.Layer):
             )
         return ops.reshape(self.output_dense(x), shape)
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return tuple(input_shape)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "intermediate_dim": self.intermediate_dim,

@@ -1,3 +1,5 @@
+from typing import Any
+
 import keras
 
 from keras_xlnet.compat.fused import fused
@@ -5,6 +7,7 @@ from keras_xlnet.compat.replica_seed_generator import ReplicaSeedGenerator
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_rate
 from keras_xlnet.ops.random import hash_dropout
+from keras_xlnet.types import Shape, Tensor
 
 
 @register
@@ -36,7 +39,7 @@ class HashDropout(keras.layers.Layer):
     Source: Srivastava et al. 2014; `keras_xlnet.ops.random` for the bits.
     """
 
-    def __init__(self, rate, seed=None, **kwargs):
+    def __init__(self, rate: float, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.rate = check_rate("rate", rate)
         self.seed = seed
@@ -44,7 +47,7 @@ class HashDropout(keras.layers.Layer):
         self.supports_masking = True
         self.built = True
 
-    def next_seed(self, training):
+    def next_seed(self, training: bool | None) -> Any:
         """Returns the seed of the next mask, or `None` if dropout is not applied."""
         if not training or self.rate == 0:
             return None
@@ -52,16 +55,16 @@ class HashDropout(keras.layers.Layer):
             return self.seed_generator
         return self.seed_generator.next()
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: Tensor, training: bool | None = False) -> Tensor:
         seed = self.next_seed(training)
         if seed is None:
             return inputs
         return _drop(inputs, seed, rate=self.rate, fuse=True)
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return input_shape
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "rate": self.rate, "seed": self.seed}
 
 

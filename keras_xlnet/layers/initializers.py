@@ -1,24 +1,29 @@
 """Initializers of XLNet, and independent seeds for the random sublayers of a layer."""
 
 import zlib
+from typing import Any
 
 import keras
 import numpy as np
 
+from keras_xlnet.types import Initializer
 
-def get_kernel_initializer(identifier):
+
+def get_kernel_initializer(identifier: Initializer | None) -> keras.initializers.Initializer:
     """Returns the initializer of an identifier; `None` is that of XLNet, normal(0, 0.02)."""
     if identifier is None:
         return keras.initializers.RandomNormal(stddev=0.02)
     return keras.initializers.get(identifier)
 
 
-def clone_initializer(initializer):
+def clone_initializer(
+    initializer: keras.initializers.Initializer,
+) -> keras.initializers.Initializer:
     """Returns a copy: an unseeded Keras initializer returns the same numbers at every use."""
     return initializer.__class__.from_config(initializer.get_config())
 
 
-def spawn_seeds(seed, count, owner):
+def spawn_seeds(seed: int | None, count: int, owner: str) -> Any:
     """Returns independent seeds for the parts of a layer or a model.
 
     Args:

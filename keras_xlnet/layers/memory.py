@@ -1,8 +1,11 @@
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_positive_int
+from keras_xlnet.types import Shape, Tensor
 
 
 @register
@@ -38,15 +41,17 @@ class RecurrentMemory(keras.layers.Layer):
     Source: Dai et al. 2019 (Transformer-XL), section 3.2; Yang et al. 2019 (XLNet), section 2.4.
     """
 
-    def __init__(self, memory_length, reuse_length=None, **kwargs):
+    def __init__(self, memory_length: int, reuse_length: int | None = None, **kwargs: Any) -> None:
         # Ids and masks are remembered too, and must not be cast to floats.
         super().__init__(**{"autocast": False, **kwargs})
         self.memory_length, self.reuse_length = _check_lengths(memory_length, reuse_length)
 
-    def call(self, content, memory=None):
+    def call(self, content: Tensor, memory: Tensor | None = None) -> Tensor:
         return _newest_rows(content, memory, self.memory_length, self.reuse_length)
 
-    def compute_output_spec(self, content, memory=None):
+    def compute_output_spec(
+        self, content: Tensor, memory: Tensor | None = None
+    ) -> keras.KerasTensor:
         axis = _time_axis(content.shape)
         shape = list(content.shape)
         length = shape[axis]
@@ -59,7 +64,7 @@ class RecurrentMemory(keras.layers.Layer):
             shape[axis] = min(self.memory_length, remembered + length)
         return keras.KerasTensor(shape, dtype=content.dtype)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "memory_length": self.memory_length,
@@ -110,12 +115,12 @@ class StatefulMemory(keras.layers.Layer):
     Source: Dai et al. 2019 (Transformer-XL), section 3.2; Yang et al. 2019 (XLNet), section 2.4.
     """
 
-    def __init__(self, memory_length, reuse_length=None, **kwargs):
+    def __init__(self, memory_length: int, reuse_length: int | None = None, **kwargs: Any) -> None:
         # As in `RecurrentMemory`.
         super().__init__(**{"autocast": False, **kwargs})
         self.memory_length, self.reuse_length = _check_lengths(memory_length, reuse_length)
 
-    def build(self, content_shape, reset_shape=None):
+    def build(self, content_shape: Shape, reset_shape: Shape | None = None) -> None:
         if None in content_shape[: _time_axis(content_shape)]:
             raise ValueError(
                 "`StatefulMemory` needs a static batch size, as it has one row of memory for each "
@@ -135,7 +140,9 @@ class StatefulMemory(keras.layers.Layer):
             for name in ("training_state", "evaluation_state")
         )
 
-    def call(self, content, reset=None, training=None):
+    def call(
+        self, content: Tensor, reset: Tensor | None = None, training: bool | None = None
+    ) -> Tensor:
         state = self.training_state if training else self.evaluation_state
         content = ensure_batch_size(content, state.shape[0])
         # A copy: PyTorch assigns in place.
@@ -148,16 +155,16 @@ class StatefulMemory(keras.layers.Layer):
         state.assign(ops.cast(newest, state.dtype))
         return memory
 
-    def reset_state(self):
+    def reset_state(self) -> None:
         """Forgets everything: the memory of training and of evaluation."""
         self.reset_training_state()
         self.reset_evaluation_state()
 
-    def reset_training_state(self):
+    def reset_training_state(self) -> None:
         """Forgets what was remembered in training."""
         self._reset("training_state")
 
-    def reset_evaluation_state(self):
+    def reset_evaluation_state(self) -> None:
         """Forgets what was remembered outside of training."""
         self._reset("evaluation_state")
 
@@ -166,12 +173,12 @@ class StatefulMemory(keras.layers.Layer):
             state = getattr(self, name)
             state.assign(ops.zeros(state.shape, dtype=state.dtype))
 
-    def save_own_variables(self, store):
+    def save_own_variables(self, store: Any) -> None:
         # Under a strategy, not saved: only the memory of replica 0 would be.
         if _num_replicas() == 1:
             super().save_own_variables(store)
 
-    def load_own_variables(self, store):
+    def load_own_variables(self, store: Any) -> None:
         saved = [store[key] for key in sorted(store.keys())]
         if _num_replicas() == 1 and [v.shape for v in saved] == [
             tuple(v.shape) for v in (self.training_state, self.evaluation_state)
@@ -180,12 +187,14 @@ class StatefulMemory(keras.layers.Layer):
         else:
             self.reset_state()
 
-    def compute_output_spec(self, content, reset=None, training=None):
+    def compute_output_spec(
+        self, content: Tensor, reset: Tensor | None = None, training: bool | None = None
+    ) -> keras.KerasTensor:
         shape = list(content.shape)
         shape[_time_axis(shape)] = self.memory_length
         return keras.KerasTensor(shape, dtype=content.dtype)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "memory_length": self.memory_length,
@@ -193,7 +202,7 @@ class StatefulMemory(keras.layers.Layer):
         }
 
 
-def ensure_batch_size(x, batch_size):
+def ensure_batch_size(x: Tensor, batch_size: int) -> Tensor:
     """Returns `x` with a static batch size.
 
     Args:

@@ -1,3 +1,5 @@
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -6,6 +8,7 @@ from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_positive_int, check_rate
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.ops.similarity import pair_similarity
+from keras_xlnet.types import Shape, Tensor
 
 _FIRST, _SECOND = 0, 1  # Segment ids of the two texts.
 _NUM_SPECIAL = 9  # Token ids below this are special tokens, which are not compared.
@@ -52,7 +55,9 @@ class PairComparison(RestoresQuantization, keras.layers.Layer):
     for difference and product.
     """
 
-    def __init__(self, units, dropout=0.0, seed=None, **kwargs):
+    def __init__(
+        self, units: int, dropout: float = 0.0, seed: int | None = None, **kwargs: Any
+    ) -> None:
         # Cosines of similar tokens differ by less than half precision can tell.
         super().__init__(**{**kwargs, "dtype": "float32"})
         self.units = check_positive_int("units", units)
@@ -61,14 +66,21 @@ class PairComparison(RestoresQuantization, keras.layers.Layer):
         self.dense = keras.layers.Dense(units, activation="gelu", dtype="float32", name="dense")
         self.dropout_layer = HashDropout(dropout, seed=seed, dtype="float32", name="dropout")
 
-    def build(self, levels_shape):
+    def build(self, levels_shape: Shape) -> None:
         batch_size, _, num_levels, hidden_dim = levels_shape
         self.token_weight = self.add_weight((hidden_dim,), "zeros", name="token_weight")
         self.scales = self.add_weight((num_levels, 1, hidden_dim), "ones", name="scales")
         self.dense.build((batch_size, 4 * num_levels + 3 + 2 * hidden_dim))
         self.restore_quantization()
 
-    def call(self, levels, token_ids=None, segment_ids=None, padding_mask=None, training=None):
+    def call(
+        self,
+        levels: Tensor,
+        token_ids: Tensor = None,
+        segment_ids: Tensor = None,
+        padding_mask: Tensor | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
         levels = ops.swapaxes(levels, 1, 2)
         is_compared = token_ids >= _NUM_SPECIAL
         if padding_mask is not None:
@@ -106,10 +118,10 @@ class PairComparison(RestoresQuantization, keras.layers.Layer):
         difference = 4.0 * (first - second)
         return ops.stack([difference, ops.abs(difference), first + second - 5.0], axis=1)
 
-    def compute_output_shape(self, levels_shape):
+    def compute_output_shape(self, levels_shape: Shape) -> Shape:
         return (levels_shape[0], self.units)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "units": self.units,

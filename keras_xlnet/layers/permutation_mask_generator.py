@@ -1,3 +1,6 @@
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
@@ -11,6 +14,7 @@ from keras_xlnet.ops.permutation import (
     permutation_visibility,
     reachable,
 )
+from keras_xlnet.types import Tensor
 
 
 @register
@@ -76,13 +80,13 @@ class PermutationMaskGenerator(keras.layers.Layer):
 
     def __init__(
         self,
-        num_predictions=None,
-        permutation_length=None,
-        reuse_length=None,
-        special_token_ids=(3, 4),
-        seed=None,
-        **kwargs,
-    ):
+        num_predictions: int | None = None,
+        permutation_length: int | None = None,
+        reuse_length: int | None = None,
+        special_token_ids: Sequence[int] = (3, 4),
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**{"autocast": False, **kwargs})
         for name, value in (
             ("num_predictions", num_predictions),
@@ -98,12 +102,19 @@ class PermutationMaskGenerator(keras.layers.Layer):
         self.seed = seed
         self.seed_generator = ReplicaSeedGenerator(seed)
 
-    def num_draws(self, length):
+    def num_draws(self, length: int) -> int:
         """Returns the number of random numbers that a row of `length` tokens needs."""
         halves, permutation_length = self._block_lengths(length)
         return len(halves) * permutation_length
 
-    def call(self, token_ids, target_mask, padding_mask=None, permutations=None, draws=None):
+    def call(
+        self,
+        token_ids: Tensor,
+        target_mask: Tensor,
+        padding_mask: Tensor | None = None,
+        permutations: Tensor | None = None,
+        draws: Tensor | None = None,
+    ) -> dict[str, Tensor]:
         batch_size, length = ops.shape(token_ids)
         halves, permutation_length = self._block_lengths(length)
         if permutations is None:
@@ -114,7 +125,14 @@ class PermutationMaskGenerator(keras.layers.Layer):
             permutations = ops.argsort(ops.reshape(draws, shape), axis=-1)
         return self._features(ops, token_ids, target_mask, padding_mask, permutations, halves)
 
-    def generate(self, token_ids, target_mask, padding_mask=None, permutations=None, draws=None):
+    def generate(
+        self,
+        token_ids: np.ndarray,
+        target_mask: np.ndarray,
+        padding_mask: np.ndarray | None = None,
+        permutations: np.ndarray | None = None,
+        draws: np.ndarray | np.random.Generator | None = None,
+    ) -> dict[str, np.ndarray]:
         """Computes what a call does on NumPy arrays: the NumPy implementation.
 
         Args:
@@ -191,7 +209,11 @@ class PermutationMaskGenerator(keras.layers.Layer):
         return halves, permutation_length
 
     @staticmethod
-    def verify(permutation_mask, target_positions=None, sample_weight=None):
+    def verify(
+        permutation_mask: Tensor,
+        target_positions: Tensor | None = None,
+        sample_weight: Tensor | None = None,
+    ) -> int:
         """Counts the targets whose own content reaches them, through any number of layers.
 
         A query row that may see nothing attends to all tokens, so it counts as seeing all.
@@ -217,7 +239,9 @@ class PermutationMaskGenerator(keras.layers.Layer):
             sees_itself = np.logical_and(sees_itself, weight > 0)
         return int(np.sum(sees_itself))
 
-    def compute_output_spec(self, token_ids, target_mask, **kwargs):
+    def compute_output_spec(
+        self, token_ids: Tensor, target_mask: Tensor, **kwargs: Any
+    ) -> dict[str, keras.KerasTensor]:
         batch_size, length = token_ids.shape
         name, columns, dtype = "target_positions", self.num_predictions, "int32"
         if columns is None:
@@ -229,7 +253,7 @@ class PermutationMaskGenerator(keras.layers.Layer):
             "sample_weight": keras.KerasTensor((batch_size, columns), dtype="float32"),
         }
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "num_predictions": self.num_predictions,

@@ -1,4 +1,5 @@
 import functools
+from typing import Any
 
 import keras
 from keras import ops
@@ -17,6 +18,7 @@ from keras_xlnet.ops.relative_attention import (
     relative_attention_terms,
     relative_multi_head_attention,
 )
+from keras_xlnet.types import Initializer, Shape, Tensor
 
 # (batch, rows, heads, head_dim) -> (heads, batch, rows, head_dim), and back.
 _HEADS_FIRST = (2, 0, 1, 3)
@@ -90,14 +92,14 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
 
     def __init__(
         self,
-        num_heads,
-        head_dim,
-        dropout=0.0,
-        kernel_initializer=None,
-        seed=None,
-        attention_chunk_size=None,
-        **kwargs,
-    ):
+        num_heads: int,
+        head_dim: int,
+        dropout: float = 0.0,
+        kernel_initializer: Initializer | None = None,
+        seed: int | None = None,
+        attention_chunk_size: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.num_heads = check_positive_int("num_heads", num_heads)
         self.head_dim = check_positive_int("head_dim", head_dim)
@@ -125,12 +127,12 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
 
     def build(
         self,
-        query_shape,
-        context_shape,
-        position_encoding_shape,
-        segment_matrix_shape=None,
-        attention_biases_shape=None,
-    ):
+        query_shape: Shape,
+        context_shape: Shape,
+        position_encoding_shape: Shape,
+        segment_matrix_shape: Shape | None = None,
+        attention_biases_shape: Shape | None = None,
+    ) -> None:
         self.query_dense.build(query_shape)
         self.key_dense.build(context_shape)
         self.value_dense.build(context_shape)
@@ -162,17 +164,17 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
 
     def call(
         self,
-        query,
-        context,
-        position_encoding,
-        segment_matrix=None,
-        attention_mask=None,
-        target_positions=None,
-        attention_biases=None,
-        content_length=None,
-        return_attention_scores=False,
-        training=None,
-    ):
+        query: Tensor,
+        context: Tensor,
+        position_encoding: Tensor,
+        segment_matrix: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        target_positions: Tensor | None = None,
+        attention_biases: Tensor | None = None,
+        content_length: int | Tensor | None = None,
+        return_attention_scores: bool = False,
+        training: bool | None = None,
+    ) -> Tensor | tuple[Tensor, Tensor]:
         return self.attend(
             query,
             *self.project_context(context, position_encoding),
@@ -185,7 +187,9 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
             training=training,
         )
 
-    def project_context(self, context, position_encoding):
+    def project_context(
+        self, context: Tensor, position_encoding: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Projects what all queries share: keys, values and position keys.
 
         Args:
@@ -196,7 +200,7 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         """
         return *self.project_content(context), self.project_positions(position_encoding)
 
-    def project_content(self, context):
+    def project_content(self, context: Tensor) -> tuple[Tensor, Tensor]:
         """Projects context rows.
 
         Args:
@@ -210,7 +214,7 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
             for dense in (self.key_dense, self.value_dense)
         )
 
-    def project_positions(self, position_encoding):
+    def project_positions(self, position_encoding: Tensor) -> Tensor:
         """Projects relative positions.
 
         Args:
@@ -223,18 +227,18 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
 
     def attend(
         self,
-        query,
-        key,
-        value,
-        position_key,
-        segment_matrix=None,
-        attention_mask=None,
-        target_positions=None,
-        attention_biases=None,
-        content_length=None,
-        return_attention_scores=False,
-        training=None,
-    ):
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        position_key: Tensor,
+        segment_matrix: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        target_positions: Tensor | None = None,
+        attention_biases: Tensor | None = None,
+        content_length: int | Tensor | None = None,
+        return_attention_scores: bool = False,
+        training: bool | None = None,
+    ) -> Any:
         """Computes the attention of `query` to what `project_context` returned.
 
         Args:
@@ -269,14 +273,14 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
 
     def score_terms(
         self,
-        query,
-        key,
-        position_key,
-        segment_matrix=None,
-        target_positions=None,
-        attention_biases=None,
-        content_length=None,
-    ):
+        query: Tensor,
+        key: Tensor,
+        position_key: Tensor,
+        segment_matrix: Tensor | None = None,
+        target_positions: Tensor | None = None,
+        attention_biases: Tensor | None = None,
+        content_length: int | Tensor | None = None,
+    ) -> dict[str, Tensor]:
         """Computes the terms of the attention scores one by one, to look at them.
 
         Args:
@@ -305,7 +309,8 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
             draws = bool(training) and self.dropout > 0
             return functools.partial(
                 scanned_relative_attention,
-                chunk_size=self.attention_chunk_size,
+                # An int: `_should_scan` is `False` without one.
+                chunk_size=self.attention_chunk_size,  # type: ignore[arg-type]
                 draw_seeds=self._draw_seeds if draws else None,
                 recompute=bool(training),
             )
@@ -361,19 +366,24 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
 
     def compute_output_shape(
         self,
-        query_shape,
-        context_shape,
-        position_encoding_shape,
-        return_attention_scores=False,
-    ):
+        query_shape: Shape,
+        context_shape: Shape,
+        position_encoding_shape: Shape,
+        return_attention_scores: bool = False,
+    ) -> Shape | tuple[Shape, Shape]:
         if return_attention_scores:
             scores = (query_shape[0], self.num_heads, query_shape[1], context_shape[1])
             return tuple(query_shape), scores
         return tuple(query_shape)
 
     def compute_output_spec(
-        self, query, context, position_encoding, return_attention_scores=False, **kwargs
-    ):
+        self,
+        query: Tensor,
+        context: Tensor,
+        position_encoding: Tensor,
+        return_attention_scores: bool = False,
+        **kwargs: Any,
+    ) -> Any:
         shapes = self.compute_output_shape(
             query.shape, context.shape, position_encoding.shape, return_attention_scores
         )
@@ -381,7 +391,7 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
             return tuple(keras.KerasTensor(s, dtype=self.compute_dtype) for s in shapes)
         return keras.KerasTensor(shapes, dtype=self.compute_dtype)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "num_heads": self.num_heads,

@@ -1,9 +1,12 @@
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_choice, check_positive_int
+from keras_xlnet.types import Shape, Tensor
 
 
 @register
@@ -47,12 +50,12 @@ class RelativePositionEncoding(keras.layers.Layer):
 
     def __init__(
         self,
-        hidden_dim,
-        attention_type="bi",
-        clamp_length=None,
-        bidirectional_data=False,
-        **kwargs,
-    ):
+        hidden_dim: int,
+        attention_type: str = "bi",
+        clamp_length: int | None = None,
+        bidirectional_data: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if check_positive_int("hidden_dim", hidden_dim) % 2:
             raise ValueError(f"`hidden_dim` must be even. Received: hidden_dim={hidden_dim}")
@@ -63,10 +66,10 @@ class RelativePositionEncoding(keras.layers.Layer):
         self.clamp_length = clamp_length
         self.bidirectional_data = bidirectional_data
 
-    def build(self, content_shape, memory_shape=None):
+    def build(self, content_shape: Shape, memory_shape: Shape | None = None) -> None:
         self._check_batch(content_shape[0])
 
-    def call(self, content, memory=None):
+    def call(self, content: Tensor, memory: Tensor | None = None) -> Tensor:
         self._check_batch(content.shape[0])
         distances = self._distances(
             ops.shape(content)[1], 0 if memory is None else ops.shape(memory)[-2]
@@ -96,7 +99,9 @@ class RelativePositionEncoding(keras.layers.Layer):
                 f"batch size must be even. Received: batch size {batch_size}"
             )
 
-    def compute_output_shape(self, content_shape, memory_shape=None):
+    def compute_output_shape(
+        self, content_shape: Shape, memory_shape: Shape | None = None
+    ) -> Shape:
         content_length = content_shape[1]
         memory_length = 0 if memory_shape is None else memory_shape[-2]
         num_positions = None
@@ -106,7 +111,7 @@ class RelativePositionEncoding(keras.layers.Layer):
             num_positions = context_length + future
         return (2 if self.bidirectional_data else 1, num_positions, self.hidden_dim)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "hidden_dim": self.hidden_dim,

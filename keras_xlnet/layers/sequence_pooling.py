@@ -1,3 +1,5 @@
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -10,6 +12,7 @@ from keras_xlnet.layers.initializers import (
     get_kernel_initializer,
     spawn_seeds,
 )
+from keras_xlnet.types import Initializer, Shape, Tensor
 
 _MODES = ("last", "first", "mean", "attention", "cls")
 
@@ -55,16 +58,16 @@ class SequencePooling(RestoresQuantization, keras.layers.Layer):
 
     def __init__(
         self,
-        mode="last",
-        num_heads=None,
-        head_dim=None,
-        dropout=0.0,
-        layer_norm_epsilon=1e-12,
-        kernel_initializer=None,
-        cls_token_id=3,
-        seed=None,
-        **kwargs,
-    ):
+        mode: str = "last",
+        num_heads: int | None = None,
+        head_dim: int | None = None,
+        dropout: float = 0.0,
+        layer_norm_epsilon: float = 1e-12,
+        kernel_initializer: Initializer | None = None,
+        cls_token_id: int = 3,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.mode = check_choice("mode", mode, _MODES)
         if mode == "attention":
@@ -78,7 +81,7 @@ class SequencePooling(RestoresQuantization, keras.layers.Layer):
         self.cls_token_id = cls_token_id
         self.seed = seed
 
-    def build(self, sequence_shape):
+    def build(self, sequence_shape: Shape) -> None:
         if self.mode != "attention":
             return
         attention_seed, dropout_seed = spawn_seeds(self.seed, 2, "SequencePooling")
@@ -110,7 +113,13 @@ class SequencePooling(RestoresQuantization, keras.layers.Layer):
         self.norm.build(query_shape)
         self.restore_quantization()
 
-    def call(self, sequence, padding_mask=None, token_ids=None, training=None):
+    def call(
+        self,
+        sequence: Tensor,
+        padding_mask: Tensor | None = None,
+        token_ids: Tensor | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
         if padding_mask is None:
             padding_mask = ops.ones(ops.shape(sequence)[:2], dtype="bool")
         padding_mask = ops.cast(padding_mask, "bool")
@@ -147,10 +156,10 @@ class SequencePooling(RestoresQuantization, keras.layers.Layer):
         attended = self.dropout_layer(attended, training=training)
         return ops.squeeze(self.norm(attended), 1)
 
-    def compute_output_shape(self, sequence_shape):
+    def compute_output_shape(self, sequence_shape: Shape) -> Shape:
         return (sequence_shape[0], sequence_shape[-1])
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "mode": self.mode,
@@ -201,16 +210,16 @@ class SequenceSummary(RestoresQuantization, keras.layers.Layer):
 
     def __init__(
         self,
-        mode="last",
-        num_heads=None,
-        head_dim=None,
-        dropout=0.0,
-        layer_norm_epsilon=1e-12,
-        kernel_initializer=None,
-        cls_token_id=3,
-        seed=None,
-        **kwargs,
-    ):
+        mode: str = "last",
+        num_heads: int | None = None,
+        head_dim: int | None = None,
+        dropout: float = 0.0,
+        layer_norm_epsilon: float = 1e-12,
+        kernel_initializer: Initializer | None = None,
+        cls_token_id: int = 3,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.kernel_initializer = get_kernel_initializer(kernel_initializer)
         self.seed = seed
@@ -231,7 +240,7 @@ class SequenceSummary(RestoresQuantization, keras.layers.Layer):
             dropout, seed=dropout_seed, dtype=self.dtype_policy, name="dropout"
         )
 
-    def build(self, sequence_shape):
+    def build(self, sequence_shape: Shape) -> None:
         self.dense = keras.layers.Dense(
             sequence_shape[-1],
             activation="tanh",
@@ -243,15 +252,21 @@ class SequenceSummary(RestoresQuantization, keras.layers.Layer):
         self.dense.build((sequence_shape[0], sequence_shape[-1]))
         self.restore_quantization()
 
-    def call(self, sequence, padding_mask=None, token_ids=None, training=None):
+    def call(
+        self,
+        sequence: Tensor,
+        padding_mask: Tensor | None = None,
+        token_ids: Tensor | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
         pooled = self.pooling(
             sequence, padding_mask=padding_mask, token_ids=token_ids, training=training
         )
         return self.dropout_layer(self.dense(pooled), training=training)
 
-    def compute_output_shape(self, sequence_shape):
+    def compute_output_shape(self, sequence_shape: Shape) -> Shape:
         return (sequence_shape[0], sequence_shape[-1])
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         # The arguments are those of the pooling, except those of the base class and the seed.
         return {**self.pooling.get_config(), **super().get_config(), "seed": self.seed}

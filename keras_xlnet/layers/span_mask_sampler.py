@@ -1,3 +1,5 @@
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
@@ -6,6 +8,7 @@ from keras_xlnet.compat.replica_seed_generator import ReplicaSeedGenerator
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_choice, check_positive_int
 from keras_xlnet.ops.spans import fill_targets, max_spans, span_targets
+from keras_xlnet.types import Tensor
 
 
 @register
@@ -58,8 +61,15 @@ class SpanMaskSampler(keras.layers.Layer):
     """
 
     def __init__(
-        self, num_predictions, max_gram=5, alpha=6, beta=1, unit="word", seed=None, **kwargs
-    ):
+        self,
+        num_predictions: int | None,
+        max_gram: int = 5,
+        alpha: int = 6,
+        beta: int = 1,
+        unit: str = "word",
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**{"autocast": False, **kwargs})
         if num_predictions is not None:
             check_positive_int("num_predictions", num_predictions)
@@ -78,12 +88,18 @@ class SpanMaskSampler(keras.layers.Layer):
         self.seed = seed
         self.seed_generator = ReplicaSeedGenerator(seed)
 
-    def num_draws(self, length):
+    def num_draws(self, length: int) -> int:
         """Returns the number of random numbers that a row of `length` tokens needs."""
         spans = 0 if self.unit == "token" else max_spans(length, self.alpha, self.beta)
         return length + 2 * spans
 
-    def call(self, word_starts, candidates=None, reverse=None, draws=None):
+    def call(
+        self,
+        word_starts: Tensor,
+        candidates: Tensor | None = None,
+        reverse: Tensor | None = None,
+        draws: Tensor | None = None,
+    ) -> Tensor:
         batch_size, length = ops.shape(word_starts)
         self._check_length(length)
         word_starts = ops.cast(word_starts, "bool")
@@ -94,7 +110,13 @@ class SpanMaskSampler(keras.layers.Layer):
             draws = keras.random.uniform(shape, dtype="float32", seed=self.seed_generator)
         return self._targets(ops, word_starts, candidates, reverse, ops.cast(draws, "float32"))
 
-    def sample(self, word_starts, candidates=None, reverse=None, draws=None):
+    def sample(
+        self,
+        word_starts: np.ndarray,
+        candidates: np.ndarray | None = None,
+        reverse: np.ndarray | None = None,
+        draws: np.ndarray | np.random.Generator | None = None,
+    ) -> np.ndarray:
         """Computes what a call does on NumPy arrays: the NumPy implementation.
 
         Args:
@@ -168,10 +190,10 @@ class SpanMaskSampler(keras.layers.Layer):
                 f"{counts[row]}, in row {row}"
             )
 
-    def compute_output_spec(self, word_starts, **kwargs):
+    def compute_output_spec(self, word_starts: Tensor, **kwargs: Any) -> keras.KerasTensor:
         return keras.KerasTensor(word_starts.shape, dtype="bool")
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "num_predictions": self.num_predictions,

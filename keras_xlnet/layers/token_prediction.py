@@ -1,7 +1,10 @@
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.types import Initializer, Shape, Tensor
 
 
 @register
@@ -31,19 +34,23 @@ class MaskEmbedding(keras.layers.Layer):
     Source: Yang et al. 2019 (XLNet), section 2.3 (the first query stream, `w`).
     """
 
-    def __init__(self, hidden_dim, initializer="glorot_uniform", **kwargs):
+    def __init__(
+        self, hidden_dim: int, initializer: Initializer = "glorot_uniform", **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.hidden_dim = hidden_dim
         self.initializer = keras.initializers.get(initializer)
 
-    def build(self, target_mask_shape=None, embeddings_shape=None):
+    def build(
+        self, target_mask_shape: Shape | None = None, embeddings_shape: Shape | None = None
+    ) -> None:
         # No shape is needed, and Keras 3.12 passes none of arguments that end in `_mask`.
         # The leading axes are the original's: Glorot's limit depends on them.
         self.embedding = self.add_weight(
             shape=(1, 1, self.hidden_dim), initializer=self.initializer, name="embedding"
         )
 
-    def call(self, target_mask, embeddings=None):
+    def call(self, target_mask: Tensor, embeddings: Tensor | None = None) -> Tensor:
         embedding = ops.cast(self.embedding, self.compute_dtype)
         if embeddings is None:
             rows = ops.zeros_like(ops.expand_dims(target_mask, -1), dtype=self.compute_dtype)
@@ -51,10 +58,12 @@ class MaskEmbedding(keras.layers.Layer):
         is_target = ops.cast(ops.expand_dims(target_mask, -1), "bool")
         return ops.where(is_target, embedding, embeddings)
 
-    def compute_output_spec(self, target_mask, embeddings=None):
+    def compute_output_spec(
+        self, target_mask: Tensor, embeddings: Tensor | None = None
+    ) -> keras.KerasTensor:
         return keras.KerasTensor((*target_mask.shape, self.hidden_dim), dtype=self.compute_dtype)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "hidden_dim": self.hidden_dim,
@@ -80,17 +89,17 @@ class LogitBias(keras.layers.Layer):
     Source: zihangdai/xlnet, `lm_loss`.
     """
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
 
-    def build(self, logits_shape):
+    def build(self, logits_shape: Shape) -> None:
         self.bias = self.add_weight(shape=(logits_shape[-1],), initializer="zeros", name="bias")
 
-    def call(self, logits):
+    def call(self, logits: Tensor) -> Tensor:
         return logits + self.bias
 
-    def compute_output_shape(self, logits_shape):
+    def compute_output_shape(self, logits_shape: Shape) -> Shape:
         return logits_shape
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return super().get_config()

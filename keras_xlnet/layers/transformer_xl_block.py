@@ -1,3 +1,5 @@
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -10,6 +12,7 @@ from keras_xlnet.layers.feed_forward import FeedForward
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.initializers import spawn_seeds
 from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAttention
+from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 
 
 @register
@@ -63,20 +66,20 @@ class TransformerXLBlock(RestoresQuantization, keras.layers.Layer):
 
     def __init__(
         self,
-        num_heads,
-        head_dim,
-        intermediate_dim,
-        dropout=0.0,
-        attention_dropout=0.0,
-        activation="relu",
-        normalize_first=False,
-        layer_norm_epsilon=1e-5,
-        kernel_initializer=None,
-        seed=None,
-        attention_chunk_size=None,
-        gradient_checkpointing=False,
-        **kwargs,
-    ):
+        num_heads: int,
+        head_dim: int,
+        intermediate_dim: int,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        activation: Activation = "relu",
+        normalize_first: bool = False,
+        layer_norm_epsilon: float = 1e-5,
+        kernel_initializer: Initializer | None = None,
+        seed: int | None = None,
+        attention_chunk_size: int | None = None,
+        gradient_checkpointing: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.dropout = check_rate("dropout", dropout)
         self.normalize_first = normalize_first
@@ -116,7 +119,12 @@ class TransformerXLBlock(RestoresQuantization, keras.layers.Layer):
             )
         )
 
-    def build(self, content_shape, position_encoding_shape, attention_biases_shape=None):
+    def build(
+        self,
+        content_shape: Shape,
+        position_encoding_shape: Shape,
+        attention_biases_shape: Shape | None = None,
+    ) -> None:
         self.attention.build(
             content_shape,
             content_shape,
@@ -130,13 +138,13 @@ class TransformerXLBlock(RestoresQuantization, keras.layers.Layer):
     @recomputable
     def call(
         self,
-        content,
-        memory=None,
-        position_encoding=None,
-        attention_mask=None,
-        attention_biases=None,
-        training=None,
-    ):
+        content: Tensor,
+        memory: Tensor | None = None,
+        position_encoding: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        attention_biases: Tensor | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
         context = self.join(content, memory)
         key, value, position_key = self.attention.project_context(context, position_encoding)
         return self.attend(
@@ -149,7 +157,7 @@ class TransformerXLBlock(RestoresQuantization, keras.layers.Layer):
             training=training,
         )
 
-    def join(self, content, memory=None):
+    def join(self, content: Tensor, memory: Tensor | None = None) -> Tensor:
         """Returns memory followed by content, as the keys and values are projected from them.
 
         Args:
@@ -165,7 +173,15 @@ class TransformerXLBlock(RestoresQuantization, keras.layers.Layer):
             context = ops.concatenate([memory, content], axis=1)
         return self.attention_norm(context) if self.normalize_first else context
 
-    def attend(self, content, key, value, position_key, training=None, **attention_arguments):
+    def attend(
+        self,
+        content: Tensor,
+        key: Tensor,
+        value: Tensor,
+        position_key: Tensor,
+        training: bool | None = None,
+        **attention_arguments: Any,
+    ) -> Tensor:
         """Computes the block for keys and values that are projected already.
 
         Args:
@@ -191,13 +207,13 @@ class TransformerXLBlock(RestoresQuantization, keras.layers.Layer):
         content = content + self.feed_forward_output_dropout(transformed, training=training)
         return content if first else self.feed_forward_norm(content)
 
-    def compute_output_shape(self, content_shape):
+    def compute_output_shape(self, content_shape: Shape) -> Shape:
         return tuple(content_shape)
 
-    def compute_output_spec(self, content, **kwargs):
+    def compute_output_spec(self, content: Tensor, **kwargs: Any) -> keras.KerasTensor:
         return keras.KerasTensor(content.shape, dtype=self.compute_dtype)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "num_heads": self.attention.num_heads,

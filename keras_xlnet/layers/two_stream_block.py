@@ -1,3 +1,5 @@
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -11,6 +13,7 @@ from keras_xlnet.layers.arguments import check_rate
 from keras_xlnet.layers.feed_forward import FeedForward
 from keras_xlnet.layers.initializers import spawn_seeds
 from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAttention
+from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 
 
 @register
@@ -85,19 +88,19 @@ class TwoStreamBlock(RestoresQuantization, VaryingOutputs, keras.layers.Layer):
 
     def __init__(
         self,
-        num_heads,
-        head_dim,
-        intermediate_dim,
-        dropout=0.0,
-        attention_dropout=0.0,
-        activation="gelu_tanh",
-        layer_norm_epsilon=1e-12,
-        kernel_initializer=None,
-        seed=None,
-        attention_chunk_size=None,
-        gradient_checkpointing=False,
-        **kwargs,
-    ):
+        num_heads: int,
+        head_dim: int,
+        intermediate_dim: int,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        activation: Activation = "gelu_tanh",
+        layer_norm_epsilon: float = 1e-12,
+        kernel_initializer: Initializer | None = None,
+        seed: int | None = None,
+        attention_chunk_size: int | None = None,
+        gradient_checkpointing: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.dropout = check_rate("dropout", dropout)
         self.layer_norm_epsilon = layer_norm_epsilon
@@ -132,11 +135,11 @@ class TwoStreamBlock(RestoresQuantization, VaryingOutputs, keras.layers.Layer):
 
     def build(
         self,
-        content_stream_shape,
-        position_encoding_shape,
-        segment_matrix_shape=None,
-        attention_biases_shape=None,
-    ):
+        content_stream_shape: Shape,
+        position_encoding_shape: Shape,
+        segment_matrix_shape: Shape | None = None,
+        attention_biases_shape: Shape | None = None,
+    ) -> None:
         self.attention.build(
             content_stream_shape,
             content_stream_shape,
@@ -152,18 +155,18 @@ class TwoStreamBlock(RestoresQuantization, VaryingOutputs, keras.layers.Layer):
     @recomputable
     def call(
         self,
-        content_stream,
-        query_stream=None,
-        memory=None,
-        position_encoding=None,
-        segment_matrix=None,
-        content_attention_mask=None,
-        query_attention_mask=None,
-        target_positions=None,
-        attention_biases=None,
-        return_content_stream=True,
-        training=None,
-    ):
+        content_stream: Tensor,
+        query_stream: Tensor | None = None,
+        memory: Tensor | None = None,
+        position_encoding: Tensor | None = None,
+        segment_matrix: Tensor | None = None,
+        content_attention_mask: Tensor | None = None,
+        query_attention_mask: Tensor | None = None,
+        target_positions: Tensor | None = None,
+        attention_biases: Tensor | None = None,
+        return_content_stream: bool = True,
+        training: bool | None = None,
+    ) -> Tensor | tuple[Tensor, Tensor]:
         if query_stream is None and not return_content_stream:
             raise ValueError("`return_content_stream=False` needs a `query_stream`")
         context = content_stream
@@ -209,7 +212,15 @@ class TwoStreamBlock(RestoresQuantization, VaryingOutputs, keras.layers.Layer):
             )
         return tuple(outputs) if len(outputs) == 2 else outputs[0]
 
-    def attend(self, stream, key, value, position_key, training=None, **attention_arguments):
+    def attend(
+        self,
+        stream: Tensor,
+        key: Tensor,
+        value: Tensor,
+        position_key: Tensor,
+        training: bool | None = None,
+        **attention_arguments: Any,
+    ) -> Tensor:
         """Computes one stream of the block for keys and values that are projected already.
 
         Args:
@@ -230,19 +241,25 @@ class TwoStreamBlock(RestoresQuantization, VaryingOutputs, keras.layers.Layer):
         return self.feed_forward_add_and_norm(stream, transformed, training=training)
 
     def compute_output_spec(
-        self, content_stream, query_stream=None, return_content_stream=True, **kwargs
-    ):
+        self,
+        content_stream: Tensor,
+        query_stream: Tensor | None = None,
+        return_content_stream: bool = True,
+        **kwargs: Any,
+    ) -> Any:
         streams = [content_stream] if return_content_stream else []
         streams += [] if query_stream is None else [query_stream]
         specs = tuple(keras.KerasTensor(s.shape, dtype=self.compute_dtype) for s in streams)
         return specs if len(specs) == 2 else specs[0]
 
-    def compute_output_shape(self, content_stream_shape, query_stream_shape=None):
+    def compute_output_shape(
+        self, content_stream_shape: Shape, query_stream_shape: Shape | None = None
+    ) -> Shape | tuple[Shape, Shape]:
         if query_stream_shape is None:
             return tuple(content_stream_shape)
         return tuple(content_stream_shape), tuple(query_stream_shape)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "num_heads": self.attention.num_heads,

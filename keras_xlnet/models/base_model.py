@@ -1,3 +1,6 @@
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import keras
 
 from keras_xlnet.compat.cloning import RefusesCloning
@@ -8,9 +11,13 @@ from keras_xlnet.compat.quantization import RestoresQuantization
 from keras_xlnet.inputs.attention_memory import warn_of_attention_memory
 from keras_xlnet.inputs.ranges import as_values, check_range
 from keras_xlnet.inputs.texts import is_dataset, split_spec
-from keras_xlnet.models.inspection import inspect_model
+from keras_xlnet.models.inspection import Inspection, inspect_model
 from keras_xlnet.models.preset import load_preset, save_preset
 from keras_xlnet.models.vocabulary import with_vocabulary
+from keras_xlnet.types import PathLike
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class BaseModel(
@@ -27,14 +34,16 @@ class BaseModel(
     _is_fine_tuned = True
 
     @property
-    def derived(self):
+    def derived(self) -> dict[str, Any]:
         """Functional models that are made of this one when they are needed, by name.
 
         They share its weights, and are neither saved nor tracked: they contain the model itself.
         """
         return self.__dict__.setdefault("_derived", {})
 
-    def fit(self, x=None, y=None, *args, validation_data=None, **kwargs):
+    def fit(
+        self, x: Any = None, y: Any = None, *args: Any, validation_data: Any = None, **kwargs: Any
+    ) -> keras.callbacks.History:
         """Trains as `keras.Model.fit` does.
 
         Raises:
@@ -47,17 +56,17 @@ class BaseModel(
         self._warn_of_memory(x, kwargs.get("batch_size"))
         return super().fit(x, y, *args, validation_data=validation_data, **kwargs)
 
-    def evaluate(self, x=None, y=None, *args, **kwargs):
+    def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Evaluates as `keras.Model.evaluate` does, with the checks of `fit`."""
         self._check_ranges(x)
         return super().evaluate(x, y, *args, **kwargs)
 
-    def predict(self, x, *args, **kwargs):
+    def predict(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """Predicts as `keras.Model.predict` does, with the checks of `fit`."""
         self._check_ranges(x)
         return super().predict(x, *args, **kwargs)
 
-    def make_train_function(self, force=False):
+    def make_train_function(self, force: bool = False) -> None:
         """Creates the function that `fit` calls, as `keras.Model` does."""
         if backbone_of(self).dtype_policy.variable_dtype == "float16":
             raise ValueError(
@@ -66,12 +75,12 @@ class BaseModel(
             )
         return super().make_train_function(force)
 
-    def train_step(self, *args, **kwargs):
+    def train_step(self, *args: Any, **kwargs: Any) -> Any:
         """Computes a train step as `keras.Model` does, with one compiled update of all weights."""
         with compiled_update(self.optimizer):
             return super().train_step(*args, **kwargs)
 
-    def inspect(self, inputs):
+    def inspect(self, inputs: Any) -> Inspection:
         """Runs the model, and returns what its attention layers computed.
 
         The model runs eagerly, once, and everything is kept as NumPy arrays: for a few short
@@ -95,7 +104,12 @@ class BaseModel(
         """
         return inspect_model(self, backbone_of(self).blocks, inputs)
 
-    def enable_lora(self, rank, lora_alpha=None, projections=("query", "value")):
+    def enable_lora(
+        self,
+        rank: int,
+        lora_alpha: float | None = None,
+        projections: Sequence[str] = ("query", "value"),
+    ) -> None:
         """Freezes the backbone and adds trainable low-rank matrices to its attention layers.
 
         The weights of a task head stay trainable. Call `compile` afterwards.
@@ -130,7 +144,7 @@ class BaseModel(
                 dense = getattr(block.attention, f"{name}_dense")
                 dense.enable_lora(rank, lora_alpha=lora_alpha)
 
-    def save(self, filepath, *args, **kwargs):
+    def save(self, filepath: PathLike, *args: Any, **kwargs: Any) -> None:
         """Saves the model as `keras.Model.save` does, in the `.keras` format.
 
         Raises:
@@ -145,7 +159,13 @@ class BaseModel(
             )
         super().save(filepath, *args, **kwargs)
 
-    def save_to_preset(self, directory, tokenizer=None, dtype=None, card=None):
+    def save_to_preset(
+        self,
+        directory: PathLike,
+        tokenizer: keras.layers.Layer | None = None,
+        dtype: str | None = None,
+        card: dict[str, Any] | None = None,
+    ) -> None:
         """Writes the model to a directory, with a model card.
 
         The state of the optimizer and the memory of a stateful model are not saved. If the
@@ -185,7 +205,7 @@ class BaseModel(
         save_preset(self, directory, tokenizer, dtype, card)
 
     @classmethod
-    def from_preset(cls, location, **overrides):
+    def from_preset(cls, location: PathLike, **overrides: Any) -> "Self":
         """Loads a model that `save_to_preset` wrote.
 
         If the preset holds a model of another class, its backbone is used: a task model gets it
@@ -231,14 +251,14 @@ class BaseModel(
         """
         return load_preset(cls, BaseModel, location, overrides)
 
-    def clone(self):
+    def clone(self) -> "Self":
         """Returns a model of the same class with the same arguments and new weights."""
         clone = type(self).from_config(self.get_config())
         if self.compiled:
             clone.compile_from_config(self.get_compile_config())
         return clone
 
-    def with_arguments(self, **overrides):
+    def with_arguments(self, **overrides: Any) -> "Self":
         """Returns a copy with the same weights and other arguments.
 
         The copy is not trained with the model: it has the weights as they are now.
@@ -261,7 +281,7 @@ class BaseModel(
         copy.assign_weights(self)
         return copy
 
-    def with_vocabulary(self, vocabulary):
+    def with_vocabulary(self, vocabulary: int | keras.layers.Layer) -> "Self":
         """Returns a copy for a vocabulary with more or fewer tokens at its end.
 
         Tokens of both vocabularies keep their embeddings. Those of new tokens are near the mean of
@@ -284,7 +304,7 @@ class BaseModel(
         """
         return with_vocabulary(self, vocabulary)
 
-    def assign_weights(self, model):
+    def assign_weights(self, model: keras.Model) -> None:
         """Assigns the weights of another model of this class, but not what it remembers.
 
         Args:
@@ -350,13 +370,13 @@ class CompiledModel(BaseModel):
 
     def compile(
         self,
-        optimizer="auto",
-        loss="auto",
-        metrics="auto",
-        weighted_metrics="auto",
-        loss_weights="auto",
-        **kwargs,
-    ):
+        optimizer: Any = "auto",
+        loss: Any = "auto",
+        metrics: Any = "auto",
+        weighted_metrics: Any = "auto",
+        loss_weights: Any = "auto",
+        **kwargs: Any,
+    ) -> None:
         """Compiles as `keras.Model.compile` does. The class says what `"auto"` means."""
         defaults = self._compile_defaults()
         if _is_auto(optimizer):
@@ -367,13 +387,13 @@ class CompiledModel(BaseModel):
         given = {key: defaults.get(key) if _is_auto(v) else v for key, v in given.items()}
         super().compile(optimizer=optimizer, loss_weights=loss_weights, **given, **kwargs)
 
-    def compile_from_config(self, config):
+    def compile_from_config(self, config: dict[str, Any]) -> None:
         """Compiles as a saved model was. Keras calls this when it loads a model."""
         self.compile(**keras.saving.deserialize_keras_object(config))
         self.optimizer.build(self.trainable_variables)
 
 
-def backbone_of(model):
+def backbone_of(model: keras.Model) -> Any:
     """Returns the backbone of a task model. A backbone is its own."""
     return getattr(model, "backbone", model)
 

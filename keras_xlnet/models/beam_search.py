@@ -1,6 +1,7 @@
 """Beam search for the continuation of one sequence."""
 
 import typing
+from collections.abc import Collection
 
 import numpy as np
 
@@ -15,8 +16,8 @@ class Beam(typing.NamedTuple):
     """
 
     total: float
-    token_ids: tuple
-    log_probs: tuple
+    token_ids: tuple[int, ...]
+    log_probs: tuple[float, ...]
 
 
 class BeamSearch:
@@ -27,7 +28,7 @@ class BeamSearch:
         stop_token_ids: Set of ints, the tokens that end a continuation.
     """
 
-    def __init__(self, size, stop_token_ids):
+    def __init__(self, size: int, stop_token_ids: Collection[int]) -> None:
         self.size = size
         self.stop_token_ids = stop_token_ids
         # All rows of a batch begin alike: one counts.
@@ -35,11 +36,11 @@ class BeamSearch:
         self.best = Beam(-np.inf, (), ())
 
     @property
-    def is_done(self):
+    def is_done(self) -> bool:
         """Whether no open continuation can become better than the best one that has ended."""
         return self.best.total >= max(beam.total for beam in self.beams)
 
-    def extend(self, log_probs, is_last):
+    def extend(self, log_probs: np.ndarray, is_last: bool) -> tuple[np.ndarray, np.ndarray]:
         """Appends one token to the continuations.
 
         Args:
@@ -55,7 +56,8 @@ class BeamSearch:
         # So many that `size` are left if all stop tokens of all continuations are among them.
         count = self.size * (1 + len(self.stop_token_ids))
         best = np.argsort(-totals, axis=None, kind="stable")[:count]
-        opened, origins = [], []
+        opened: list[Beam] = []
+        origins: list[int] = []
         for origin, token in zip(*np.unravel_index(best, totals.shape), strict=True):
             beam = self.beams[origin]
             extended = Beam(

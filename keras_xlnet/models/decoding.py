@@ -1,5 +1,9 @@
 """What follows a sequence, token by token: keys and values are kept, and nothing is recomputed."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
 import numpy as np
 from keras import ops
 
@@ -21,25 +25,28 @@ class Decoder:
         model: A language model.
     """
 
-    def __init__(self, model):
+    # Of a model: the function that `read` compiles.
+    _reader: Callable[[keras.Model], Callable[..., Any]]
+
+    def __init__(self, model: keras.Model) -> None:
         self.model = model
         self.backbone = backbone_of(model)
-        self.num_rows = None
+        self.num_rows: Any = None  # Int, once `reserve` is called.
         self.read = model.derived.setdefault("read", compiled(self._reader(model), model))
 
-    def reserve(self, prompt_length, max_new_tokens):
+    def reserve(self, prompt_length: int, max_new_tokens: int) -> None:
         """Sets how many tokens the state has room for."""
         self.num_rows = rounded(rounded(prompt_length) + max_new_tokens)
 
-    def start(self, prompts):
+    def start(self, prompts: Sequence[np.ndarray]) -> tuple[np.ndarray, Any]:
         """Reads prompts, a list of int arrays."""
         raise NotImplementedError
 
-    def step(self, token_ids, state):
+    def step(self, token_ids: np.ndarray, state: Any) -> tuple[np.ndarray, Any]:
         """Reads one more token of each row, an int array `(batch,)`."""
         raise NotImplementedError
 
-    def reorder(self, state, rows):
+    def reorder(self, state: Any, rows: np.ndarray) -> Any:
         """Returns the state with other rows, an int array."""
         keys_and_values, is_real = state
         taken = [ops.take(x, rows, axis=_BATCH_AXIS) for x in keys_and_values]
@@ -68,12 +75,12 @@ class CausalDecoder(Decoder):
         model: The model.
     """
 
-    def reserve(self, prompt_length, max_new_tokens):
+    def reserve(self, prompt_length: int, max_new_tokens: int) -> None:
         """Sets how many tokens the state has room for."""
         super().reserve(prompt_length, max_new_tokens)
         self.num_rows = self.model.memory_length or self.num_rows
 
-    def start(self, prompts):
+    def start(self, prompts: Sequence[np.ndarray]) -> tuple[np.ndarray, Any]:
         """Reads prompts, a list of int arrays."""
         keys_and_values = self._empty(len(prompts))
         token_ids = pad_rows(prompts, side="left")
@@ -92,7 +99,7 @@ class CausalDecoder(Decoder):
         state = keys_and_values, is_real
         return self._advance(token_ids, is_token, may_attend, state, position_keys)
 
-    def step(self, token_ids, state):
+    def step(self, token_ids: np.ndarray, state: Any) -> tuple[np.ndarray, Any]:
         """Reads one more token of each row, an int array `(batch,)`."""
         token_ids = token_ids[:, None]
         is_token = token_ids >= 0
@@ -168,7 +175,7 @@ class PermutationDecoder(Decoder):
         model: The model.
     """
 
-    def start(self, prompts):
+    def start(self, prompts: Sequence[np.ndarray]) -> tuple[np.ndarray, Any]:
         """Reads prompts, a list of int arrays."""
         token_ids = pad_rows(prompts, side="left")
         num_padding = np.array([[token_ids.shape[1] - len(prompt)] for prompt in prompts])
@@ -177,7 +184,7 @@ class PermutationDecoder(Decoder):
         self.position_keys = self._position_keys(ops.zeros((1, self.num_rows, 1)))
         return self._advance(token_ids, (self._empty(len(prompts)), is_real))
 
-    def step(self, token_ids, state):
+    def step(self, token_ids: np.ndarray, state: Any) -> tuple[np.ndarray, Any]:
         """Reads one more token of each row, an int array `(batch,)`."""
         return self._advance(token_ids[:, None], state)
 

@@ -7,6 +7,7 @@ Source: Yang et al. 2019 (XLNet), sections 2.1 and 2.6, the example "New York is
 """
 
 import dataclasses
+from typing import Any
 
 import keras
 import numpy as np
@@ -15,6 +16,7 @@ from keras import ops
 from keras_xlnet.inputs.token_lists import as_text, as_token_lists, predict
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.models.scoring import check_orders, new_inputs, ordered_features, visible
+from keras_xlnet.types import Tokenizer
 
 MASK = "<mask>"
 _MASK_ID = 6
@@ -48,11 +50,17 @@ class Fillings:
             others first.
     """
 
-    joint: list
-    independent: list
+    joint: list[Filling]
+    independent: list[Filling]
 
 
-def fill_blanks(model, texts, tokenizer=None, num_results=5, beam_size=20):
+def fill_blanks(
+    model: keras.Model,
+    texts: Any,
+    tokenizer: Tokenizer | None = None,
+    num_results: int = 5,
+    beam_size: int = 20,
+) -> Any:
     """Fills blanks as `XLNetPermutationLM.fill` describes."""
     check_orders(model)
     check_positive_int("num_results", num_results)
@@ -80,7 +88,9 @@ def _rows_with_blanks(texts, model, tokenizer):
 def _tokenize(text, tokenizer):
     if tokenizer is None:
         raise ValueError("`texts` are strings: pass their `tokenizer`, or token ids")
-    parts = [np.asarray(tokenizer(part)) if part.strip() else [] for part in text.split(MASK)]
+    parts: list[Any] = [
+        np.asarray(tokenizer(part)) if part.strip() else [] for part in text.split(MASK)
+    ]
     ids = [*parts[0]]
     for part in parts[1:]:
         ids += [_MASK_ID, *part]

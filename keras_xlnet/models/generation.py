@@ -1,6 +1,8 @@
 """Continues prompts with a language model: greedy, by sampling, or by beam search."""
 
 import dataclasses
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -8,6 +10,7 @@ from keras_xlnet.inputs.token_lists import as_text, as_token_lists
 from keras_xlnet.layers.arguments import check_choice, check_number, check_positive_int
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.models.beam_search import BeamSearch
+from keras_xlnet.types import Tokenizer
 
 _METHODS = ("greedy", "sample", "beam")
 
@@ -23,9 +26,9 @@ class Continuations:
         texts: List of strings, prompts with their continuations; `None` without a tokenizer.
     """
 
-    token_ids: list
-    log_probs: list
-    texts: list | None = None
+    token_ids: list[np.ndarray]
+    log_probs: list[np.ndarray]
+    texts: list[str] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Sampling:
     top_k: int | None = None
     top_p: float | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if check_number("temperature", self.temperature) == 0:
             raise ValueError("`temperature` must be above 0. For 0 use `method='greedy'`")
         if self.top_k is not None:
@@ -51,7 +54,7 @@ class Sampling:
         if self.top_p is not None and check_number("top_p", self.top_p, 0, 1) == 0:
             raise ValueError("`top_p` must be above 0. Received: top_p=0")
 
-    def draw(self, log_probs, rngs):
+    def draw(self, log_probs: np.ndarray, rngs: Sequence[np.random.Generator]) -> np.ndarray:
         """Returns a token for each row `(batch, vocabulary_size)`, with a generator for each."""
         tokens = [self._draw_row(row, rng) for row, rng in zip(log_probs, rngs, strict=True)]
         return np.array(tokens, "int32")
@@ -78,18 +81,18 @@ class GeneratesText:
 
     def generate(
         self,
-        prompts,
-        tokenizer=None,
-        max_new_tokens=50,
-        method="greedy",
-        temperature=1.0,
-        top_k=None,
-        top_p=None,
-        beam_size=4,
-        stop_token_ids=(),
-        seed=0,
-        callback=None,
-    ):
+        prompts: Sequence[Any],
+        tokenizer: Tokenizer | None = None,
+        max_new_tokens: int = 50,
+        method: str = "greedy",
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        beam_size: int = 4,
+        stop_token_ids: Collection[int] = (),
+        seed: int = 0,
+        callback: Callable[[int, np.ndarray], Any] | None = None,
+    ) -> Continuations:
         """Continues prompts from left to right.
 
         Keys and values are kept, and nothing is computed twice.
@@ -172,7 +175,8 @@ def _chooser(method, sampling, num_rows, seed):
 
 def _follow(decoder, rows, max_new_tokens, choose, stop_token_ids, callback):
     """Chooses one token after the other. Returns tokens and log-probabilities of each row."""
-    token_ids, log_probs = [[] for _ in rows], [[] for _ in rows]
+    token_ids: list[list[int]] = [[] for _ in rows]
+    log_probs: list[list[float]] = [[] for _ in rows]
     is_open = np.ones(len(rows), bool)
     next_log_probs, state = decoder.start(rows)
     for number in range(max_new_tokens):

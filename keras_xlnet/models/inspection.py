@@ -3,7 +3,10 @@
 import contextlib
 import dataclasses
 import functools
+from collections.abc import Sequence
+from typing import Any
 
+import keras
 import numpy as np
 from keras import ops
 
@@ -28,19 +31,19 @@ class Attention:
 
     layer: int
     stream: str
-    terms: dict
+    terms: dict[str, np.ndarray]
     mask: np.ndarray
     probabilities: np.ndarray
     memory_length: int
     positions: np.ndarray
 
     @property
-    def scores(self):
+    def scores(self) -> np.ndarray:
         """The sum of the terms."""
-        return sum(self.terms.values())
+        return sum(self.terms.values())  # type: ignore[return-value]  # 0 only without terms.
 
     @property
-    def distances(self):
+    def distances(self) -> np.ndarray:
         """`(batch, query_length, context_length)`: how far before the query a context row is."""
         context = np.arange(-self.memory_length, self.mask.shape[-1] - self.memory_length)
         return self.positions[..., None] - context
@@ -58,10 +61,10 @@ class Inspection:
     """
 
     outputs: object
-    attentions: list
-    hidden_states: list
+    attentions: list[Attention]
+    hidden_states: list[np.ndarray]
 
-    def attention(self, layer, stream="content"):
+    def attention(self, layer: int, stream: str = "content") -> Attention:
         """Returns the `Attention` of a layer and a stream.
 
         Raises:
@@ -73,9 +76,12 @@ class Inspection:
         raise KeyError((layer, stream))
 
 
-def inspect_model(model, blocks, inputs):
+def inspect_model(
+    model: keras.Model, blocks: Sequence[keras.layers.Layer], inputs: Any
+) -> Inspection:
     """Runs a model, and returns an `Inspection`, as `BaseModel.inspect` describes."""
-    attended, streams = [[] for _ in blocks], [[] for _ in blocks]
+    attended: list[list[Any]] = [[] for _ in blocks]
+    streams: list[list[Any]] = [[] for _ in blocks]
     with contextlib.ExitStack() as stack:
         for block, of_attention, of_block in zip(blocks, attended, streams, strict=True):
             stack.enter_context(_recorded(block.attention, "attend", of_attention))

@@ -1,5 +1,8 @@
 """Memory that a language model keeps in variables from batch to batch."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -7,6 +10,7 @@ from keras_xlnet.inputs.full_batches import fill_last_batch, weights_of_rows
 from keras_xlnet.layers import StatefulMemory
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.memory import ensure_batch_size
+from keras_xlnet.types import Tensor
 
 # What is remembered beside the content, and of which input.
 _REMEMBERED = {"memory_mask": "padding_mask", "memory_segment_ids": "segment_ids"}
@@ -19,8 +23,14 @@ class KeepsMemory:
     """
 
     def evaluate(
-        self, x=None, y=None, batch_size=None, verbose="auto", sample_weight=None, **kwargs
-    ):
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: str | int = "auto",
+        sample_weight: Any = None,
+        **kwargs: Any,
+    ) -> Any:
         """Evaluates as `keras.Model` does, with an empty memory; that of training is kept.
 
         A stateful model has the `batch_size` that it was made with. The last batch of arrays is
@@ -39,7 +49,7 @@ class KeepsMemory:
             x, y, batch_size, verbose=verbose, sample_weight=sample_weight, **kwargs
         )
 
-    def predict(self, x, batch_size=None, *args, **kwargs):
+    def predict(self, x: Any, batch_size: int | None = None, *args: Any, **kwargs: Any) -> Any:
         """Predicts as `keras.Model` does, with an empty memory; that of training is kept.
 
         A stateful model has the `batch_size` that it was made with. The last batch of arrays is
@@ -64,7 +74,7 @@ class KeepsMemory:
             )
         return expected
 
-    def reset_state(self):
+    def reset_state(self) -> None:
         """Forgets what a stateful model remembers, of training and of evaluation."""
         for memory in self.memories:
             memory.reset_state()
@@ -82,7 +92,9 @@ class KeepsMemory:
         return keras.tree.map_structure(lambda x: ensure_batch_size(x, self.batch_size), tensors)
 
 
-def new_memories(num_layers, remembered, recurrent_memory):
+def new_memories(
+    num_layers: int, remembered: Sequence[str], recurrent_memory: keras.layers.Layer
+) -> dict[str, StatefulMemory]:
     """Returns `StatefulMemory` layers by name: `memory_0`, `memory_1`, ... and the others.
 
     Args:
@@ -101,7 +113,9 @@ def new_memories(num_layers, remembered, recurrent_memory):
     }
 
 
-def read_memories(inputs, memories=None):
+def read_memories(
+    inputs: dict[str, Tensor], memories: dict[str, StatefulMemory] | None = None
+) -> dict[str, Any]:
     """Returns the arguments of `encode` for the memory: those that there are.
 
     Args:
@@ -125,7 +139,9 @@ def read_memories(inputs, memories=None):
     return arguments
 
 
-def next_memory(recurrent_memory, layer_inputs, inputs):
+def next_memory(
+    recurrent_memory: Any, layer_inputs: Sequence[Tensor], inputs: dict[str, Tensor]
+) -> dict[str, Tensor]:
     """Returns the memory for the next segment.
 
     Args:
@@ -150,7 +166,9 @@ def next_memory(recurrent_memory, layer_inputs, inputs):
     return outputs
 
 
-def check_memory_arguments(memory_length, stateful, batch_size, attend_to_empty_memory):
+def check_memory_arguments(
+    memory_length: int | None, stateful: bool, batch_size: int | None, attend_to_empty_memory: bool
+) -> None:
     """Raises `ValueError` if the arguments of a stateful memory do not fit together."""
     if stateful and memory_length is None:
         raise ValueError("`stateful=True` needs a `memory_length`. Received: None")

@@ -4,6 +4,7 @@ import contextlib
 import inspect
 import json
 import pathlib
+from typing import Any
 
 import keras
 
@@ -15,6 +16,7 @@ from keras_xlnet.preset_files.model_card import check_card, format_card
 from keras_xlnet.preset_files.recorded_vocabulary import KEY, read_vocabulary_sha256
 from keras_xlnet.preset_files.trusted_config import check_class, read_config, trusted
 from keras_xlnet.preset_files.weights import load_weights, save_weights
+from keras_xlnet.types import PathLike
 
 _CONFIG, _WEIGHTS = "config.json", "model.safetensors"
 _TOKENIZER, _VOCABULARY = "tokenizer.json", "assets/spiece.model"
@@ -30,7 +32,13 @@ _FOR_FINE_TUNING = {
 _WITHOUT_STATE = {"stateful": False, "batch_size": None, "attend_to_empty_memory": False}
 
 
-def save_preset(model, directory, tokenizer=None, dtype=None, card=None):
+def save_preset(
+    model: keras.Model,
+    directory: PathLike,
+    tokenizer: keras.layers.Layer | None = None,
+    dtype: str | None = None,
+    card: dict[str, Any] | None = None,
+) -> None:
     """Writes a model to a directory, as `BaseModel.save_to_preset` describes."""
     check_choice("dtype", dtype, (None, "float16", "bfloat16", "float32"))
     check_card(card)
@@ -63,7 +71,7 @@ def save_preset(model, directory, tokenizer=None, dtype=None, card=None):
             (folder / _CARD).write_text(text, encoding="utf-8")
 
 
-def load_preset(cls, family, location, overrides):
+def load_preset(cls: type, family: type, location: PathLike, overrides: dict[str, Any]) -> Any:
     """Loads a model of a class from a preset, as `BaseModel.from_preset` describes.
 
     Args:
@@ -208,7 +216,7 @@ def _split(overrides, cls, backbone_cls):
     it the backbone's.
     """
     of_model = _argument_names(cls) - {"backbone"}
-    places = {}
+    places: dict[str, tuple[str, str]] = {}
     if _takes_text(cls):
         names = _argument_names(import_text().XLNetPreprocessor) - {"tokenizer", "trainable"}
         places |= {name: ("preprocessor", name) for name in names}
@@ -224,7 +232,7 @@ def _split(overrides, cls, backbone_cls):
             f"{cls.__name__} has no arguments {unknown} to override. Those that it has, with its "
             f"backbone and preprocessor: {', '.join(sorted(places))}"
         )
-    given = {"model": {}, "backbone": {}, "preprocessor": {}}
+    given: dict[str, dict[str, Any]] = {"model": {}, "backbone": {}, "preprocessor": {}}
     for name, value in overrides.items():
         part, argument = places[name]
         given[part][argument] = value

@@ -9,6 +9,8 @@ Source: Yang et al. 2019 (XLNet), section 2.2.
 """
 
 import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -17,6 +19,7 @@ from keras import ops
 from keras_xlnet.inputs.token_lists import as_token_lists, pad_rows, predict, rounded
 from keras_xlnet.layers.arguments import check_choice, check_positive_int
 from keras_xlnet.models.task_model import check_backbone
+from keras_xlnet.types import Tensor
 
 _ORDERS = ("left_to_right", "right_to_left", "random")
 # `<sep>` and `<cls>`, and their segments: a text ends with them in pretraining, `[A, SEP, CLS]`.
@@ -36,15 +39,21 @@ class Scores:
             orders. NaN for a single order.
     """
 
-    token_ids: list
-    log_probs: list
+    token_ids: list[np.ndarray]
+    log_probs: list[np.ndarray]
     totals: np.ndarray
     standard_errors: np.ndarray
 
 
 def score_permutations(
-    model, texts, tokenizer=None, order="left_to_right", num_orders=1, batch_size=16, seed=0
-):
+    model: keras.Model,
+    texts: Any,
+    tokenizer: Callable[..., Any] | None = None,
+    order: str | Sequence[Any] = "left_to_right",
+    num_orders: int = 1,
+    batch_size: int = 16,
+    seed: int = 0,
+) -> Scores:
     """Scores texts as `XLNetPermutationLM.score` describes."""
     check_orders(model)
     rows = as_token_lists(texts, model.backbone, tokenizer)
@@ -65,7 +74,9 @@ def _score_batch(model, rows, ranks):
     return [found[: len(row)] for found, row in zip(log_probs, rows, strict=True)]
 
 
-def ordered_features(rows, ranks):
+def ordered_features(
+    rows: Sequence[np.ndarray], ranks: Sequence[np.ndarray]
+) -> dict[str, np.ndarray]:
     """Returns the inputs of a model whose tokens see those of lower rank.
 
     The tokens of a text are followed by `<sep>` and `<cls>`, as in pretraining. They come before
@@ -91,7 +102,7 @@ def ordered_features(rows, ranks):
     }
 
 
-def new_inputs():
+def new_inputs() -> dict[str, keras.KerasTensor]:
     """Returns symbolic inputs for the arrays of `ordered_features`, by name."""
     return {
         key: keras.Input((None,), dtype="bool" if key == "padding_mask" else "int32", name=key)
@@ -99,7 +110,7 @@ def new_inputs():
     }
 
 
-def check_orders(model):
+def check_orders(model: keras.Model) -> None:
     """Raises `ValueError` if a permutation language model cannot predict in any order."""
     if model.objective != "permutation":
         raise ValueError(
@@ -114,7 +125,7 @@ def check_orders(model):
     check_backbone(model.backbone)
 
 
-def visible(ranks):
+def visible(ranks: Tensor) -> Tensor:
     """Returns `(batch, length, length)` bool, `True` where a token may see another.
 
     Args:
@@ -142,7 +153,7 @@ def _scorer(model):
     return model.derived["scorer"]
 
 
-def take_tokens(log_probs, token_ids):
+def take_tokens(log_probs: Tensor, token_ids: Tensor) -> Tensor:
     """`(batch, length, vocabulary_size)` -> `(batch, length)`, the value of each token."""
     return ops.squeeze(ops.take_along_axis(log_probs, ops.expand_dims(token_ids, -1), axis=-1), -1)
 
@@ -200,8 +211,13 @@ def _scores(rows, by_order):
 
 
 def score_causally(
-    model, texts, tokenizer=None, start_token_id=None, segment_length=512, batch_size=16
-):
+    model: keras.Model,
+    texts: Any,
+    tokenizer: Callable[..., Any] | None = None,
+    start_token_id: int | None = None,
+    segment_length: int = 512,
+    batch_size: int = 16,
+) -> Scores:
     """Scores texts as `TransformerXLLanguageModel.score` describes."""
     rows = as_token_lists(texts, model, tokenizer)
     check_positive_int("segment_length", segment_length)
@@ -245,7 +261,7 @@ def _score_causal_batch(model, rows, start_token_id, segment_length):
     ]
 
 
-def causal_scorer(model):
+def causal_scorer(model: keras.Model) -> keras.Model:
     """A functional model from a segment, its labels and memory to the labels' log-probabilities."""
     if "scorer" not in model.derived:
         inputs = {
@@ -262,7 +278,7 @@ def causal_scorer(model):
     return model.derived["scorer"]
 
 
-def last_token_scorer(model):
+def last_token_scorer(model: keras.Model) -> keras.Model:
     """Returns a functional model from segments without memory to the log-probabilities of the
     label after the last token, `(batch, 1)`.
 

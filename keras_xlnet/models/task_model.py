@@ -1,5 +1,8 @@
 """What the models that put a head on a backbone have in common."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import keras
 
 from keras_xlnet.layers import PairComparison, SequenceSummary
@@ -7,6 +10,10 @@ from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
 from keras_xlnet.models.base_model import CompiledModel
 from keras_xlnet.models.vocabulary import import_text
+from keras_xlnet.types import Shape
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _PARTS = ("backbone", "preprocessor")
 
@@ -17,13 +24,13 @@ class TaskModel(CompiledModel):
     A model lists in `_arguments` its constructor arguments, which are also attributes.
     """
 
-    _arguments = ()
+    _arguments: tuple[str, ...] = ()
     _learning_rate = 5e-5  # For a pretrained backbone.
 
     def _default_optimizer(self):
         return keras.optimizers.AdamW(self._learning_rate)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         values = {key: getattr(self, key) for key in ("backbone", *self._arguments)}
         parts = {key: values[key] for key in _PARTS if key in values}
         return {
@@ -35,7 +42,7 @@ class TaskModel(CompiledModel):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "Self":
         if config.get("preprocessor") is not None:
             import_text()
         parts = {
@@ -46,7 +53,7 @@ class TaskModel(CompiledModel):
         return super().from_config({**config, **parts})
 
 
-def check_backbone(backbone):
+def check_backbone(backbone: keras.Model) -> None:
     """Raises `ValueError` if `backbone` expects text in reverse in half of a batch."""
     if backbone.bidirectional_data:
         raise ValueError(
@@ -56,7 +63,7 @@ def check_backbone(backbone):
         )
 
 
-def check_classes(num_classes, activation, class_names):
+def check_classes(num_classes: int, activation: str, class_names: Sequence[str] | None) -> None:
     """Raises `ValueError` if number, activation and names of classes do not fit together."""
     check_positive_int("num_classes", num_classes)
     if activation == "softmax" and num_classes == 1:
@@ -71,7 +78,7 @@ def check_classes(num_classes, activation, class_names):
         )
 
 
-def token_inputs(backbone, shape=(None,)):
+def token_inputs(backbone: keras.Model, shape: Shape = (None,)) -> dict[str, keras.KerasTensor]:
     """Returns the symbolic inputs `token_ids`, `segment_ids` and `padding_mask`.
 
     Args:
@@ -84,7 +91,13 @@ def token_inputs(backbone, shape=(None,)):
     }
 
 
-def pooled_logits(backbone, inputs, units, pooling, dropout):
+def pooled_logits(
+    backbone: keras.Model,
+    inputs: dict[str, keras.KerasTensor],
+    units: int,
+    pooling: str,
+    dropout: float,
+) -> tuple[keras.KerasTensor, keras.layers.Layer, keras.layers.Layer]:
     """Builds the graph from inputs to the logits of whole texts.
 
     Args:
@@ -143,7 +156,7 @@ def _compare_pairs(backbone, inputs, dropout):
     return compare(keras.ops.stack(levels, axis=2), **inputs), compare
 
 
-def new_logits(backbone, units):
+def new_logits(backbone: keras.Model, units: int) -> keras.layers.Dense:
     """Returns a dense layer for logits, with the initializer of `backbone`."""
     return keras.layers.Dense(
         units,

@@ -1,5 +1,7 @@
 import types
+from typing import TYPE_CHECKING, Any
 
+import keras
 import numpy as np
 
 from keras_xlnet.inputs.labels import as_label_array, check_no_missing
@@ -10,8 +12,12 @@ from keras_xlnet.inputs.texts import (
     split_spec,
     text_columns,
 )
+from keras_xlnet.models.inspection import Inspection
 from keras_xlnet.models.task_model import TaskModel
 from keras_xlnet.models.vocabulary import check_vocabulary
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _TOKENIZING_BATCH = 256
 _PREDICTED_BATCH = 32  # The `batch_size` of Keras.
@@ -30,7 +36,7 @@ class TextTaskModel(TaskModel):
     """
 
     @property
-    def preprocessor(self):
+    def preprocessor(self) -> keras.layers.Layer | None:
         """The `XLNetPreprocessor`, or `None`."""
         return self._untracked.preprocessor
 
@@ -39,7 +45,9 @@ class TextTaskModel(TaskModel):
         # the model. Saving finds it through the property.
         self._untracked = types.SimpleNamespace(preprocessor=preprocessor, compiled={})
 
-    def fit(self, x=None, y=None, *args, validation_data=None, **kwargs):
+    def fit(
+        self, x: Any = None, y: Any = None, *args: Any, validation_data: Any = None, **kwargs: Any
+    ) -> keras.callbacks.History:
         """Trains as `keras.Model.fit` does, also on raw text."""
         y = self._labels(y)
         if is_dataset(validation_data):
@@ -51,12 +59,19 @@ class TextTaskModel(TaskModel):
         x = self._features(x, has_labels=True)
         return super().fit(x, y, *args, validation_data=validation_data, **kwargs)
 
-    def evaluate(self, x=None, y=None, *args, **kwargs):
+    def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Evaluates as `keras.Model.evaluate` does, also on raw text."""
         x = self._features(x, has_labels=True)
         return super().evaluate(x, self._labels(y), *args, **kwargs)
 
-    def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None):
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: str | int = "auto",
+        steps: int | None = None,
+        callbacks: Any = None,
+    ) -> Any:
         """Predicts as `keras.Model.predict` does, also for raw text.
 
         A single batch of raw text is predicted at once, without a dataset and a progress bar, which
@@ -80,27 +95,27 @@ class TextTaskModel(TaskModel):
             return False
         return len(features["token_ids"]) <= (batch_size or _PREDICTED_BATCH)
 
-    def __call__(self, inputs, *args, **kwargs):
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Computes the outputs as `keras.Model` does, also for raw text."""
         return super().__call__(self._features(inputs), *args, **kwargs)
 
-    def predict_on_batch(self, x):
+    def predict_on_batch(self, x: Any) -> Any:
         """Predicts as `keras.Model.predict_on_batch` does, also for raw text."""
         return super().predict_on_batch(self._features(x))
 
-    def train_on_batch(self, x, y=None, *args, **kwargs):
+    def train_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Trains as `keras.Model.train_on_batch` does, also on raw text."""
         return super().train_on_batch(self._features(x), self._labels(y), *args, **kwargs)
 
-    def test_on_batch(self, x, y=None, *args, **kwargs):
+    def test_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Evaluates as `keras.Model.test_on_batch` does, also on raw text."""
         return super().test_on_batch(self._features(x), self._labels(y), *args, **kwargs)
 
-    def inspect(self, inputs):
+    def inspect(self, inputs: Any) -> Inspection:
         """Inspects as `BaseModel.inspect` does, also for raw text."""
         return super().inspect(self._features(inputs))
 
-    def clone(self):
+    def clone(self) -> "Self":
         """Returns a model of the same class with the same arguments and new weights."""
         clone = super().clone()
         # That of the config has no vocabulary.
@@ -149,7 +164,9 @@ class TextTaskModel(TaskModel):
         if key not in compiled:
             signature = {name: tf.TensorSpec([None], tf.string) for name in texts}
             compiled[key] = tf.function(
-                self.preprocessor.__call__, input_signature=[signature], autograph=False
+                self.preprocessor.__call__,  # type: ignore[operator]  # Checked by the callers.
+                input_signature=[signature],
+                autograph=False,
             )
         features = compiled[key]({name: tf.constant(part) for name, part in texts.items()})
         return {name: feature.numpy() for name, feature in features.items()}
@@ -177,7 +194,7 @@ class TextTaskModel(TaskModel):
         return dataset.map(encode, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 
-def check_preprocessor(preprocessor, backbone):
+def check_preprocessor(preprocessor: keras.layers.Layer | None, backbone: keras.Model) -> None:
     """Raises `ValueError` if a preprocessor has ids beyond the vocabulary of `backbone`."""
     # A preprocessor made from a config has no vocabulary until its assets are loaded.
     if preprocessor is not None and preprocessor.tokenizer.has_vocabulary:

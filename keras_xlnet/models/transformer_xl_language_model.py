@@ -1,4 +1,6 @@
 import types
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import keras
 from keras import ops
@@ -27,8 +29,9 @@ from keras_xlnet.models.keeps_memory import (
     next_memory,
     read_memories,
 )
-from keras_xlnet.models.scoring import score_causally, take_tokens
+from keras_xlnet.models.scoring import Scores, score_causally, take_tokens
 from keras_xlnet.models.xlnet_backbone import head_dim_of
+from keras_xlnet.types import Activation, DType, Initializer, Tensor
 
 
 @register
@@ -132,38 +135,38 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, CompiledModel):
 
     def __init__(
         self,
-        vocabulary_size,
-        num_layers,
-        num_heads,
-        hidden_dim,
-        intermediate_dim,
-        head_dim=None,
-        embedding_dim=None,
-        dropout=0.1,
-        attention_dropout=0.0,
-        activation="relu",
-        normalize_first=False,
-        memory_length=None,
-        reuse_length=None,
-        clamp_length=None,
-        same_length=False,
-        tie_attention_biases=False,
-        cutoffs=(),
-        div_val=1,
-        tie_embeddings=True,
-        tie_projections=False,
-        stateful=False,
-        batch_size=None,
-        attend_to_empty_memory=False,
-        layer_norm_epsilon=1e-5,
-        kernel_initializer=None,
-        dtype=None,
-        seed=None,
-        attention_chunk_size=None,
-        gradient_checkpointing=False,
-        name="transformer_xl_language_model",
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        num_layers: int,
+        num_heads: int,
+        hidden_dim: int,
+        intermediate_dim: int,
+        head_dim: int | None = None,
+        embedding_dim: int | None = None,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.0,
+        activation: Activation = "relu",
+        normalize_first: bool = False,
+        memory_length: int | None = None,
+        reuse_length: int | None = None,
+        clamp_length: int | None = None,
+        same_length: bool | int = False,
+        tie_attention_biases: bool = False,
+        cutoffs: Sequence[int] = (),
+        div_val: int = 1,
+        tie_embeddings: bool = True,
+        tie_projections: bool | Sequence[bool] = False,
+        stateful: bool = False,
+        batch_size: int | None = None,
+        attend_to_empty_memory: bool = False,
+        layer_norm_epsilon: float = 1e-5,
+        kernel_initializer: Initializer | None = None,
+        dtype: DType | None = None,
+        seed: int | None = None,
+        attention_chunk_size: int | None = None,
+        gradient_checkpointing: bool = False,
+        name: str = "transformer_xl_language_model",
+        **kwargs: Any,
+    ) -> None:
         check_positive_int("vocabulary_size", vocabulary_size)
         check_positive_int("num_layers", num_layers)
         check_rate("dropout", dropout)
@@ -256,13 +259,14 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, CompiledModel):
             inputs["reset_memory"] = new_input("reset_memory", (), "bool")
         elif memory_length:
             rows = (num_layers, None, hidden_dim)
-            inputs["memory"] = new_input("memory", rows, dtype.compute_dtype)
+            compute_dtype = dtype.compute_dtype  # type: ignore[union-attr]  # A policy by now.
+            inputs["memory"] = new_input("memory", rows, compute_dtype)
             inputs["memory_mask"] = new_input("memory_mask", (None,), "bool")
         embedded, tables, projections = layers.token_embedding(
             inputs["token_ids"], return_weights=True
         )
         content, layer_inputs = type(self).encode(
-            layers,
+            layers,  # type: ignore[arg-type]  # Its attributes are those that `encode` uses.
             layers.embedding_dropout(embedded),
             padding_mask=inputs["padding_mask"],
             **read_memories(inputs, memories),
@@ -313,7 +317,14 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, CompiledModel):
         self.gradient_checkpointing = gradient_checkpointing
         self.compile()
 
-    def encode(self, content, *, padding_mask, read_memory=None, memory_mask=None):
+    def encode(
+        self,
+        content: Tensor,
+        *,
+        padding_mask: Tensor,
+        read_memory: Callable[[int, Tensor], Tensor] | None = None,
+        memory_mask: Tensor | None = None,
+    ) -> tuple[Tensor, list[Tensor]]:
         """Runs the blocks on embedded tokens.
 
         Args:
@@ -345,7 +356,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, CompiledModel):
             )
         return content, layer_inputs
 
-    def log_probs(self, inputs):
+    def log_probs(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Computes the log-probabilities of all tokens after each token of a segment.
 
         Args:
@@ -373,7 +384,14 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, CompiledModel):
         del outputs["sequence_output"]
         return outputs
 
-    def score(self, texts, tokenizer=None, start_token_id=None, segment_length=512, batch_size=16):
+    def score(
+        self,
+        texts: Any,
+        tokenizer: Callable[..., Any] | None = None,
+        start_token_id: int | None = None,
+        segment_length: int = 512,
+        batch_size: int = 16,
+    ) -> Scores:
         """Computes the log-probability of each token of texts, given those before it.
 
         Args:
@@ -405,16 +423,17 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, CompiledModel):
         self._check_stateless("generate")
         return CausalDecoder(self)
 
-    def shared_weights(self, tables, projections):
+    def shared_weights(self, tables: list[Tensor], projections: list[Tensor]) -> dict[str, Any]:
         """Returns the arguments of `softmax` for the weights that it shares with the embedding.
 
         Args:
             tables, projections: What `token_embedding` returns with `return_weights=True`.
         """
-        tables = tables if self.tie_embeddings else None
-        return _shared_weights(tables, projections, self.tie_projections, self.div_val)
+        return _shared_weights(
+            tables if self.tie_embeddings else None, projections, self.tie_projections, self.div_val
+        )
 
-    def empty_memory(self, batch_size):
+    def empty_memory(self, batch_size: int) -> dict[str, Tensor]:
         """Returns the memory of a first segment, as the inputs `memory` and `memory_mask`.
 
         Args:
@@ -448,7 +467,14 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, CompiledModel):
     def _default_optimizer(self):
         return keras.optimizers.Adam(2.5e-4, global_clipnorm=0.25)
 
-    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Tensor:
         """Computes the loss as `keras.Model` does; without one of its own, the mean negative
         log-likelihood of the labels, in which padding has the weight 0.
 
@@ -474,7 +500,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, CompiledModel):
             return -self.label_log_probs(outputs["sequence_output"], labels)
         return -take_tokens(outputs["logits"], ops.cast(labels, "int32"))
 
-    def label_log_probs(self, sequence_output, labels):
+    def label_log_probs(self, sequence_output: Tensor, labels: Tensor) -> Tensor:
         """Computes the log-probabilities of labels alone.
 
         Args:
@@ -508,7 +534,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, CompiledModel):
         mask = ops.ones_like(memory[:, 0, :, 0], dtype="bool")
         return memory, mask if self.attend_to_empty_memory else ops.logical_not(mask)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         names = (
             "vocabulary_size num_layers num_heads hidden_dim intermediate_dim head_dim "
             "embedding_dim dropout attention_dropout normalize_first memory_length reuse_length "
@@ -541,7 +567,7 @@ def _longest_attention(same_length, memory_length):
     return memory_length
 
 
-def _one_for_each_cluster(tie_projections, num_clusters):
+def _one_for_each_cluster(tie_projections: bool | Sequence[bool], num_clusters: int) -> list[bool]:
     if isinstance(tie_projections, bool):
         return [tie_projections] * num_clusters
     if len(tie_projections) != num_clusters:

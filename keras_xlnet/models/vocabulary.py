@@ -1,12 +1,15 @@
 """Tokenizers of models: where they come from, whether they belong together, other sizes."""
 
+from types import ModuleType
+from typing import Any
+
 import keras
 import numpy as np
 
 from keras_xlnet.layers.arguments import check_positive_int
 
 
-def import_text():
+def import_text() -> ModuleType:
     """Returns `keras_xlnet.text`, which the models do not depend on.
 
     It registers tokenizers and preprocessors with Keras. On backends other than TensorFlow it is
@@ -20,7 +23,9 @@ def import_text():
     return keras_xlnet.text
 
 
-def check_vocabulary(tokenizer, model, owner="model"):
+def check_vocabulary(
+    tokenizer: keras.layers.Layer, model: keras.Model, owner: str = "model"
+) -> None:
     """Raises `ValueError` if a tokenizer has more ids than a model, or another vocabulary.
 
     Args:
@@ -44,12 +49,12 @@ def check_vocabulary(tokenizer, model, owner="model"):
         )
 
 
-def recorded_vocabulary(model):
+def recorded_vocabulary(model: keras.Model) -> str | None:
     """Returns the SHA-256 of the vocabulary that a model was loaded with, `None` if unknown."""
     return getattr(getattr(model, "backbone", model), "vocabulary_sha256", None)
 
 
-def with_vocabulary(model, vocabulary):
+def with_vocabulary(model: Any, vocabulary: int | keras.layers.Layer) -> Any:
     """Returns a copy of a model for another vocabulary, as `BaseModel.with_vocabulary` says."""
     if isinstance(vocabulary, (int, np.integer)):
         tokenizer, size = None, check_positive_int("vocabulary", int(vocabulary))

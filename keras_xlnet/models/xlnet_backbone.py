@@ -1,4 +1,6 @@
 import types
+from collections.abc import Callable
+from typing import Any
 
 import keras
 
@@ -21,6 +23,7 @@ from keras_xlnet.layers.initializers import (
 )
 from keras_xlnet.models.base_model import BaseModel
 from keras_xlnet.models.keeps_memory import next_memory, read_memories
+from keras_xlnet.types import Activation, DType, Initializer, Tensor
 
 
 def _config(num_layers, hidden_dim, num_heads):
@@ -126,32 +129,32 @@ class XLNetBackbone(BaseModel):
 
     def __init__(
         self,
-        vocabulary_size,
-        num_layers,
-        num_heads,
-        hidden_dim,
-        intermediate_dim,
-        head_dim=None,
-        dropout=0.1,
-        attention_dropout=0.1,
-        activation="gelu_tanh",
-        attention_type="bi",
-        memory_length=None,
-        reuse_length=None,
-        clamp_length=None,
-        same_length=False,
-        bidirectional_data=False,
-        tie_attention_biases=False,
-        remember_segment_ids=False,
-        layer_norm_epsilon=1e-12,
-        kernel_initializer=None,
-        dtype=None,
-        seed=None,
-        attention_chunk_size=None,
-        gradient_checkpointing=False,
-        name="xlnet_backbone",
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        num_layers: int,
+        num_heads: int,
+        hidden_dim: int,
+        intermediate_dim: int,
+        head_dim: int | None = None,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.1,
+        activation: Activation = "gelu_tanh",
+        attention_type: str = "bi",
+        memory_length: int | None = None,
+        reuse_length: int | None = None,
+        clamp_length: int | None = None,
+        same_length: bool | int = False,
+        bidirectional_data: bool = False,
+        tie_attention_biases: bool = False,
+        remember_segment_ids: bool = False,
+        layer_norm_epsilon: float = 1e-12,
+        kernel_initializer: Initializer | None = None,
+        dtype: DType | None = None,
+        seed: int | None = None,
+        attention_chunk_size: int | None = None,
+        gradient_checkpointing: bool = False,
+        name: str = "xlnet_backbone",
+        **kwargs: Any,
+    ) -> None:
         check_positive_int("vocabulary_size", vocabulary_size)
         check_positive_int("num_layers", num_layers)
         check_rate("dropout", dropout)
@@ -226,7 +229,9 @@ class XLNetBackbone(BaseModel):
         }
         if memory_length:
             inputs["memory"] = keras.Input(
-                (num_layers, None, hidden_dim), dtype=dtype.compute_dtype, name="memory"
+                (num_layers, None, hidden_dim),
+                dtype=dtype.compute_dtype,  # type: ignore[union-attr]  # A policy by now.
+                name="memory",
             )
             inputs["memory_mask"] = keras.Input((None,), dtype="bool", name="memory_mask")
         if remember_segment_ids:
@@ -235,7 +240,7 @@ class XLNetBackbone(BaseModel):
             )
         content = layers.embedding_dropout(layers.token_embedding(inputs["token_ids"]))
         content, _, layer_inputs = XLNetBackbone.encode(
-            layers,
+            layers,  # type: ignore[arg-type]  # Its attributes are those that `encode` uses.
             content,
             segment_ids=inputs["segment_ids"],
             padding_mask=inputs["padding_mask"],
@@ -276,17 +281,17 @@ class XLNetBackbone(BaseModel):
 
     def encode(
         self,
-        content,
-        query=None,
+        content: Tensor,
+        query: Tensor | None = None,
         *,
-        segment_ids,
-        padding_mask,
-        permutation_mask=None,
-        target_positions=None,
-        read_memory=None,
-        memory_mask=None,
-        memory_segment_ids=None,
-    ):
+        segment_ids: Tensor,
+        padding_mask: Tensor,
+        permutation_mask: Tensor | None = None,
+        target_positions: Tensor | None = None,
+        read_memory: Callable[[int, Tensor], Tensor] | None = None,
+        memory_mask: Tensor | None = None,
+        memory_segment_ids: Tensor | None = None,
+    ) -> tuple[Tensor | None, Tensor | None, list[Tensor]]:
         """Runs the blocks on embedded tokens, with or without a query stream.
 
         Args:
@@ -345,7 +350,7 @@ class XLNetBackbone(BaseModel):
         return content, query, layer_inputs
 
     @classmethod
-    def from_config_name(cls, name, **overrides):
+    def from_config_name(cls, name: str, **overrides: Any) -> "XLNetBackbone":
         """Creates a backbone with the hyperparameters of a named configuration and new weights.
 
         `"xlnet_base"` and `"xlnet_large"` are the configurations of the released models,
@@ -375,7 +380,7 @@ class XLNetBackbone(BaseModel):
         check_choice("name", name, tuple(CONFIGS))
         return cls(**{**CONFIGS[name], **overrides})
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "trainable": self.trainable,
@@ -406,7 +411,7 @@ class XLNetBackbone(BaseModel):
         }
 
 
-def head_dim_of(head_dim, hidden_dim, num_heads):
+def head_dim_of(head_dim: int | None, hidden_dim: int, num_heads: int) -> int:
     """Returns the size of a head: the given one, or `hidden_dim / num_heads` for `None`."""
     check_positive_int("hidden_dim", hidden_dim)
     check_positive_int("num_heads", num_heads)

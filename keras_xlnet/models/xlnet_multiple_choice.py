@@ -1,9 +1,12 @@
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_choice
 from keras_xlnet.models.task_model import TaskModel, check_backbone, pooled_logits, token_inputs
+from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 
 
 @register
@@ -51,13 +54,13 @@ class XLNetMultipleChoice(TaskModel):
 
     def __init__(
         self,
-        backbone,
-        activation="softmax",
-        pooling="last",
-        dropout=0.1,
-        name="xlnet_multiple_choice",
-        **kwargs,
-    ):
+        backbone: XLNetBackbone,
+        activation: str = "softmax",
+        pooling: str = "last",
+        dropout: float = 0.1,
+        name: str = "xlnet_multiple_choice",
+        **kwargs: Any,
+    ) -> None:
         check_choice("activation", activation, ("softmax", "linear"))
         check_backbone(backbone)
         inputs = token_inputs(backbone, (None, None))

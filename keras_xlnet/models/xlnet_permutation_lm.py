@@ -1,3 +1,6 @@
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -15,8 +18,10 @@ from keras_xlnet.models.keeps_memory import (
     next_memory,
     read_memories,
 )
-from keras_xlnet.models.scoring import check_orders, score_permutations
+from keras_xlnet.models.scoring import Scores, check_orders, score_permutations
 from keras_xlnet.models.task_model import TaskModel
+from keras_xlnet.models.xlnet_backbone import XLNetBackbone
+from keras_xlnet.types import Tensor, Tokenizer
 
 
 @register
@@ -101,15 +106,15 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
 
     def __init__(
         self,
-        backbone,
-        objective="permutation",
-        partial_prediction=True,
-        stateful=False,
-        batch_size=None,
-        attend_to_empty_memory=False,
-        name="xlnet_permutation_lm",
-        **kwargs,
-    ):
+        backbone: XLNetBackbone,
+        objective: str = "permutation",
+        partial_prediction: bool = True,
+        stateful: bool = False,
+        batch_size: int | None = None,
+        attend_to_empty_memory: bool = False,
+        name: str = "xlnet_permutation_lm",
+        **kwargs: Any,
+    ) -> None:
         check_choice("objective", objective, ("permutation", "denoising"))
         _check_arguments(backbone, stateful, batch_size, attend_to_empty_memory)
         dtype = backbone.dtype_policy
@@ -182,8 +187,14 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
     # === Using the model ===
 
     def score(
-        self, texts, tokenizer=None, order="left_to_right", num_orders=1, batch_size=16, seed=0
-    ):
+        self,
+        texts: Any,
+        tokenizer: Callable[..., Any] | None = None,
+        order: str | Sequence[Any] = "left_to_right",
+        num_orders: int = 1,
+        batch_size: int = 16,
+        seed: int = 0,
+    ) -> Scores:
         """Computes the log-probability of each token of texts, in an order of the tokens.
 
         Each token is predicted from the tokens before it in the order, whatever their place in the
@@ -220,7 +231,13 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
             self, texts, tokenizer, order, num_orders, batch_size=batch_size, seed=seed
         )
 
-    def fill(self, texts, tokenizer=None, num_results=5, beam_size=20):
+    def fill(
+        self,
+        texts: Any,
+        tokenizer: Tokenizer | None = None,
+        num_results: int = 5,
+        beam_size: int = 20,
+    ) -> Any:
         """Finds the most probable tokens for blanks, together and each on its own.
 
         Args:
@@ -263,7 +280,14 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
             inputs = {key: value for key, value in inputs.items() if key not in unused}
         return super()._complete(inputs)
 
-    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Tensor:
         """Computes the loss as `keras.Model` does. Padded targets (-1) have the weight 0.
 
         Raises:
@@ -273,7 +297,9 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
         sample_weight = _without_padding(x, sample_weight)
         return super().compute_loss(x, y, y_pred, sample_weight, training=training)
 
-    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+    def compute_metrics(
+        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+    ) -> dict[str, Any]:
         """Computes the metrics as `keras.Model` does. Padded targets (-1) have the weight 0."""
         return super().compute_metrics(x, y, y_pred, _without_padding(x, sample_weight))
 

@@ -1,6 +1,8 @@
 import types
+from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
@@ -9,6 +11,8 @@ from keras_xlnet.layers import Answerability, AnswerEnd, AnswerStart
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
 from keras_xlnet.models.task_model import TaskModel, check_backbone, token_inputs
+from keras_xlnet.models.xlnet_backbone import XLNetBackbone
+from keras_xlnet.types import Tensor
 
 _LABELS = ("start_positions", "end_positions", "is_impossible")
 
@@ -85,13 +89,13 @@ class XLNetQuestionAnswering(TaskModel):
 
     def __init__(
         self,
-        backbone,
-        start_n_top=5,
-        end_n_top=5,
-        dropout=0.1,
-        name="xlnet_question_answering",
-        **kwargs,
-    ):
+        backbone: XLNetBackbone,
+        start_n_top: int = 5,
+        end_n_top: int = 5,
+        dropout: float = 0.1,
+        name: str = "xlnet_question_answering",
+        **kwargs: Any,
+    ) -> None:
         check_positive_int("start_n_top", start_n_top)
         check_positive_int("end_n_top", end_n_top)
         check_backbone(backbone)
@@ -175,13 +179,18 @@ class XLNetQuestionAnswering(TaskModel):
 
     # === One graph for inference, one for training ===
 
-    def call(self, inputs, training=None, mask=None):
+    # Keras calls a model of several inputs with no other arguments.
+    def call(  # type: ignore[override]
+        self, inputs: dict[str, Tensor], training: bool | None = None, mask: Any = None
+    ) -> dict[str, Tensor]:
         inputs = self._complete(inputs)
         if "start_positions" in inputs:
             return self._untracked.with_start.call(inputs, training=training, mask=mask)
         return super().call(inputs, training=training, mask=mask)
 
-    def compute_output_spec(self, inputs, training=None, mask=None):
+    def compute_output_spec(
+        self, inputs: dict[str, Tensor], training: bool | None = None, mask: Any = None
+    ) -> dict[str, keras.KerasTensor]:
         if "start_positions" in inputs:
             return self._untracked.with_start.compute_output_spec(inputs)
         return super().compute_output_spec(inputs, training=training, mask=mask)
@@ -199,7 +208,9 @@ class XLNetQuestionAnswering(TaskModel):
 
     # === Training: the labelled start is one of the inputs ===
 
-    def fit(self, x=None, y=None, *args, validation_data=None, **kwargs):
+    def fit(
+        self, x: Any = None, y: Any = None, *args: Any, validation_data: Any = None, **kwargs: Any
+    ) -> keras.callbacks.History:
         """Trains as `keras.Model.fit` does.
 
         Raises:
@@ -210,27 +221,36 @@ class XLNetQuestionAnswering(TaskModel):
             _check_positions(*validation_data[:2])
         return super().fit(x, y, *args, validation_data=validation_data, **kwargs)
 
-    def evaluate(self, x=None, y=None, *args, **kwargs):
+    def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Evaluates as `keras.Model.evaluate` does, with the checks of `fit`."""
         _check_positions(x, y)
         return super().evaluate(x, y, *args, **kwargs)
 
-    def train_step(self, *args):
+    def train_step(self, *args: Any) -> Any:
         """Computes a train step as `keras.Model` does, with the labelled start as an input."""
         *state, data = args
         return super().train_step(*state, _with_start(data))
 
-    def test_step(self, *args):
+    def test_step(self, *args: Any) -> Any:
         """Computes a test step as `keras.Model` does, with the labelled start as an input."""
         *state, data = args
         return super().test_step(*state, _with_start(data))
 
-    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Tensor:
         """Computes the loss as `keras.Model` does."""
         y_pred = self._predicted_with_start(x, y, y_pred)
         return super().compute_loss(x, y, y_pred, sample_weight, training=training)
 
-    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+    def compute_metrics(
+        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+    ) -> dict[str, Any]:
         """Computes the metrics as `keras.Model` does."""
         y_pred = self._predicted_with_start(x, y, y_pred)
         return super().compute_metrics(x, y, y_pred, sample_weight)
@@ -277,6 +297,6 @@ def _with_start(data):
 def _check_positions(x, y):
     if not isinstance(x, dict) or not isinstance(y, dict) or "token_ids" not in x:
         return
-    last = as_values(x["token_ids"]).shape[-1] - 1
+    last = np.shape(x["token_ids"])[-1] - 1
     for key in ("start_positions", "end_positions"):
         check_range(key, as_values(y.get(key)), 0, last, f"length {last + 1}")

@@ -1,4 +1,6 @@
 import dataclasses
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -23,6 +25,8 @@ from keras_xlnet.models.task_model import (
     token_inputs,
 )
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
+from keras_xlnet.models.xlnet_backbone import XLNetBackbone
+from keras_xlnet.types import Tensor
 
 _LOSSES = {
     "softmax": keras.losses.SparseCategoricalCrossentropy,
@@ -47,9 +51,9 @@ class Classification:
         scores: Dict of the probabilities of all classes by name.
     """
 
-    label: str | tuple
-    score: float | tuple
-    scores: dict
+    label: str | tuple[str, ...]
+    score: float | tuple[float, ...]
+    scores: dict[str, float]
 
 
 @register
@@ -111,16 +115,16 @@ class XLNetTextClassifier(TextTaskModel):
 
     def __init__(
         self,
-        backbone,
-        num_classes,
-        preprocessor=None,
-        activation="softmax",
-        pooling="last",
-        dropout=0.1,
-        class_names=None,
-        name="xlnet_text_classifier",
-        **kwargs,
-    ):
+        backbone: XLNetBackbone,
+        num_classes: int,
+        preprocessor: keras.layers.Layer | None = None,
+        activation: str = "softmax",
+        pooling: str = "last",
+        dropout: float = 0.1,
+        class_names: Sequence[str] | None = None,
+        name: str = "xlnet_text_classifier",
+        **kwargs: Any,
+    ) -> None:
         check_choice("activation", activation, tuple(_LOSSES))
         check_classes(num_classes, activation, class_names)
         check_backbone(backbone)
@@ -155,7 +159,14 @@ class XLNetTextClassifier(TextTaskModel):
             "metrics": [_METRICS[self.activation]()],
         }
 
-    def fit(self, x=None, y=None, *args, class_weight=None, **kwargs):
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        *args: Any,
+        class_weight: dict[Any, float] | None = None,
+        **kwargs: Any,
+    ) -> keras.callbacks.History:
         """Trains as `keras.Model.fit` does, also on raw text, and on labels that are names.
 
         A model without `class_names` learns them from labels that are strings: in the order of
@@ -174,7 +185,7 @@ class XLNetTextClassifier(TextTaskModel):
             class_weight = encode_class_weight(class_weight, self.label_names)
         return super().fit(x, y, *args, class_weight=class_weight, **kwargs)
 
-    def train_on_batch(self, x, y=None, *args, **kwargs):
+    def train_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Trains as `keras.Model.train_on_batch` does, on what `fit` takes."""
         self._learn_names(y)
         return super().train_on_batch(x, y, *args, **kwargs)
@@ -187,7 +198,7 @@ class XLNetTextClassifier(TextTaskModel):
         y = super()._labels(y)
         if is_names(y):
             self._check_takes_names()
-            return encode_names(y, self.class_names)
+            return encode_names(y, self.class_names)  # type: ignore[arg-type]  # Checked.
         if self.activation == "softmax":
             if isinstance(self.loss, keras.losses.SparseCategoricalCrossentropy):
                 y = as_class_indices(y, self.num_classes, getattr(self.loss, "ignore_class", None))
@@ -209,7 +220,9 @@ class XLNetTextClassifier(TextTaskModel):
                 f"class_names={self.class_names}, activation={self.activation!r}"
             )
 
-    def classify(self, texts, threshold=0.5, batch_size=None):
+    def classify(
+        self, texts: Any, threshold: float = 0.5, batch_size: int | None = None
+    ) -> list[Classification]:
         """Returns the classes of texts by name, as the exported model does.
 
         Args:
@@ -242,12 +255,12 @@ class XLNetTextClassifier(TextTaskModel):
         return [self._classification(row, index) for row, index in pairs]
 
     @property
-    def label_names(self):
+    def label_names(self) -> list[str]:
         """List of the names of the classes, or their indices as strings if they have no names."""
         names = range(self.num_classes) if self.class_names is None else self.class_names
         return [str(name) for name in names]
 
-    def label_indices(self, probabilities, threshold=0.5):
+    def label_indices(self, probabilities: Tensor, threshold: float = 0.5) -> Tensor:
         """Returns the class of each text for its probabilities, by the rule of `classify`.
 
         Args:

@@ -1,9 +1,12 @@
+from typing import Any
+
 import keras
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.inputs.labels import as_columns
 from keras_xlnet.models.task_model import check_backbone, pooled_logits, token_inputs
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
+from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 
 
 @register
@@ -53,13 +56,13 @@ class XLNetTextRegressor(TextTaskModel):
 
     def __init__(
         self,
-        backbone,
-        preprocessor=None,
-        pooling="last",
-        dropout=0.1,
-        name="xlnet_text_regressor",
-        **kwargs,
-    ):
+        backbone: XLNetBackbone,
+        preprocessor: keras.layers.Layer | None = None,
+        pooling: str = "last",
+        dropout: float = 0.1,
+        name: str = "xlnet_text_regressor",
+        **kwargs: Any,
+    ) -> None:
         check_backbone(backbone)
         check_preprocessor(preprocessor, backbone)
         inputs = token_inputs(backbone)

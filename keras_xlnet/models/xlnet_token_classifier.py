@@ -1,3 +1,6 @@
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 
 from keras_xlnet.compat.unknown_arguments import register
@@ -11,6 +14,7 @@ from keras_xlnet.models.task_model import (
     new_logits,
     token_inputs,
 )
+from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 
 
 @register
@@ -57,14 +61,14 @@ class XLNetTokenClassifier(TaskModel):
 
     def __init__(
         self,
-        backbone,
-        num_classes,
-        activation="softmax",
-        dropout=0.1,
-        class_names=None,
-        name="xlnet_token_classifier",
-        **kwargs,
-    ):
+        backbone: XLNetBackbone,
+        num_classes: int,
+        activation: str = "softmax",
+        dropout: float = 0.1,
+        class_names: Sequence[str] | None = None,
+        name: str = "xlnet_token_classifier",
+        **kwargs: Any,
+    ) -> None:
         check_choice("activation", activation, ("softmax", "linear"))
         check_classes(num_classes, activation, class_names)
         check_rate("dropout", dropout)

@@ -11,25 +11,29 @@ Axis letters as in `relative_attention`; C is the number of query rows of a bloc
 Source: Rabe and Staats 2021, "Self-attention does not need O(n^2) memory", for the scanned form.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_xlnet.compat.sequential_map import sequential_map
 from keras_xlnet.ops.relative_attention import relative_multi_head_attention
+from keras_xlnet.types import Tensor
 
 
 def unrolled_relative_attention(
-    query,
-    key,
-    value,
-    position_key,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    position_key: Tensor,
     *,
-    block_size,
-    next_seed,
-    segment_matrix=None,
-    attention_mask=None,
-    **arguments,
-):
+    block_size: int,
+    next_seed: Callable[[], Tensor],
+    segment_matrix: Tensor | None = None,
+    attention_mask: Tensor | None = None,
+    **arguments: Any,
+) -> Tensor:
     """Computes `relative_multi_head_attention` in blocks of query rows, which saves time.
 
     Args:
@@ -65,20 +69,20 @@ def unrolled_relative_attention(
 
 
 def scanned_relative_attention(
-    query,
-    key,
-    value,
-    position_key,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    position_key: Tensor,
     *,
-    chunk_size,
-    draw_seeds=None,
-    recompute=False,
-    segment_matrix=None,
-    attention_mask=None,
-    first_distance_row=None,
-    dropout=0.0,
-    **biases,
-):
+    chunk_size: int,
+    draw_seeds: Callable[[Any], Tensor] | None = None,
+    recompute: bool = False,
+    segment_matrix: Tensor | None = None,
+    attention_mask: Tensor | None = None,
+    first_distance_row: Tensor | None = None,
+    dropout: float = 0.0,
+    **biases: Any,
+) -> Tensor:
     """Computes `relative_multi_head_attention` in a loop over chunks of query rows.
 
     The last chunk ends with the last row and overlaps the one before it, so that all chunks have

@@ -15,11 +15,18 @@ Source: Yang et al. 2019 (XLNet), sections 2.2 and 2.3; zihangdai/xlnet, `data_u
 `_local_perm`.
 """
 
+from collections.abc import Sequence
+from types import ModuleType
+
 import numpy as np
 from keras import ops
 
+from keras_xlnet.types import Tensor
 
-def factorization_ranks(permutations, half_lengths, xp=ops):
+
+def factorization_ranks(
+    permutations: Tensor, half_lengths: Sequence[int], xp: ModuleType = ops
+) -> Tensor:
     """Returns the rank of each position in the factorization order.
 
     A half longer than P is a row of blocks of P positions. Blocks follow each other in the order
@@ -48,7 +55,13 @@ def factorization_ranks(permutations, half_lengths, xp=ops):
     return xp.concatenate(ranks, axis=1)
 
 
-def permutation_visibility(ranks, targets, functional, half_lengths, xp=ops):
+def permutation_visibility(
+    ranks: Tensor,
+    targets: Tensor,
+    functional: Tensor,
+    half_lengths: Sequence[int],
+    xp: ModuleType = ops,
+) -> Tensor:
     """Returns which token may see which.
 
     A target sees the tokens of lower rank. A functional token also sees itself. Tokens that are
@@ -76,7 +89,9 @@ def permutation_visibility(ranks, targets, functional, half_lengths, xp=ops):
     return xp.where(same, visible, later)
 
 
-def first_targets(targets, num_predictions, xp=ops):
+def first_targets(
+    targets: Tensor, num_predictions: int, xp: ModuleType = ops
+) -> tuple[Tensor, Tensor]:
     """Returns the positions of the first targets of each row.
 
     Args:
@@ -94,7 +109,7 @@ def first_targets(targets, num_predictions, xp=ops):
     return xp.where(order < length, order, 0), order < length
 
 
-def reachable(mask):
+def reachable(mask: np.ndarray) -> np.ndarray:
     """Returns which tokens influence which, through any number of layers that follow a mask.
 
     Args:

@@ -12,12 +12,16 @@ hash a counter; the function `mix` is "lowbias32" of C. Wellons (2018); Srivasta
 dropout.
 """
 
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
 
+from keras_xlnet.types import Tensor
 
-def hash_dropout(x, rate, seed):
+
+def hash_dropout(x: Tensor, rate: float, seed: Tensor) -> Tensor:
     """Sets a random share of a tensor to zero and scales the rest up, so that the mean stays.
 
     On PyTorch, which has no arithmetic of unsigned integers, `keras.random.dropout` does this.
@@ -46,7 +50,7 @@ def hash_dropout(x, rate, seed):
     return ops.where(kept, x * ops.cast(1.0 / (1.0 - rate), x.dtype), ops.zeros((), x.dtype))
 
 
-def random_bits(shape, seed):
+def random_bits(shape: tuple[Any, ...], seed: Tensor) -> Tensor:
     """Returns random 32 bit numbers, uniform and independent in statistical tests.
 
     Args:

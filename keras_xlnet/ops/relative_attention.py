@@ -27,30 +27,32 @@ section 2.5 for the segment term.
 """
 
 import math
+from typing import Any
 
 import keras
 from keras import ops
 
 from keras_xlnet.compat.fused import fused
 from keras_xlnet.ops.random import hash_dropout
+from keras_xlnet.types import Tensor
 
 
 def relative_multi_head_attention(
-    query,
-    key,
-    value,
-    position_key,
-    content_bias,
-    position_bias,
-    segment_bias=None,
-    segment_embeddings=None,
-    segment_matrix=None,
-    attention_mask=None,
-    first_distance_row=None,
-    dropout=0.0,
-    seed=None,
-    return_attention_scores=False,
-):
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    position_key: Tensor,
+    content_bias: Tensor,
+    position_bias: Tensor,
+    segment_bias: Tensor | None = None,
+    segment_embeddings: Tensor | None = None,
+    segment_matrix: Tensor | None = None,
+    attention_mask: Tensor | None = None,
+    first_distance_row: Tensor | None = None,
+    dropout: float = 0.0,
+    seed: Tensor | None = None,
+    return_attention_scores: bool = False,
+) -> Any:
     """Computes relative attention of all heads.
 
     Args:
@@ -121,16 +123,16 @@ def relative_multi_head_attention(
 
 
 def relative_attention_terms(
-    query,
-    key,
-    position_key,
-    content_bias,
-    position_bias,
-    segment_bias=None,
-    segment_embeddings=None,
-    segment_matrix=None,
-    first_distance_row=None,
-):
+    query: Tensor,
+    key: Tensor,
+    position_key: Tensor,
+    content_bias: Tensor,
+    position_bias: Tensor,
+    segment_bias: Tensor | None = None,
+    segment_embeddings: Tensor | None = None,
+    segment_matrix: Tensor | None = None,
+    first_distance_row: Tensor | None = None,
+) -> dict[str, Tensor]:
     """Computes the terms (a) to (e) of the score one by one, to look at them.
 
     `relative_multi_head_attention` computes (a) + (c) and (b) + (d) in one product each, and of
@@ -174,13 +176,14 @@ def relative_attention_terms(
         rows = query + for_each_row(segment_bias)
         same, different = (
             ops.sum(rows * for_each_row(embedding), axis=-1, keepdims=True)
-            for embedding in (segment_embeddings[0], segment_embeddings[1])
+            # Required with `segment_matrix`.
+            for embedding in (segment_embeddings[0], segment_embeddings[1])  # type: ignore[index]
         )
         terms["segment"] = ops.where(ops.expand_dims(segment_matrix, 0), different, same)
     return {name: ops.cast(term, "float32") * scale for name, term in terms.items()}
 
 
-def content_scores(query, key):
+def content_scores(query: Tensor, key: Tensor) -> Tensor:
     """Computes terms (a) and (c).
 
     Args:
@@ -193,7 +196,7 @@ def content_scores(query, key):
     return ops.matmul(query, ops.swapaxes(key, -1, -2))
 
 
-def position_scores(query, position_key):
+def position_scores(query: Tensor, position_key: Tensor) -> Tensor:
     """Computes terms (b) and (d) for every distance of the position table.
 
     Args:
@@ -217,7 +220,7 @@ def position_scores(query, position_key):
     return ops.reshape(scores, (num_heads, batch_size, query_length, num_positions))
 
 
-def relative_shift(scores, context_length):
+def relative_shift(scores: Tensor, context_length: int | Tensor) -> Tensor:
     """Aligns scores by distance with the context rows: the left shift of appendix B.
 
     Content row `i` is at the distance `S - T + i - j` from context row `j`. That is row
@@ -242,7 +245,9 @@ def relative_shift(scores, context_length):
     return ops.reshape(x, (num_heads, batch_size, query_length, context_length))
 
 
-def gather_distances(scores, first_distance_row, context_length):
+def gather_distances(
+    scores: Tensor, first_distance_row: Tensor, context_length: int | Tensor
+) -> Tensor:
     """Aligns scores by distance with the context rows, for query rows at any position.
 
     Args:
@@ -259,7 +264,7 @@ def gather_distances(scores, first_distance_row, context_length):
     return ops.take_along_axis(scores, ops.expand_dims(columns, 0), axis=-1)
 
 
-def segment_scores(query, segment_embeddings):
+def segment_scores(query: Tensor, segment_embeddings: Tensor) -> Tensor:
     """Computes term (e) for a different segment, minus term (e) for the same segment.
 
     Softmax does not change when a constant is added to a row. So one number a query row, added
@@ -281,14 +286,14 @@ def segment_scores(query, segment_embeddings):
 
 @fused
 def attention_weights(
-    scores,
-    segment_scores,
-    segment_matrix,
-    attention_mask,
-    seed,
+    scores: Tensor,
+    segment_scores: Tensor | None,
+    segment_matrix: Tensor | None,
+    attention_mask: Tensor | None,
+    seed: Tensor | None,
     *,
-    dropout=0.0,
-):
+    dropout: float = 0.0,
+) -> Tensor:
     """Computes attention probabilities from scores.
 
     Args:
@@ -312,7 +317,7 @@ def attention_weights(
     return ops.cast(probabilities, dtype)
 
 
-def masked_softmax(scores, attention_mask):
+def masked_softmax(scores: Tensor, attention_mask: Tensor | None) -> Tensor:
     """Computes attention probabilities in float32.
 
     A query row that may attend to nothing attends to every context row equally, as in the

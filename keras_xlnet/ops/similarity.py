@@ -13,10 +13,14 @@ weights are inverse document frequencies.
 
 from keras import ops
 
+from keras_xlnet.types import Tensor
+
 _EPSILON = 1e-6
 
 
-def pair_similarity(sequence, token_weights, first_mask, second_mask):
+def pair_similarity(
+    sequence: Tensor, token_weights: Tensor, first_mask: Tensor, second_mask: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
     """Compares two texts that are in the same rows.
 
     Args:

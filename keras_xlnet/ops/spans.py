@@ -12,11 +12,15 @@ Source: Yang et al. 2019 (XLNet), section 2.6 and appendix A.4; zihangdai/xlnet,
 `_sample_mask`.
 """
 
+from types import ModuleType
+
 import numpy as np
 from keras import ops
 
+from keras_xlnet.types import Tensor
 
-def max_spans(length, alpha, beta):
+
+def max_spans(length: int, alpha: int, beta: int) -> int:
     """Returns the largest number of spans in a text of `length` tokens.
 
     A span of `n` tokens occupies at least `n + n * alpha // beta` tokens.
@@ -24,7 +28,17 @@ def max_spans(length, alpha, beta):
     return -(-length // (1 + alpha // beta))
 
 
-def span_targets(word_starts, candidates, draws, goal, max_gram, alpha, beta, unit, xp=ops):
+def span_targets(
+    word_starts: Tensor,
+    candidates: Tensor,
+    draws: Tensor,
+    goal: int,
+    max_gram: int,
+    alpha: int,
+    beta: int,
+    unit: str,
+    xp: ModuleType = ops,
+) -> Tensor:
     """Draws spans from left to right until `goal` tokens are chosen or the text ends.
 
     Args:
@@ -108,7 +122,9 @@ def _gram_thresholds(max_gram):
     return (np.cumsum(probabilities) / probabilities.sum())[:-1].astype("float32")
 
 
-def fill_targets(chosen, candidates, draws, goal, xp=ops):
+def fill_targets(
+    chosen: Tensor, candidates: Tensor, draws: Tensor, goal: int, xp: ModuleType = ops
+) -> Tensor:
     """Chooses single tokens, all candidates with equal probability, until `goal` are chosen.
 
     Args:

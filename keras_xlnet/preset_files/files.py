@@ -7,9 +7,13 @@ import os
 import pathlib
 import shutil
 import tempfile
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from keras_xlnet.types import PathLike
 
 
-def file_in(directory, name):
+def file_in(directory: PathLike, name: str) -> pathlib.Path:
     """Returns the path of a file after checking that it is inside a directory.
 
     A downloaded directory may contain symlinks to any path, and lists of files that name any path.
@@ -46,7 +50,7 @@ def file_in(directory, name):
     return path
 
 
-def read_json(file):
+def read_json(file: PathLike) -> dict[str, Any]:
     """Returns the dict in a JSON file.
 
     Raises:
@@ -61,19 +65,21 @@ def read_json(file):
     return value
 
 
-def sha256_of(file):
+def sha256_of(file: PathLike) -> str:
     """Returns the SHA-256 of the content of a file, in hexadecimal."""
     return hashlib.sha256(pathlib.Path(file).read_bytes()).hexdigest()
 
 
-def quoted(value):
+def quoted(value: Any) -> str:
     """Returns the `repr` of a value, cut to a length that fits in an error message."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 @contextlib.contextmanager
-def replace_files(directory, names=None):
+def replace_files(
+    directory: PathLike, names: Sequence[str] | None = None
+) -> Iterator[pathlib.Path]:
     """Replaces files of a directory when all of their new versions are written.
 
     Yields a new folder to write into. If the block succeeds, the files and folders in it take the

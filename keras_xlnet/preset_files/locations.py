@@ -3,8 +3,10 @@
 import os
 import pathlib
 import re
+from collections.abc import Sequence
 
 from keras_xlnet.preset_files.web import url_directory
+from keras_xlnet.types import PathLike
 
 _HUB = re.compile(
     r"(?:hf://(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>\S+))?"
@@ -12,7 +14,9 @@ _HUB = re.compile(
 )
 
 
-def local_directory(location, required, optional=()):
+def local_directory(
+    location: PathLike, required: Sequence[str], optional: Sequence[str] = ()
+) -> pathlib.Path:
     """Returns a directory on this machine with the files of a model, downloaded if necessary.
 
     Args:

@@ -1,6 +1,9 @@
 """Model cards: the `README.md` of a preset, which says what it is and how it is used."""
 
 import json
+from typing import Any
+
+import keras
 
 KEYS = ("description", "data", "metrics", "license")
 _KINDS = {"description": str, "data": str, "metrics": dict, "license": str}
@@ -47,7 +50,7 @@ _ABOUT = {
 }
 
 
-def check_card(card):
+def check_card(card: Any) -> None:
     """Raises `ValueError` if what a card says has another key or type than it can have.
 
     Args:
@@ -68,7 +71,7 @@ def check_card(card):
             )
 
 
-def format_card(model, name, card=None):
+def format_card(model: keras.Model, name: str, card: dict[str, Any] | None = None) -> str:
     """Returns the text of a model card.
 
     Args:

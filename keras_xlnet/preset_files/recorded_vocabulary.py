@@ -1,12 +1,14 @@
 """The vocabulary that a preset's weights were trained with, recorded in its `config.json`."""
 
+import pathlib
+
 from keras_xlnet.preset_files.files import file_in, read_json, sha256_of
 
 CONFIG, VOCABULARY = "config.json", "assets/spiece.model"
 KEY = "vocabulary_sha256"
 
 
-def read_vocabulary_sha256(directory):
+def read_vocabulary_sha256(directory: pathlib.Path) -> str | None:
     """Returns the SHA-256 of the vocabulary of a preset's weights, `None` if it is not recorded.
 
     Args:

@@ -1,9 +1,14 @@
 """Weights in the safetensors format, in one file or in several."""
 
 import contextlib
+from collections.abc import Iterable
+from typing import Any
 
+import numpy as np
 import safetensors
 from safetensors.numpy import save_file
+
+from keras_xlnet.types import PathLike
 
 _DTYPES = {"BF16": "bfloat16", "BOOL": "bool"}
 _KINDS = {"F": "float", "I": "int", "U": "uint"}
@@ -25,9 +30,12 @@ class SafetensorsFiles:
         ValueError: If a file is damaged, or two files have a tensor of the same name.
     """
 
-    def __init__(self, files, name):
+    def __init__(self, files: Iterable[PathLike], name: Any) -> None:
         self._name = str(name)
-        self.shapes, self.dtypes, self.metadata, self._files = {}, {}, {}, {}
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        self.dtypes: dict[str, str] = {}
+        self.metadata: dict[str, str] = {}
+        self._files: dict[str, PathLike] = {}
         for file in files:
             with _open(file) as tensors:
                 self.metadata |= tensors.metadata() or {}
@@ -39,14 +47,14 @@ class SafetensorsFiles:
                     self.shapes[name] = tuple(tensor.get_shape())
                     self.dtypes[name] = _dtype(tensor.get_dtype())
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self._name
 
-    def file_of(self, name):
+    def file_of(self, name: str) -> PathLike:
         """Returns the path of the file that holds a tensor."""
         return self._files[name]
 
-    def read(self, name):
+    def read(self, name: str) -> "StoredTensor":
         """Returns a `StoredTensor`: slices of it are arrays."""
         return StoredTensor(self._files[name], name)
 
@@ -54,10 +62,10 @@ class SafetensorsFiles:
 class StoredTensor:
     """A tensor in a file. `tensor[...]` reads all of it, `tensor[start:stop]` some of its rows."""
 
-    def __init__(self, file, name):
+    def __init__(self, file: PathLike, name: str) -> None:
         self._file, self._name = file, name
 
-    def __getitem__(self, rows):
+    def __getitem__(self, rows: Any) -> np.ndarray:
         # The file is opened each time: it is mapped into memory, and pages that have been read
         # would stay there until it is closed.
         with _open(self._file) as tensors:
@@ -66,7 +74,9 @@ class StoredTensor:
             return tensors.get_slice(self._name)[rows]
 
 
-def write_safetensors(file, arrays, metadata=None):
+def write_safetensors(
+    file: PathLike, arrays: dict[str, np.ndarray], metadata: dict[str, str] | None = None
+) -> None:
     """Writes `{name: contiguous NumPy array}` and a dict of strings to a file."""
     # transformers refuses files that do not say which framework wrote them.
     save_file(arrays, file, metadata={"format": "pt", **(metadata or {})})

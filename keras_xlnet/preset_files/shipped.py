@@ -8,17 +8,20 @@ import math
 import os
 import pathlib
 import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from keras_xlnet.preset_files.files import file_in, read_json, sha256_of
 from keras_xlnet.preset_files.locations import local_directory
 from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles
+from keras_xlnet.types import PathLike
 
 FOLDER = pathlib.Path(__file__).parent.parent / "shipped"
 INFO = "preset.json"
 _WITHOUT_DIGEST = (INFO, "README.md")
 
 
-def presets():
+def presets() -> "Presets":
     """Returns the presets that come with the package, for `from_preset("name")`.
 
     Returns:
@@ -40,19 +43,19 @@ def presets():
 class Presets(collections.abc.Mapping):
     """A mapping from names to dicts that describe presets, printed as a table."""
 
-    def __init__(self, infos):
+    def __init__(self, infos: dict[str, dict[str, Any]]) -> None:
         self._infos = infos
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> dict[str, Any]:
         return self._infos[name]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._infos)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._infos)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if not self:
             return "No presets come with this version of the package"
         rows = self._rows()
@@ -81,7 +84,7 @@ class Presets(collections.abc.Mapping):
         ]
 
 
-def shipped_directory(location):
+def shipped_directory(location: PathLike) -> pathlib.Path | None:
     """Returns the directory of a preset that comes with the package, `None` for other locations.
 
     Args:
@@ -113,7 +116,9 @@ def shipped_directory(location):
     return directory
 
 
-def preset_directory(location, required, optional=()):
+def preset_directory(
+    location: PathLike, required: Sequence[str], optional: Sequence[str] = ()
+) -> pathlib.Path:
     """Returns a directory on this machine with the files of a preset.
 
     Args:
@@ -146,7 +151,9 @@ def preset_directory(location, required, optional=()):
         raise FileNotFoundError(f"{error}. {_names_like(os.fspath(location))}") from None
 
 
-def write_preset_info(directory, description, figures):
+def write_preset_info(
+    directory: PathLike, description: str, figures: dict[str, Any]
+) -> dict[str, Any]:
     """Writes the `preset.json` of a preset that is to come with the package.
 
     Args:

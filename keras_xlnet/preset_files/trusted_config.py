@@ -1,6 +1,8 @@
 """Configs of presets: which classes and functions they may name, so that reading one is safe."""
 
 import inspect
+import pathlib
+from typing import Any
 
 import keras
 
@@ -18,7 +20,7 @@ _BUILT_IN = {
 }
 
 
-def read_config(file, cls, family=None):
+def read_config(file: pathlib.Path, cls: type, family: type | None = None) -> dict[str, Any]:
     """Reads the config of an object from a JSON file that need not be trusted.
 
     Everything that the config names must be registered with Keras, by this package or by the
@@ -46,7 +48,7 @@ def read_config(file, cls, family=None):
     return trusted(config, file)
 
 
-def check_class(config, cls, file):
+def check_class(config: dict[str, Any], cls: type, file: Any) -> None:
     """Raises `ValueError` if a config is of another class than `cls`.
 
     Args:
@@ -62,7 +64,7 @@ def check_class(config, cls, file):
         )
 
 
-def trusted(config, source):
+def trusted(config: dict[str, Any], source: Any) -> dict[str, Any]:
     """Checks everything that a serialized object names.
 
     Args:

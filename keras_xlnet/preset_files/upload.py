@@ -4,6 +4,7 @@ import pathlib
 import re
 
 from keras_xlnet.preset_files.files import file_in
+from keras_xlnet.types import PathLike
 
 _CONFIG, _WEIGHTS = "config.json", "model.safetensors"
 # What `save_to_preset` writes, and nothing else that lies beside it.
@@ -11,7 +12,12 @@ _FILES = (_CONFIG, _WEIGHTS, "tokenizer.json", "assets/*", "README.md", "preset.
 _LOCATION = re.compile(r"hf://(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>\S+))?")
 
 
-def upload_preset(location, directory, private=None, message="Upload a preset of keras_xlnet"):
+def upload_preset(
+    location: str,
+    directory: PathLike,
+    private: bool | None = None,
+    message: str = "Upload a preset of keras_xlnet",
+) -> str:
     """Uploads a preset to the Hugging Face Hub, for `from_preset("hf://owner/name")`.
 
     The repository is created if it does not exist. Log in with `hf auth login`, or set `HF_TOKEN`.

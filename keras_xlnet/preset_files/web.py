@@ -10,6 +10,7 @@ import time
 import urllib.error
 import urllib.request
 import warnings
+from collections.abc import Sequence
 
 import keras
 
@@ -21,7 +22,7 @@ _NO_HEAD = (405, 501)
 _BUSY = (408, 425, 429)
 
 
-def url_directory(url, required, optional=()):
+def url_directory(url: str, required: Sequence[str], optional: Sequence[str] = ()) -> pathlib.Path:
     """Returns a copy of the files in a folder of a web server, in `~/.keras/keras_xlnet`.
 
     Each call asks the server for the version of each file (`ETag`, `Last-Modified`, length). If

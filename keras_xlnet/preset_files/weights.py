@@ -2,12 +2,14 @@
 
 import dataclasses
 import os
-import typing
+from collections.abc import Collection, Iterable
+from typing import Any
 
 import keras
 import numpy as np
 
 from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles, write_safetensors
+from keras_xlnet.types import PathLike
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 # The dtype that floating-point weights were converted to when they were saved. It is in the file of
@@ -17,7 +19,7 @@ _BLOCK_BYTES = 2**24
 _NUM_NAMED = 3
 
 
-def save_weights(model, file, dtype=None):
+def save_weights(model: keras.Model, file: PathLike, dtype: str | None = None) -> None:
     """Writes the weights of a model as safetensors, under the paths of its variables.
 
     The state of its optimizer and the memories of a stateful model are not saved. LoRA is merged
@@ -50,7 +52,7 @@ def _converted(match, dtype):
     return converted
 
 
-def load_weights(model, file, cast=False):
+def load_weights(model: keras.Model, file: PathLike, cast: bool = False) -> None:
     """Reads the weights that `save_weights` wrote.
 
     The headers of the file are compared with the model first: a model gets all of its weights or
@@ -79,7 +81,7 @@ def _declared_dtypes(files):
     return () if dtype is None else (dtype,)
 
 
-def model_weights(model):
+def model_weights(model: keras.Model) -> dict[str, keras.Variable]:
     """Returns the weights of a model that are saved: `{path: variable}`.
 
     The paths are those of the variables, without the name scope in which the model was made, such
@@ -118,7 +120,7 @@ def _merged_weights(layer):
     """Returns `{path: value}` of a layer, with LoRA merged as Keras merges it when it saves."""
     paths = {variable.name: variable.path for variable in layer.weights}
     names = layer.variable_serialization_spec[layer.quantization_mode]
-    stored = {}
+    stored: dict[str, Any] = {}
     layer.save_own_variables(stored)
     return dict(zip((paths[n] for n in names if n in paths), stored.values(), strict=True))
 
@@ -133,9 +135,9 @@ class View:
         index: What picks the part from the view, a tuple of ints and slices.
     """
 
-    file_shape: tuple
-    shape: tuple
-    index: tuple = ()
+    file_shape: tuple[int, ...]
+    shape: tuple[int, ...]
+    index: tuple[Any, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,31 +155,31 @@ class WeightMatch:
     """
 
     path: str
-    weight: typing.Any
+    weight: Any
     name: str
-    axes: tuple | None = None
+    axes: tuple[int, ...] | None = None
     view: View | None = None
 
     @property
-    def dtype(self):
+    def dtype(self) -> str:
         """Name of the dtype of the model's weight."""
         return keras.backend.standardize_dtype(self.weight.dtype)
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         """Shape that the file's array must have."""
         if self.view is not None:
             return self.view.file_shape
         shape = tuple(self.weight.shape)
         return shape if self.axes is None else tuple(shape[i] for i in np.argsort(self.axes))
 
-    def to_model(self, value):
+    def to_model(self, value: Any) -> Any:
         """Returns the model's array for an array or `StoredTensor` of the file."""
         if self.view is not None:
             value = np.reshape(value[...], self.view.shape)[self.view.index]
         return value if self.axes is None else np.transpose(value[...], self.axes)
 
-    def to_file(self, dtype=None):
+    def to_file(self, dtype: str | None = None) -> np.ndarray:
         """Returns the file's array, or the part of it, as a NumPy array, converted to `dtype`."""
         value = keras.ops.convert_to_numpy(keras.ops.convert_to_tensor(self.weight, dtype))
         if self.axes is not None:
@@ -186,7 +188,12 @@ class WeightMatch:
         return np.asarray(value, order="C")
 
 
-def check_matches(matches, files, other_dtypes=(), unexpected=()):
+def check_matches(
+    matches: Iterable[WeightMatch],
+    files: Any,
+    other_dtypes: Collection[str] = (),
+    unexpected: Collection[str] = (),
+) -> None:
     """Compares weights of a model with the headers of files.
 
     Args:
@@ -240,7 +247,7 @@ def _named(names):
     return f"{text} and {more} more" if more > 0 else text
 
 
-def assign_matches(matches, files):
+def assign_matches(matches: Iterable[WeightMatch], files: Any) -> None:
     """Assigns weights that `check_matches` has checked, one array in memory at a time.
 
     Args:
@@ -252,7 +259,7 @@ def assign_matches(matches, files):
         assign_in_blocks(match.weight, match.to_model(files.read(match.name)))
 
 
-def assign_in_blocks(variable, array):
+def assign_in_blocks(variable: keras.Variable, array: Any) -> None:
     """Assigns an array to a variable, a block of rows at a time if that saves memory.
 
     For a whole assignment TensorFlow holds two more copies of a variable, besides the old value

@@ -2,10 +2,18 @@
 
 import tensorflow as tf
 
+from keras_xlnet.layers import PermutationMaskGenerator
 from keras_xlnet.pretraining.tf_data_ops import call_in_tf_data
 
 
-def assemble_batch(generator, token_ids, segment_ids, target_mask, reset_memory, draws):
+def assemble_batch(
+    generator: PermutationMaskGenerator,
+    token_ids: tf.Tensor,
+    segment_ids: tf.Tensor,
+    target_mask: tf.Tensor,
+    reset_memory: tf.Tensor,
+    draws: tf.Tensor,
+) -> tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]:
     """Returns a batch in the form that `model.fit` takes, with a new factorization order.
 
     Args:

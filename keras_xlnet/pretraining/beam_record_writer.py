@@ -3,6 +3,8 @@
 import concurrent.futures
 import os
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -18,24 +20,26 @@ from keras_xlnet.pretraining.shard_writing import describe_shards, read_counts, 
 from keras_xlnet.pretraining.text_files import FilePart, plan_shards
 from keras_xlnet.pretraining.token_record_writer import check_writer_arguments, new_settings
 from keras_xlnet.pretraining.token_records import TokenRecords
+from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.types import PathLike
 
 _GLOB_CHARACTERS = re.compile(r"[*?\[]")
 _FOOTERS_AT_ONCE = 16
 
 
 def write_token_records_with_beam(
-    files,
-    tokenizer,
-    directory,
+    files: PathLike | Sequence[PathLike],
+    tokenizer: XLNetTokenizer,
+    directory: PathLike,
     *,
-    file_format="text",
-    text_field="text",
-    lines="sentences",
-    document_start=None,
-    end_of_document=True,
-    shard_bytes=2**25,
-    pipeline_options=None,
-):
+    file_format: str = "text",
+    text_field: str = "text",
+    lines: str = "sentences",
+    document_start: str | None = None,
+    end_of_document: bool = True,
+    shard_bytes: int = 2**25,
+    pipeline_options: Any = None,
+) -> TokenRecords | None:
     """Writes token records as `write_token_records` does, on many machines.
 
     An Apache Beam pipeline writes one shard per element, on any runner: local processes,

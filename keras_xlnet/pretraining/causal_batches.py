@@ -37,7 +37,7 @@ class CausalBatches:
     Source: Dai et al. 2019; kimiyoung/transformer-xl, `LMOrderedIterator`.
     """
 
-    def __init__(self, token_ids, batch_size, sequence_length):
+    def __init__(self, token_ids: np.ndarray, batch_size: int, sequence_length: int) -> None:
         self.batch_size = check_positive_int("batch_size", batch_size)
         self.sequence_length = check_positive_int("sequence_length", sequence_length)
         token_ids = np.asarray(token_ids, "int32")
@@ -57,11 +57,11 @@ class CausalBatches:
         self.first_step = 0
 
     @property
-    def steps_per_pass(self):
+    def steps_per_pass(self) -> int:
         """The number of full batches of a pass over the text."""
         return (self.rows.shape[1] - 1) // self.sequence_length
 
-    def dataset(self):
+    def dataset(self) -> tf.data.Dataset:
         """Returns the batches from `first_step` on, pass after pass, without end.
 
         Memory is reset at the start of each pass. Pass `steps_per_epoch` to `fit`.
@@ -76,7 +76,7 @@ class CausalBatches:
         infinite = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
         return self._batches(steps).apply(infinite)
 
-    def evaluation_dataset(self):
+    def evaluation_dataset(self) -> tf.data.Dataset:
         """Returns one pass over the text."""
         return self._batches(tf.data.Dataset.range(self.steps_per_pass))
 

@@ -2,13 +2,17 @@
 
 import json
 import math
+from collections.abc import Iterable, Iterator
 
+from keras_xlnet.pretraining.file_systems import Files
 from keras_xlnet.pretraining.text_files import FilePart, read_lines, sentences_of
 
 _ROWS_PER_READ = 1024
 
 
-def read_fields(parts, file_format, field, lines, files):
+def read_fields(
+    parts: Iterable[FilePart], file_format: str, field: str, lines: str, files: Files
+) -> Iterator[list[str]]:
     """Reads the documents that begin in parts of JSON lines or Parquet files.
 
     Args:
@@ -34,7 +38,7 @@ def read_fields(parts, file_format, field, lines, files):
                 yield sentences_of(document, lines)
 
 
-def parquet_bytes(path, field, files):
+def parquet_bytes(path: str, field: str, files: Files) -> int:
     """Returns the size of a column of a Parquet file in bytes, without compression."""
     with files.open(path) as file:
         parquet = _open_parquet(file, path, field)
@@ -133,7 +137,7 @@ def _open_parquet(file, path, field):
         raise ValueError(f"{path!r} is not a Parquet file: {error}") from error
     columns = dict(zip(parquet.schema_arrow.names, parquet.schema_arrow.types, strict=True))
     kind = columns.get(field)
-    if types.is_dictionary(kind) if kind is not None else False:
+    if kind is not None and types.is_dictionary(kind):
         kind = kind.value_type
     if kind is None or not (types.is_string(kind) or types.is_large_string(kind)):
         found = ", ".join(f"{name} ({columns[name]})" for name in columns)

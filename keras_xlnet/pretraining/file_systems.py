@@ -7,10 +7,13 @@ import re
 import shutil
 import tempfile
 import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 
 from keras_xlnet.text.text_paths import find_text_files
+from keras_xlnet.types import PathLike
 
 _GLOB_CHARACTERS = re.compile(r"[*?\[]")
 _BYTES_PER_COPY = 2**20
@@ -21,7 +24,7 @@ _UNCOMPRESSED = "uncompressed"
 class TensorFlowFiles:
     """File operations of `tf.io.gfile`. `BeamFiles` has the same methods."""
 
-    def describe(self, files):
+    def describe(self, files: PathLike | Sequence[PathLike]) -> list[list[Any]]:
         """Returns `[path, number of bytes, time of change in nanoseconds]` of each text file.
 
         Args:
@@ -30,26 +33,26 @@ class TensorFlowFiles:
         statistics = {path: tf.io.gfile.stat(path) for path in find_text_files(files)}
         return [[path, stat.length, stat.mtime_nsec] for path, stat in statistics.items()]
 
-    def exists(self, path):
+    def exists(self, path: PathLike) -> bool:
         """Returns whether there is a file or directory."""
         return tf.io.gfile.exists(path)
 
-    def open(self, path):
+    def open(self, path: PathLike) -> Any:
         """Opens a file for reading bytes. The file can `seek`, and is not decompressed."""
         return tf.io.gfile.GFile(path, "rb")
 
-    def make_directory(self, path):
+    def make_directory(self, path: PathLike) -> None:
         """Creates a directory and its parents, unless they exist."""
         tf.io.gfile.makedirs(path)
 
     @contextlib.contextmanager
-    def replacing(self, path):
+    def replacing(self, path: PathLike) -> Iterator[str]:
         """Yields another path to write to, and then renames that file, so `path` is complete."""
         temporary = f"{path}.{os.getpid()}.tmp"
         yield temporary
         tf.io.gfile.rename(temporary, path, overwrite=True)
 
-    def delete(self, directory, pattern):
+    def delete(self, directory: PathLike, pattern: str) -> None:
         """Deletes the files in a directory whose names match a pattern, if there are any."""
         for name in fnmatch.filter(tf.io.gfile.listdir(directory), pattern):
             tf.io.gfile.remove(os.path.join(directory, name))
@@ -58,7 +61,7 @@ class TensorFlowFiles:
 class BeamFiles:
     """File operations of Beam's `FileSystems`: local paths, gs://, s3://, hdfs:// and others."""
 
-    def describe(self, files):
+    def describe(self, files: PathLike | Sequence[PathLike]) -> list[list[Any]]:
         """Returns `[path, number of bytes, time of change in nanoseconds]` of each text file.
 
         Args:
@@ -74,21 +77,21 @@ class BeamFiles:
         found = [entry for pattern in patterns for entry in _describe(os.fspath(pattern))]
         return list({entry[0]: entry for entry in found}.values())
 
-    def exists(self, path):
+    def exists(self, path: str) -> bool:
         """Returns whether there is a file or directory."""
         return _file_systems().exists(path)
 
-    def open(self, path):
+    def open(self, path: str) -> Any:
         """Opens a file for reading bytes. The file can `seek`, and is not decompressed."""
         return _file_systems().open(path, compression_type=_UNCOMPRESSED)
 
-    def make_directory(self, path):
+    def make_directory(self, path: str) -> None:
         """Creates a directory and its parents, unless they exist."""
         if not _file_systems().exists(path):
             _file_systems().mkdirs(path)
 
     @contextlib.contextmanager
-    def replacing(self, path):
+    def replacing(self, path: str) -> Iterator[str]:
         """Yields a local path to write to, and then copies that file to `path`.
 
         The copy has a name of its own until it is complete. So a process that is killed leaves no
@@ -109,7 +112,7 @@ class BeamFiles:
                 raise
             _file_systems().delete([temporary])
 
-    def delete(self, directory, pattern):
+    def delete(self, directory: str, pattern: str) -> None:
         """Deletes the files in a directory whose names match a pattern, if there are any."""
         paths = [metadata.path for metadata in _match(os.path.join(directory, pattern))]
         if paths:
@@ -145,5 +148,6 @@ def _file_systems():
     return FileSystems
 
 
+Files: TypeAlias = TensorFlowFiles | BeamFiles
 TENSORFLOW_FILES = TensorFlowFiles()
 BEAM_FILES = BeamFiles()

@@ -2,12 +2,14 @@
 
 import os
 import re
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
 
 from keras_xlnet.pretraining.record_metadata import read_json
 from keras_xlnet.pretraining.tfrecord_files import count_records, read_records
+from keras_xlnet.types import PathLike
 
 _NAME = re.compile(
     r"record_info-(?P<split>\w+)-(?P<task>\d+)-(?P<pass_id>\d+)"
@@ -27,10 +29,10 @@ class OriginalRecords(NamedTuple):
     num_predictions: int | None
     bidirectional_data: bool
     num_batches: int
-    files: tuple
+    files: tuple[str, ...]
 
 
-def open_original_records(record_info):
+def open_original_records(record_info: PathLike) -> OriginalRecords:
     """Finds the records of the original and checks them without reading all of their contents.
 
     Args:
@@ -62,7 +64,7 @@ def open_original_records(record_info):
     )
 
 
-def batches_of_records(files, batch_size):
+def batches_of_records(files: Sequence[str], batch_size: int) -> Iterator[tuple[list[bytes], bool]]:
     """Yields lists of `batch_size` records, and whether each is the first batch of its file.
 
     Raises:
@@ -77,7 +79,7 @@ def batches_of_records(files, batch_size):
                 batch, is_first = [], False
 
 
-def parse_original_records(records, sequence_length):
+def parse_original_records(records: tf.Tensor, sequence_length: int) -> dict[str, tf.Tensor]:
     """Parses a batch of records of the original, in the graph.
 
     Args:

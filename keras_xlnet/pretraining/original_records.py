@@ -13,11 +13,16 @@ from keras_xlnet.pretraining.original_record_files import (
     parse_original_records,
 )
 from keras_xlnet.pretraining.tf_data_ops import uniform_draws
+from keras_xlnet.types import PathLike
 
 
 def read_original_records(
-    record_info, num_predictions=None, permutation_length=None, num_passes=1, seed=0
-):
+    record_info: PathLike,
+    num_predictions: int | None = None,
+    permutation_length: int | None = None,
+    num_passes: int | None = 1,
+    seed: int = 0,
+) -> tf.data.Dataset:
     """Reads TFRecord files that the original's `data_utils.py` wrote, as batches for `model.fit`.
 
     Segments and targets come from the records. The factorization orders are drawn here, new ones

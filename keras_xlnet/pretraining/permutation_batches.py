@@ -17,6 +17,7 @@ from keras_xlnet.pretraining.segment_pairs import (
 )
 from keras_xlnet.pretraining.target_sampler import TargetSampler, word_start_table
 from keras_xlnet.pretraining.tf_data_ops import uniform_draws
+from keras_xlnet.pretraining.token_records import TokenRecords
 
 
 @check_arguments
@@ -91,22 +92,22 @@ class PermutationBatches:
 
     def __init__(
         self,
-        records,
-        batch_size,
-        sequence_length,
-        num_predictions,
+        records: TokenRecords,
+        batch_size: int,
+        sequence_length: int,
+        num_predictions: int,
         *,
-        reuse_length=None,
-        permutation_length=None,
-        unit="word",
-        segment_pairs=True,
-        bidirectional_data=False,
-        reset_at_documents=False,
-        num_replicas=1,
-        num_hosts=1,
-        host_index=0,
-        seed=0,
-    ):
+        reuse_length: int | None = None,
+        permutation_length: int | None = None,
+        unit: str = "word",
+        segment_pairs: bool = True,
+        bidirectional_data: bool = False,
+        reset_at_documents: bool = False,
+        num_replicas: int = 1,
+        num_hosts: int = 1,
+        host_index: int = 0,
+        seed: int = 0,
+    ) -> None:
         self.records = records
         self.batch_size = _check_int("batch_size", batch_size, 1)
         self.sequence_length = _check_int("sequence_length", sequence_length, 8)
@@ -160,11 +161,11 @@ class PermutationBatches:
         self._warn_of_unused_shards()
 
     @property
-    def steps_per_pass(self):
+    def steps_per_pass(self) -> int:
         """Int, the number of batches in one pass over all shards."""
         return self._schedule.steps_per_pass
 
-    def dataset(self, first_step=None):
+    def dataset(self, first_step: int | None = None) -> tf.data.Dataset:
         """Returns the batches from a step on, without end: pass `steps_per_epoch` to `fit`.
 
         With `num_hosts > 1` these are the rows of this host, as
@@ -194,7 +195,7 @@ class PermutationBatches:
         infinite = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
         return self._batches(shard_steps).apply(infinite)
 
-    def evaluation_dataset(self):
+    def evaluation_dataset(self) -> tf.data.Dataset:
         """Returns one pass over all shards, always with the same batches, for held-out records.
 
         Returns:

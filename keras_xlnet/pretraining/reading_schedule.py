@@ -1,6 +1,7 @@
 """Which tokens are read in each step of pretraining."""
 
 import itertools
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -47,14 +48,14 @@ class ReadingSchedule:
 
     def __init__(
         self,
-        num_tokens,
-        num_parts,
-        text_length,
-        reuse_length,
-        bidirectional_data,
-        seed,
-        directory,
-    ):
+        num_tokens: Sequence[int],
+        num_parts: int,
+        text_length: int,
+        reuse_length: int,
+        bidirectional_data: bool,
+        seed: int,
+        directory: str,
+    ) -> None:
         self._num_tokens = num_tokens
         self._num_parts = num_parts
         self._text_length = text_length
@@ -71,16 +72,16 @@ class ReadingSchedule:
             )
 
     @property
-    def steps_per_pass(self):
+    def steps_per_pass(self) -> int:
         """Int, the number of batches in one pass over all shards."""
         return sum(self._steps)
 
     @property
-    def unused_shards(self):
+    def unused_shards(self) -> list[int]:
         """List of ints, the indices of the shards that are too short for a batch."""
         return [index for index, steps in enumerate(self._steps) if steps == 0]
 
-    def shard_steps(self, first_step):
+    def shard_steps(self, first_step: int) -> Iterator[ShardSteps]:
         """Yields `ShardSteps` from a step on, without end."""
         first_pass, skipped = divmod(first_step, self.steps_per_pass)
         step = first_step

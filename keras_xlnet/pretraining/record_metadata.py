@@ -7,10 +7,11 @@ import hashlib
 import json
 import os
 import tempfile
+from typing import Any
 
 import tensorflow as tf
 
-from keras_xlnet.pretraining.file_systems import TENSORFLOW_FILES
+from keras_xlnet.pretraining.file_systems import TENSORFLOW_FILES, Files
 from keras_xlnet.text import XLNetTokenizer
 
 FORMAT_VERSION = 1
@@ -21,7 +22,9 @@ _TEMPORARY_FILES = (_UNFINISHED_FILE, "tokens-*.counts.json", "*.tmp")
 _FLAGS = ("lowercase", "remove_accents", "remove_space")
 
 
-def begin_records(directory, settings, tokenizer, files):
+def begin_records(
+    directory: str, settings: dict[str, Any], tokenizer: XLNetTokenizer, files: Files
+) -> bool:
     """Creates a directory with the vocabulary, or checks what an earlier call wrote there.
 
     Args:
@@ -47,7 +50,9 @@ def begin_records(directory, settings, tokenizer, files):
     return False
 
 
-def finish_records(directory, settings, shards, files):
+def finish_records(
+    directory: str, settings: dict[str, Any], shards: list[dict[str, Any]], files: Files
+) -> None:
     """Writes `records.json`.
 
     Args:
@@ -67,13 +72,13 @@ def finish_records(directory, settings, shards, files):
     write_json(os.path.join(directory, INFO_FILE), {**settings, "shards": shards}, files)
 
 
-def remove_temporary_files(directory, files):
+def remove_temporary_files(directory: str, files: Files) -> None:
     """Removes what only an interrupted call needs."""
     for pattern in _TEMPORARY_FILES:
         files.delete(directory, pattern)
 
 
-def fingerprint(tokenizer):
+def fingerprint(tokenizer: XLNetTokenizer) -> dict[str, Any]:
     """Returns what determines the ids of a tokenizer: its flags and the SHA-256 of its model."""
     with tempfile.TemporaryDirectory() as directory:
         tokenizer.save_assets(directory)
@@ -82,7 +87,9 @@ def fingerprint(tokenizer):
     return {**{flag: getattr(tokenizer, flag) for flag in _FLAGS}, "sha256": digest}
 
 
-def load_tokenizer(directory, expected, files=TENSORFLOW_FILES):
+def load_tokenizer(
+    directory: str, expected: dict[str, Any], files: Files = TENSORFLOW_FILES
+) -> XLNetTokenizer:
     """Loads the tokenizer with which the records in a directory were made.
 
     Args:
@@ -117,7 +124,7 @@ def load_tokenizer(directory, expected, files=TENSORFLOW_FILES):
     return XLNetTokenizer(proto, **{flag: expected[flag] for flag in _FLAGS})
 
 
-def read_json(path, files=TENSORFLOW_FILES):
+def read_json(path: str, files: Files = TENSORFLOW_FILES) -> dict[str, Any]:
     """Reads a JSON object.
 
     Raises:
@@ -134,7 +141,7 @@ def read_json(path, files=TENSORFLOW_FILES):
     return value
 
 
-def write_json(path, value, files):
+def write_json(path: str, value: dict[str, Any], files: Files) -> None:
     """Writes a JSON object, so that `path` is never a part of it."""
     with files.replacing(path) as temporary, tf.io.gfile.GFile(temporary, "w") as file:
         file.write(json.dumps(value, indent=1, ensure_ascii=False))

@@ -1,8 +1,11 @@
 """A callback that continues with the right batch after a restart."""
 
+from typing import Any
+
 import keras
 
 from keras_xlnet.compat.unknown_arguments import check_arguments
+from keras_xlnet.pretraining.permutation_batches import PermutationBatches
 
 
 @check_arguments
@@ -31,11 +34,11 @@ class ResumeBatches(keras.callbacks.Callback):
     3
     """
 
-    def __init__(self, batches):
+    def __init__(self, batches: PermutationBatches) -> None:
         super().__init__()
         self.batches = batches
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         optimizer = self.model.optimizer
         # A LossScaleOptimizer wraps the optimizer that counts the batches. With gradient
         # accumulation, the property `iterations` counts updates, but this variable batches.

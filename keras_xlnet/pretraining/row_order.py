@@ -23,7 +23,14 @@ class RowOrder:
         ValueError: If the rows cannot be divided equally.
     """
 
-    def __init__(self, batch_size, bidirectional_data, num_replicas, num_hosts, host_index):
+    def __init__(
+        self,
+        batch_size: int,
+        bidirectional_data: bool,
+        num_replicas: int,
+        num_hosts: int,
+        host_index: int,
+    ) -> None:
         self.num_directions = 2 if bidirectional_data else 1
         if batch_size % (num_replicas * self.num_directions):
             raise ValueError(
@@ -44,19 +51,19 @@ class RowOrder:
         self._num_replicas = num_replicas // num_hosts
 
     @property
-    def reverse(self):
+    def reverse(self) -> np.ndarray:
         """Bool array `(num_rows,)`: which rows of this host are read backward."""
         rows_per_direction = self.num_rows // self._num_replicas // self.num_directions
         is_backward = np.repeat(np.arange(self.num_directions) > 0, rows_per_direction)
         return np.tile(is_backward, self._num_replicas)
 
-    def by_direction(self, x):
+    def by_direction(self, x: tf.Tensor) -> tf.Tensor:
         """Reorders `(num_rows, n)` to `(num_directions, parts of this host, n)`."""
         x = tf.reshape(x, (self._num_replicas, self.num_directions, -1, x.shape[-1]))
         x = tf.transpose(x, (1, 0, 2, 3))
         return tf.reshape(x, (self.num_directions, -1, x.shape[-1]))
 
-    def by_row(self, x):
+    def by_row(self, x: tf.Tensor) -> tf.Tensor:
         """Reorders `(num_directions, parts of this host, n)` to `(num_rows, n)`."""
         x = tf.reshape(x, (self.num_directions, self._num_replicas, -1, x.shape[-1]))
         x = tf.transpose(x, (1, 0, 2, 3))

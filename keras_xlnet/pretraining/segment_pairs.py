@@ -6,7 +6,9 @@ import tensorflow as tf
 NUM_SPECIAL_TOKENS = 3
 
 
-def sample_segment_pairs(boundaries, begin, total_length, draws):
+def sample_segment_pairs(
+    boundaries: tf.Tensor, begin: tf.Tensor, total_length: int, draws: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Samples segments A and B that have `total_length` tokens together.
 
     A begins at `begin` and ends at a random sentence start among those in the next `total_length`
@@ -53,7 +55,15 @@ def sample_segment_pairs(boundaries, begin, total_length, draws):
     return a_length, b_begin, follows
 
 
-def pack_rows(tokens, begin, reuse_length, a_length, b_begin, sequence_length, special_ids):
+def pack_rows(
+    tokens: tf.Tensor,
+    begin: tf.Tensor,
+    reuse_length: int,
+    a_length: tf.Tensor,
+    b_begin: tf.Tensor,
+    sequence_length: int,
+    special_ids: tuple[int, int],
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Packs rows of tokens: reused tokens, A, `<sep>`, B, `<sep>`, `<cls>`.
 
     With the largest possible `a_length` a row has no B, and the two `<sep>` are the same token.

@@ -8,21 +8,29 @@ import functools
 import multiprocessing
 import os
 import threading
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from keras_xlnet.pretraining.document_fields import read_fields
-from keras_xlnet.pretraining.file_systems import TENSORFLOW_FILES
+from keras_xlnet.pretraining.file_systems import TENSORFLOW_FILES, Files
 from keras_xlnet.pretraining.record_metadata import load_tokenizer, read_json, write_json
-from keras_xlnet.pretraining.text_files import read_documents
+from keras_xlnet.pretraining.text_files import FilePart, read_documents
 from keras_xlnet.pretraining.token_shard import serialize_document
 
 _SENTENCES_PER_CALL = 2048
 
 
-def write_shards(plan, directory, settings, num_processes, verbose):
+def write_shards(
+    plan: list[list[FilePart]],
+    directory: str,
+    settings: dict[str, Any],
+    num_processes: int,
+    verbose: int,
+) -> list[dict[str, Any]]:
     """Writes the shards that are not in a directory yet.
 
     Args:
@@ -36,7 +44,9 @@ def write_shards(plan, directory, settings, num_processes, verbose):
     Returns:
         List of a dict for each shard that has tokens.
     """
-    counts = {index: read_counts(directory, index, TENSORFLOW_FILES) for index in range(len(plan))}
+    counts: dict[int, Any] = {
+        index: read_counts(directory, index, TENSORFLOW_FILES) for index in range(len(plan))
+    }
     jobs = [(directory, settings, index, plan[index]) for index in counts if counts[index] is None]
     progress = keras.utils.Progbar(len(plan), unit_name="shard", verbose=verbose)
     progress.update(len(plan) - len(jobs))
@@ -46,13 +56,15 @@ def write_shards(plan, directory, settings, num_processes, verbose):
     return describe_shards(directory, list(counts.values()), TENSORFLOW_FILES)
 
 
-def read_counts(directory, index, files):
+def read_counts(directory: str, index: int, files: Files) -> dict[str, Any] | None:
     """Returns the counts of a shard, `None` if it is not finished."""
     path = _counts_path(directory, index)
     return read_json(path, files) if files.exists(path) else None
 
 
-def write_shard(directory, settings, index, parts, files):
+def write_shard(
+    directory: str, settings: dict[str, Any], index: int, parts: Sequence[FilePart], files: Files
+) -> tuple[int, dict[str, Any]]:
     """Writes a shard and then its counts. A shard without counts is not finished.
 
     Args:
@@ -81,7 +93,9 @@ def write_shard(directory, settings, index, parts, files):
     return index, counts
 
 
-def describe_shards(directory, counts, files):
+def describe_shards(
+    directory: str, counts: Sequence[dict[str, Any]], files: Files
+) -> list[dict[str, Any]]:
     """Describes the shards that have tokens, and removes the files of the others.
 
     Args:
@@ -124,12 +138,12 @@ def _start_worker():
 
 def _exit_with_parent():
     # Without this, a worker whose parent is killed waits for its next job forever.
-    multiprocessing.parent_process().join()
+    multiprocessing.parent_process().join()  # type: ignore[union-attr]  # A worker has one.
     os._exit(1)
 
 
-def _write_shard(*job):
-    return write_shard(*job, TENSORFLOW_FILES)
+def _write_shard(directory, settings, index, parts):
+    return write_shard(directory, settings, index, parts, TENSORFLOW_FILES)
 
 
 # Kept from shard to shard: TensorFlow compiles a new tokenizer in its first call.

@@ -1,18 +1,20 @@
 """Which tokens of a row are predicted, and where words begin."""
 
 import string
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from keras_xlnet.layers import SpanMaskSampler
 from keras_xlnet.pretraining.tf_data_ops import call_in_tf_data
+from keras_xlnet.text import XLNetTokenizer
 
 # The punctuation marks that the original lists. It treats "<" as the start of a special token.
 _PUNCTUATION = frozenset(string.punctuation) - set("'=<>")
 
 
-def word_start_table(tokenizer):
+def word_start_table(tokenizer: XLNetTokenizer) -> np.ndarray:
     """Returns which pieces of a vocabulary begin a word.
 
     A piece begins a word if it starts with `▁` or `<`, or if it is an ASCII punctuation mark other
@@ -59,7 +61,15 @@ class TargetSampler:
     and drops them later.
     """
 
-    def __init__(self, num_predictions, lengths, unit, word_starts, special_ids, num_special):
+    def __init__(
+        self,
+        num_predictions: int,
+        lengths: tuple[int, int],
+        unit: str,
+        word_starts: np.ndarray,
+        special_ids: Sequence[int],
+        num_special: int,
+    ) -> None:
         second = num_predictions // 2
         counts = (num_predictions - second, second)
         for part, count, length in (
@@ -78,11 +88,11 @@ class TargetSampler:
         self._special_ids = np.array(special_ids, "int32")
 
     @property
-    def num_draws(self):
+    def num_draws(self) -> int:
         """Int, how many random numbers a row needs."""
         return sum(self._part_draws)
 
-    def __call__(self, token_ids, reverse, draws):
+    def __call__(self, token_ids: tf.Tensor, reverse: np.ndarray, draws: tf.Tensor) -> tf.Tensor:
         """Samples the targets of a batch, in the graph.
 
         Args:

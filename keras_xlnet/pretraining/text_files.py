@@ -5,9 +5,10 @@ import gzip
 import math
 import re
 import zlib
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from keras_xlnet.pretraining.file_systems import TENSORFLOW_FILES
+from keras_xlnet.pretraining.file_systems import TENSORFLOW_FILES, Files
 from keras_xlnet.text.sentences import split_sentences
 
 _BYTES_PER_READ = 2**20
@@ -22,7 +23,7 @@ class FilePart(NamedTuple):
     end: float
 
 
-def plan_shards(sizes, shard_bytes):
+def plan_shards(sizes: dict[str, int], shard_bytes: int) -> list[list[FilePart]]:
     """Divides the files of a corpus into shards of nearly equal size.
 
     A plain text file is split where a shard ends. A compressed file is not split: it belongs to
@@ -38,7 +39,7 @@ def plan_shards(sizes, shard_bytes):
     total = sum(sizes.values())
     count = max(1, math.ceil(total / shard_bytes))
     bounds = [total * index // count for index in range(1, count)]
-    shards = [[] for _ in range(count)]
+    shards: list[list[FilePart]] = [[] for _ in range(count)]
     offset = 0
     for path, size in sizes.items():
         for begin, end in _split_file(path, offset, size, bounds):
@@ -55,7 +56,12 @@ def _split_file(path, offset, size, bounds):
     return list(zip(begins, [*inner, math.inf], strict=True))
 
 
-def read_documents(parts, lines, document_start, files=TENSORFLOW_FILES):
+def read_documents(
+    parts: Iterable[FilePart],
+    lines: str,
+    document_start: str | None,
+    files: Files = TENSORFLOW_FILES,
+) -> Iterator[list[str]]:
     """Reads the documents that begin in parts of text files.
 
     Args:
@@ -76,14 +82,14 @@ def read_documents(parts, lines, document_start, files=TENSORFLOW_FILES):
             yield sentences_of(document, lines)
 
 
-def sentences_of(document, lines):
+def sentences_of(document: list[str], lines: str) -> list[str]:
     """Returns the sentences of a document, which is a list of lines that are not blank."""
     if lines == "paragraphs":
         return [sentence for line in document for sentence in split_sentences(line)]
     return document
 
 
-def read_lines(part, files):
+def read_lines(part: FilePart, files: Files) -> Iterator[tuple[int, str]]:
     """Yields (byte offset, text) of all lines that begin at or after the beginning of a part."""
     # Reading starts one byte early: if that byte is a newline, a line begins with the part.
     offset = max(part.begin - 1, 0)
@@ -102,7 +108,8 @@ def _is_blank(line):
 def _documents(part, starts_document, files):
     # A part ends with the document that contains byte `end`, and the next part begins with the
     # first document that starts at or after that byte. So each document is read exactly once.
-    lines, inside = [], part.begin == 0
+    lines: list[str] = []
+    inside = part.begin == 0
     for offset, line in read_lines(part, files):
         if starts_document(line):
             if lines:

@@ -1,10 +1,18 @@
 """Operations of the `tf.data` pipelines: calls of Keras layers, and uniform random numbers."""
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 import tensorflow as tf
 
 
-def call_in_tf_data(layer, numpy_implementation, inputs, output_signature):
+def call_in_tf_data(
+    layer: keras.layers.Layer,
+    numpy_implementation: Callable[..., Any],
+    inputs: dict[str, tf.Tensor],
+    output_signature: Any,
+) -> Any:
     """Calls a Keras layer in the graph of a `tf.data` pipeline, on every Keras backend.
 
     On the JAX and PyTorch backends a layer cannot be part of a TensorFlow graph. There, the NumPy
@@ -36,7 +44,9 @@ def call_in_tf_data(layer, numpy_implementation, inputs, output_signature):
     return tf.nest.pack_sequence_as(output_signature, outputs)
 
 
-def uniform_draws(shape, seed, step, dtype="float32"):
+def uniform_draws(
+    shape: tuple[int, ...], seed: int, step: tf.Tensor, dtype: str = "float32"
+) -> tf.Tensor:
     """Returns uniform random numbers in [0, 1) that depend only on the seed and the step.
 
     Args:

@@ -2,8 +2,11 @@
 
 import os
 import struct
+from collections.abc import Iterator
 
 import tensorflow as tf
+
+from keras_xlnet.types import PathLike
 
 # The format of a record: uint64 length, its uint32 checksum, the data, their uint32 checksum.
 _HEADER = struct.Struct("<QI")
@@ -11,7 +14,7 @@ _FOOTER_BYTES = 4
 _RECORDS_PER_READ = 64
 
 
-def count_records(path):
+def count_records(path: PathLike) -> int:
     """Counts the records of a TFRecord file without reading their contents.
 
     Args:
@@ -42,7 +45,7 @@ def count_records(path):
     return count
 
 
-def read_records(path):
+def read_records(path: PathLike) -> Iterator[bytes]:
     """Reads the records of a TFRecord file in order and verifies their checksums.
 
     Args:

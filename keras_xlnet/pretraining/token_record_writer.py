@@ -2,6 +2,8 @@
 
 import os
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from keras_xlnet.layers.arguments import check_choice, check_positive_int
 from keras_xlnet.pretraining.file_systems import TENSORFLOW_FILES
@@ -16,20 +18,21 @@ from keras_xlnet.pretraining.shard_writing import write_shards
 from keras_xlnet.pretraining.text_files import plan_shards
 from keras_xlnet.pretraining.token_records import TokenRecords
 from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.types import PathLike
 
 
 def write_token_records(
-    files,
-    tokenizer,
-    directory,
+    files: PathLike | Sequence[PathLike],
+    tokenizer: XLNetTokenizer,
+    directory: PathLike,
     *,
-    lines="sentences",
-    document_start=None,
-    end_of_document=True,
-    shard_bytes=2**25,
-    num_processes=1,
-    verbose=1,
-):
+    lines: str = "sentences",
+    document_start: str | None = None,
+    end_of_document: bool = True,
+    shard_bytes: int = 2**25,
+    num_processes: int = 1,
+    verbose: int = 1,
+) -> TokenRecords:
     """Tokenizes text files and writes token records, from which `PermutationBatches` reads.
 
     The records contain the token ids of every document and the lengths of its sentences. They do
@@ -97,7 +100,14 @@ def write_token_records(
     return TokenRecords(directory)
 
 
-def new_settings(found, tokenizer, lines, document_start, end_of_document, shard_bytes):
+def new_settings(
+    found: list[list[Any]],
+    tokenizer: XLNetTokenizer,
+    lines: str,
+    document_start: str | None,
+    end_of_document: bool,
+    shard_bytes: int,
+) -> dict[str, Any]:
     """Returns a dict of what determines the records: the files, the tokenizer, the arguments."""
     return {
         "format_version": FORMAT_VERSION,
@@ -111,7 +121,9 @@ def new_settings(found, tokenizer, lines, document_start, end_of_document, shard
     }
 
 
-def check_writer_arguments(tokenizer, lines, document_start, shard_bytes):
+def check_writer_arguments(
+    tokenizer: XLNetTokenizer, lines: str, document_start: str | None, shard_bytes: int
+) -> None:
     """Raises `ValueError` if an argument of `write_token_records` is invalid."""
     if not isinstance(tokenizer, XLNetTokenizer):
         raise ValueError(

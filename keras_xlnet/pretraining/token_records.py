@@ -1,7 +1,10 @@
 """Opens and checks token records."""
 
 import os
+from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from keras_xlnet.compat.unknown_arguments import check_arguments
@@ -12,7 +15,9 @@ from keras_xlnet.pretraining.record_metadata import (
     read_json,
 )
 from keras_xlnet.pretraining.tfrecord_files import read_records
-from keras_xlnet.pretraining.token_shard import parse_document, read_shard
+from keras_xlnet.pretraining.token_shard import TokenShard, parse_document, read_shard
+from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.types import PathLike
 
 _SHARD_KEYS = {"file", "bytes", "documents", "sentences", "tokens"}
 
@@ -49,7 +54,7 @@ class TokenRecords:
     (b'a cat sat on a mat', 2)
     """
 
-    def __init__(self, directory):
+    def __init__(self, directory: PathLike) -> None:
         self.directory = os.fspath(directory)
         path = os.path.join(self.directory, INFO_FILE)
         if not tf.io.gfile.exists(path):
@@ -68,35 +73,35 @@ class TokenRecords:
             )
 
     @property
-    def vocabulary_size(self):
+    def vocabulary_size(self) -> int:
         """Int, the number of pieces of the tokenizer."""
         return self._info["vocabulary_size"]
 
     @property
-    def num_documents(self):
+    def num_documents(self) -> int:
         """Int, the number of documents in all shards."""
         return sum(shard["documents"] for shard in self.shards)
 
     @property
-    def num_sentences(self):
+    def num_sentences(self) -> int:
         """Int, the number of sentences in all shards."""
         return sum(shard["sentences"] for shard in self.shards)
 
     @property
-    def num_tokens(self):
+    def num_tokens(self) -> int:
         """Int, the number of tokens in all shards."""
         return sum(shard["tokens"] for shard in self.shards)
 
     @property
-    def shards(self):
+    def shards(self) -> list[dict[str, Any]]:
         """List of dicts with keys `file`, `bytes`, `documents`, `sentences` and `tokens`."""
         return self._info["shards"]
 
-    def tokenizer(self):
+    def tokenizer(self) -> XLNetTokenizer:
         """Returns the `XLNetTokenizer` with which the records were made."""
         return self._tokenizer
 
-    def documents(self):
+    def documents(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Reads all documents in the order of the text files.
 
         Yields:
@@ -109,7 +114,7 @@ class TokenRecords:
         for index in range(len(self.shards)):
             yield from map(parse_document, read_records(self._path(index)))
 
-    def read(self, index):
+    def read(self, index: int) -> TokenShard:
         """Reads one shard into memory.
 
         Args:

@@ -1,5 +1,6 @@
 """A shard of token records: a TFRecord file with one example for each document."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,9 @@ class TokenShard(NamedTuple):
     num_documents: int
 
 
-def serialize_document(tokens, sentence_lengths):
+def serialize_document(
+    tokens: Sequence[int] | np.ndarray, sentence_lengths: Sequence[int] | np.ndarray
+) -> bytes:
     """Serializes the token ids of a document and the lengths of its sentences."""
     features = {"tokens": _int64s(tokens), "sentence_lengths": _int64s(sentence_lengths)}
     example = tf.train.Example(features=tf.train.Features(feature=features))
@@ -31,7 +34,7 @@ def serialize_document(tokens, sentence_lengths):
     return example.SerializeToString(deterministic=True)
 
 
-def parse_document(record):
+def parse_document(record: bytes) -> tuple[np.ndarray, np.ndarray]:
     """Parses a record to `(tokens, sentence_lengths)`, int32 and int64 arrays."""
     feature = tf.train.Example.FromString(record).features.feature
     # Converted to int64 first: protobuf copies one buffer for this type, and single numbers for
@@ -40,7 +43,7 @@ def parse_document(record):
     return tokens, np.array(feature["sentence_lengths"].int64_list.value, "int64")
 
 
-def read_shard(path):
+def read_shard(path: str) -> TokenShard:
     """Reads a shard into memory.
 
     Args:
@@ -52,7 +55,7 @@ def read_shard(path):
     Raises:
         ValueError: If the file is damaged or does not contain token records.
     """
-    documents = []
+    documents: list[tuple[np.ndarray, np.ndarray]] = []
     for record in read_records(path):
         tokens, lengths = _parse(record, path)
         if len(tokens) != lengths.sum():

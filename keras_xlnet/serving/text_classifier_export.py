@@ -2,6 +2,7 @@
 
 import pathlib
 import tempfile
+from collections.abc import Sequence
 
 import keras
 import tensorflow as tf
@@ -9,6 +10,7 @@ import tensorflow as tf
 from keras_xlnet.layers.arguments import check_number, check_positive_int
 from keras_xlnet.models import XLNetTextClassifier
 from keras_xlnet.serving.warmup import make_warmup_requests, write_warmup_requests
+from keras_xlnet.types import PathLike
 
 _DEFAULT_THRESHOLD = 0.5
 # The preprocessor needs one token of each text, two <sep> and <cls> for a pair.
@@ -16,8 +18,12 @@ _MIN_LENGTH_PAIR = 5
 
 
 def export_text_classifier(
-    model, directory, threshold=_DEFAULT_THRESHOLD, batch_size=None, warmup_texts=None
-):
+    model: XLNetTextClassifier,
+    directory: PathLike,
+    threshold: float = _DEFAULT_THRESHOLD,
+    batch_size: int | None = None,
+    warmup_texts: Sequence[str | bytes] | None = None,
+) -> pathlib.Path:
     """Exports a classifier as a SavedModel that takes text and contains its vocabulary.
 
     To load the SavedModel, a program needs TensorFlow and the kernels of tensorflow_text, but

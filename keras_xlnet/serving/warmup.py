@@ -2,6 +2,9 @@
 
 import itertools
 import math
+import pathlib
+from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -9,7 +12,7 @@ import tensorflow as tf
 _MAX_REQUESTS = 1000
 
 
-def make_warmup_requests(texts, batch_size=None):
+def make_warmup_requests(texts: Sequence[str | bytes], batch_size: int | None = None) -> list[Any]:
     """Returns prediction requests to the signature `serving_default`.
 
     Args:
@@ -46,7 +49,7 @@ def make_warmup_requests(texts, batch_size=None):
     return [_request(list(itertools.islice(repeated, size))) for _ in range(count)]
 
 
-def write_warmup_requests(requests, saved_model):
+def write_warmup_requests(requests: Sequence[Any], saved_model: pathlib.Path) -> None:
     """Writes requests to the directory of a SavedModel and verifies them by reading them back.
 
     Args:

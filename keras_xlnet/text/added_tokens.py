@@ -1,11 +1,13 @@
 """Adds tokens to a SentencePiece model."""
 
+from collections.abc import Sequence
+
 from sentencepiece import sentencepiece_model_pb2
 
 _SPACE, _WORD_START = " ", "\u2581"
 
 
-def add_tokens(proto, tokens):
+def add_tokens(proto: bytes, tokens: Sequence[str]) -> bytes:
     """Returns the bytes of a model with more pieces, which are never split.
 
     Args:

@@ -3,12 +3,15 @@
 The rule splits a piece without looking at its neighbors, so it is a table from ids to ids.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import tensorflow as tf
 
 _WORD_START = "\u2581"
 
 
-def split_digit_comma(piece, encode_as_pieces):
+def split_digit_comma(piece: str, encode_as_pieces: Callable[[str], list[str]]) -> list[str]:
     """Splits a piece such as `9,` again, so that a comma is never part of a number.
 
     Args:
@@ -28,7 +31,7 @@ def split_digit_comma(piece, encode_as_pieces):
     return [*pieces, ","]
 
 
-def digit_comma_table(processor):
+def digit_comma_table(processor: Any) -> tf.RaggedTensor:
     """Returns the ids that replace each id of a vocabulary.
 
     Args:

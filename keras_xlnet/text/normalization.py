@@ -18,7 +18,9 @@ _FINAL_SIGMA = 0x3C2
 _UNCHANGED = -1
 
 
-def preprocess_text(texts, lowercase, remove_space, remove_accents):
+def preprocess_text(
+    texts: tf.Tensor, lowercase: bool, remove_space: bool, remove_accents: bool
+) -> tf.Tensor:
     """Cleans texts before they are split into pieces.
 
     In this order: replaces every run of white space by one space and strips the ends; replaces the

@@ -1,11 +1,14 @@
 """Packs a text or a pair of texts into the inputs of an XLNet task model."""
 
+from typing import Any
+
 import keras
 import tensorflow as tf
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.text.string_inputs import StringLayer, as_strings, check_string_dtype
 from keras_xlnet.text.tokenizer import XLNetTokenizer
+from keras_xlnet.types import PathLike, Shape
 
 _SEGMENT_A = 0
 _SEGMENT_B = 1
@@ -68,12 +71,12 @@ class XLNetPreprocessor(StringLayer):
 
     def __init__(
         self,
-        tokenizer,
-        sequence_length=512,
-        padding_side="left",
-        padding_token_id=0,
-        **kwargs,
-    ):
+        tokenizer: XLNetTokenizer,
+        sequence_length: int = 512,
+        padding_side: str = "left",
+        padding_token_id: int = 0,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if not isinstance(tokenizer, XLNetTokenizer):
             raise ValueError(
@@ -98,7 +101,7 @@ class XLNetPreprocessor(StringLayer):
         self.padding_side = padding_side
         self.padding_token_id = padding_token_id
 
-    def call(self, inputs, sampling_alpha=None):
+    def call(self, inputs: Any, sampling_alpha: float | None = None) -> dict[str, tf.Tensor]:
         with tf.device("CPU:0"):
             text, pair = self._text_and_pair(inputs)
             text = _as_batch(text, "text")
@@ -113,7 +116,7 @@ class XLNetPreprocessor(StringLayer):
                 return {name: value[0] for name, value in outputs.items()}
             return outputs
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Any) -> dict[str, Shape]:
         shape = input_shape
         if isinstance(input_shape, dict):
             shape = input_shape["text"]
@@ -122,7 +125,9 @@ class XLNetPreprocessor(StringLayer):
         shape = (*shape[:1], self.sequence_length)
         return {"token_ids": shape, "segment_ids": shape, "padding_mask": shape}
 
-    def compute_output_spec(self, inputs, sampling_alpha=None):
+    def compute_output_spec(
+        self, inputs: Any, sampling_alpha: float | None = None
+    ) -> dict[str, keras.KerasTensor]:
         text, pair = self._text_and_pair(inputs)
         for name, value in (("text", text), ("pair", pair)):
             if value is not None:
@@ -135,7 +140,7 @@ class XLNetPreprocessor(StringLayer):
             "padding_mask": keras.KerasTensor(shape, dtype="bool"),
         }
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "tokenizer": keras.saving.serialize_keras_object(self.tokenizer),
@@ -145,11 +150,11 @@ class XLNetPreprocessor(StringLayer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "XLNetPreprocessor":
         tokenizer = keras.saving.deserialize_keras_object(config["tokenizer"])
         return cls(**{**config, "tokenizer": tokenizer})
 
-    def save_assets(self, dir_path):
+    def save_assets(self, dir_path: PathLike) -> None:
         """Writes the SentencePiece model of the tokenizer to a directory. Called by Keras.
 
         Keras also saves the assets of the tokenizer, but only once if several preprocessors share
@@ -157,7 +162,7 @@ class XLNetPreprocessor(StringLayer):
         """
         self.tokenizer.save_assets(dir_path)
 
-    def load_assets(self, dir_path):
+    def load_assets(self, dir_path: PathLike) -> None:
         """Reads the SentencePiece model of the tokenizer from a directory. Called by Keras."""
         self.tokenizer.load_assets(dir_path)
 

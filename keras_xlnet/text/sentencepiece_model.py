@@ -1,15 +1,18 @@
 """Reads, checks and writes SentencePiece models."""
 
 import os
+from typing import Any
 
 import sentencepiece
 import tensorflow as tf
 from sentencepiece import sentencepiece_model_pb2
 
+from keras_xlnet.types import PathLike
+
 SPECIAL_TOKENS = ("<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>")
 
 
-def load_processor(proto):
+def load_processor(proto: bytes) -> Any:
     """Returns a `sentencepiece.SentencePieceProcessor` for a unigram model of XLNet.
 
     Args:
@@ -39,7 +42,7 @@ def load_processor(proto):
     return processor
 
 
-def read_proto(proto):
+def read_proto(proto: bytes | PathLike) -> bytes:
     """Returns the bytes of a model, from the bytes or from a path."""
     if isinstance(proto, bytes):
         return proto
@@ -55,7 +58,7 @@ def read_proto(proto):
         return file.read()
 
 
-def write_proto(path, proto):
+def write_proto(path: PathLike, proto: bytes) -> None:
     """Writes the bytes of a model to a file."""
     with tf.io.gfile.GFile(os.fspath(path), "wb") as file:
         file.write(proto)

@@ -5,6 +5,8 @@ import io
 import itertools
 import os
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import sentencepiece
 import tensorflow as tf
@@ -17,15 +19,15 @@ _BATCH_SIZE = 1024
 
 
 def train_proto(
-    files,
-    vocabulary_size,
-    lowercase,
-    remove_space,
-    remove_accents,
-    user_defined_symbols,
-    character_coverage,
-    input_sentence_size,
-):
+    files: Any,
+    vocabulary_size: int,
+    lowercase: bool,
+    remove_space: bool,
+    remove_accents: bool,
+    user_defined_symbols: Sequence[str],
+    character_coverage: float,
+    input_sentence_size: int,
+) -> bytes:
     """Trains a unigram model; see `XLNetTokenizer.train` for the arguments.
 
     Returns:

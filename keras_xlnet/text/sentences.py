@@ -8,7 +8,7 @@ _CANDIDATE = re.compile(r"[.!?…।؟][\"'”’»)\]]*\s+|[。！？][」』�
 _INITIAL = re.compile(r"(?:^|[\s(.])[^\W\d_]\.$")
 
 
-def split_sentences(text):
+def split_sentences(text: str) -> list[str]:
     """Splits a paragraph into sentences.
 
     A sentence ends after one of `. ! ? … । ؟` and any closing quotes or brackets, if white space

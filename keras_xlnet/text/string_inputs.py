@@ -1,13 +1,18 @@
 """Layers of strings, and the conversion of their inputs to string tensors."""
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 import tensorflow as tf
+
+from keras_xlnet.types import Shape
 
 
 class StringLayer(keras.layers.Layer):
     """Base class of layers that take strings, in TensorFlow whatever the backend is."""
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         # As in the string layers of Keras: other backends have no string tensors, and neither has
         # XLA.
@@ -23,28 +28,28 @@ class StringTokenizer(StringLayer):
     A tokenizer has `_tokenize`, from a string tensor `(batch,)` to an int32 `tf.RaggedTensor`.
     """
 
-    def __call__(self, inputs, **kwargs):
+    def __call__(self, inputs: Any, **kwargs: Any) -> Any:
         # Converted here to one tensor: Keras would inspect each string of a list.
         if isinstance(inputs, list):
             inputs = as_strings(inputs)
         return super().__call__(inputs, **kwargs)
 
-    def call(self, inputs):
+    def call(self, inputs: Any) -> tf.Tensor | tf.RaggedTensor:
         # String ops have CPU kernels only, and a table on an accelerator would be copied to the
         # CPU in every call.
         with tf.device("CPU:0"):
             return map_flat(self._tokenize, as_strings(inputs))
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape, None)
 
-    def compute_output_spec(self, inputs):
+    def compute_output_spec(self, inputs: Any) -> keras.KerasTensor:
         check_string_dtype(inputs)
         shape = self.compute_output_shape(inputs.shape)
         return keras.KerasTensor(shape, dtype="int32", ragged=True)
 
 
-def as_strings(inputs, name="inputs"):
+def as_strings(inputs: Any, name: str = "inputs") -> tf.Tensor | tf.RaggedTensor:
     """Converts inputs to a dense or ragged string tensor of known rank.
 
     Args:
@@ -65,14 +70,16 @@ def as_strings(inputs, name="inputs"):
     return inputs
 
 
-def check_string_dtype(inputs, name="inputs"):
+def check_string_dtype(inputs: Any, name: str = "inputs") -> None:
     """Raises `ValueError` if a TensorFlow or Keras tensor is not of dtype string."""
     dtype = getattr(inputs.dtype, "name", inputs.dtype)
     if dtype != "string":
         raise ValueError(f"`{name}` must be strings. Received: dtype {dtype}")
 
 
-def map_flat(function, texts):
+def map_flat(
+    function: Callable[[tf.Tensor], tf.Tensor | tf.RaggedTensor], texts: tf.Tensor | tf.RaggedTensor
+) -> tf.Tensor | tf.RaggedTensor:
     """Applies a function of a `(batch,)` string tensor to a string tensor of any rank.
 
     Args:

@@ -2,10 +2,11 @@
 
 import numbers
 
+import tensorflow as tf
 import tensorflow_text
 
 
-def sample_pieces(proto, texts, alpha):
+def sample_pieces(proto: bytes, texts: tf.Tensor, alpha: float) -> tf.RaggedTensor:
     """Returns ids of splits that are drawn with a probability in proportion to P(split)^alpha.
 
     Args:

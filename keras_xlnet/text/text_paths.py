@@ -2,13 +2,16 @@
 
 import os
 import re
+from collections.abc import Sequence
 
 import tensorflow as tf
+
+from keras_xlnet.types import PathLike
 
 _GLOB_CHARACTERS = re.compile(r"[*?\[]")
 
 
-def find_text_files(files):
+def find_text_files(files: PathLike | Sequence[PathLike]) -> list[str]:
     """Returns the paths of text files.
 
     Args:

@@ -1,11 +1,13 @@
 """Checks and conversions of token ids before they are converted back to text."""
 
+from typing import Any
+
 import tensorflow as tf
 
 from keras_xlnet.text.sentencepiece_model import SPECIAL_TOKENS
 
 
-def as_ids(inputs):
+def as_ids(inputs: Any) -> tf.Tensor | tf.RaggedTensor:
     """Converts inputs to a dense or ragged tensor of integer ids.
 
     Args:
@@ -28,7 +30,7 @@ def as_ids(inputs):
     return tf.RaggedTensor.from_tensor(ids)
 
 
-def remove_special_ids(ids, vocabulary_size):
+def remove_special_ids(ids: tf.RaggedTensor, vocabulary_size: int) -> tf.RaggedTensor:
     """Removes the ids of special tokens, and checks that all ids are in the vocabulary.
 
     Args:

@@ -2,7 +2,10 @@
 
 import hashlib
 import os
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+import keras
 import tensorflow as tf
 import tensorflow_text
 
@@ -21,6 +24,7 @@ from keras_xlnet.text.string_inputs import StringTokenizer, as_strings, map_flat
 from keras_xlnet.text.subword_sampling import sample_pieces
 from keras_xlnet.text.token_ids import as_ids, remove_special_ids
 from keras_xlnet.text.tokenizer_preset import load_tokenizer, save_tokenizer
+from keras_xlnet.types import PathLike
 
 _ASSET = "spiece.model"
 
@@ -86,29 +90,36 @@ class XLNetTokenizer(StringTokenizer):
     Regularization", for the unigram model.
     """
 
-    def __init__(self, proto, lowercase=False, remove_accents=False, remove_space=True, **kwargs):
+    def __init__(
+        self,
+        proto: bytes | PathLike | None,
+        lowercase: bool = False,
+        remove_accents: bool = False,
+        remove_space: bool = True,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.lowercase = lowercase
         self.remove_accents = remove_accents
         self.remove_space = remove_space
-        self._proto = None
+        self._proto: Any = None  # Bytes, once there is a vocabulary.
         if proto is not None:
             self._set_proto(read_proto(proto))
 
     @classmethod
     def train(
         cls,
-        files,
-        vocabulary_size,
-        proto_path=None,
-        lowercase=False,
-        remove_accents=False,
-        remove_space=True,
-        user_defined_symbols=(".", "(", ")", '"', "-", "–", "£", "€"),
-        character_coverage=0.99995,
-        input_sentence_size=10_000_000,
-        **kwargs,
-    ):
+        files: PathLike | Iterable[PathLike],
+        vocabulary_size: int,
+        proto_path: PathLike | None = None,
+        lowercase: bool = False,
+        remove_accents: bool = False,
+        remove_space: bool = True,
+        user_defined_symbols: Sequence[str] = (".", "(", ")", '"', "-", "–", "£", "€"),
+        character_coverage: float = 0.99995,
+        input_sentence_size: int = 10_000_000,
+        **kwargs: Any,
+    ) -> "XLNetTokenizer":
         """Trains a tokenizer with the settings of the released models.
 
         The corpus is cleaned in the same way as the inputs of the tokenizer. The same corpus gives
@@ -164,7 +175,7 @@ class XLNetTokenizer(StringTokenizer):
             **kwargs,
         )
 
-    def call(self, inputs, sampling_alpha=None):
+    def call(self, inputs: Any, sampling_alpha: float | None = None) -> Any:
         if sampling_alpha is None:
             return super().call(inputs)
 
@@ -177,10 +188,12 @@ class XLNetTokenizer(StringTokenizer):
         with tf.device("CPU:0"):
             return map_flat(sample, as_strings(inputs))
 
-    def compute_output_spec(self, inputs, sampling_alpha=None):
+    def compute_output_spec(
+        self, inputs: Any, sampling_alpha: float | None = None
+    ) -> keras.KerasTensor:
         return super().compute_output_spec(inputs)
 
-    def with_tokens(self, tokens):
+    def with_tokens(self, tokens: Sequence[str]) -> "XLNetTokenizer":
         """Returns a tokenizer with more tokens, which are never split, such as `"<url>"`.
 
         Their ids follow those of the vocabulary, in order. `model.with_vocabulary(tokenizer)` gives
@@ -215,7 +228,7 @@ class XLNetTokenizer(StringTokenizer):
                 )
         return type(self)(**{**self.get_config(), "proto": proto})
 
-    def preprocess(self, inputs):
+    def preprocess(self, inputs: Any) -> tf.Tensor | tf.RaggedTensor:
         """Cleans texts as the call does, without splitting them into pieces.
 
         Args:
@@ -234,7 +247,7 @@ class XLNetTokenizer(StringTokenizer):
         with tf.device("CPU:0"):
             return map_flat(self._preprocess, as_strings(inputs))
 
-    def detokenize(self, inputs):
+    def detokenize(self, inputs: Any) -> tf.Tensor:
         """Converts ids back to text, in the graph.
 
         The nine special ids (0 to 8), and thus padding, are removed. Cleaning is not reverted.
@@ -257,21 +270,21 @@ class XLNetTokenizer(StringTokenizer):
             return self._detokenize(ids)
 
     @property
-    def has_vocabulary(self):
+    def has_vocabulary(self) -> bool:
         """Bool, whether the tokenizer has a SentencePiece model. A config does not contain one."""
         return self._proto is not None
 
     @property
-    def vocabulary_sha256(self):
+    def vocabulary_sha256(self) -> str:
         """String, the SHA-256 of the SentencePiece model, as of its file `spiece.model`."""
         self._require_proto()
         return hashlib.sha256(self._proto).hexdigest()
 
-    def vocabulary_size(self):
+    def vocabulary_size(self) -> int:
         """Returns the number of pieces, including the special pieces."""
         return self._require_proto().vocab_size()
 
-    def id_to_token(self, index):
+    def id_to_token(self, index: int) -> str:
         """Returns the piece of an id.
 
         Raises:
@@ -283,46 +296,46 @@ class XLNetTokenizer(StringTokenizer):
             )
         return self._processor.id_to_piece(int(index))
 
-    def token_to_id(self, token):
+    def token_to_id(self, token: str) -> int:
         """Returns the id of a piece, or `unk_token_id` if it is not in the vocabulary."""
         return self._require_proto().piece_to_id(token)
 
     @property
-    def unk_token_id(self):
+    def unk_token_id(self) -> int:
         """Int, the id of `<unk>`, for unknown pieces: 0."""
         return SPECIAL_TOKENS.index("<unk>")
 
     @property
-    def cls_token_id(self):
+    def cls_token_id(self) -> int:
         """Int, the id of `<cls>`: 3."""
         return SPECIAL_TOKENS.index("<cls>")
 
     @property
-    def sep_token_id(self):
+    def sep_token_id(self) -> int:
         """Int, the id of `<sep>`: 4."""
         return SPECIAL_TOKENS.index("<sep>")
 
     @property
-    def pad_token_id(self):
+    def pad_token_id(self) -> int:
         """Int, the id of `<pad>`: 5."""
         return SPECIAL_TOKENS.index("<pad>")
 
     @property
-    def mask_token_id(self):
+    def mask_token_id(self) -> int:
         """Int, the id of `<mask>`: 6."""
         return SPECIAL_TOKENS.index("<mask>")
 
     @property
-    def eod_token_id(self):
+    def eod_token_id(self) -> int:
         """Int, the id of `<eod>`, the end of a document: 7."""
         return SPECIAL_TOKENS.index("<eod>")
 
     @property
-    def eop_token_id(self):
+    def eop_token_id(self) -> int:
         """Int, the id of `<eop>`, the end of a paragraph: 8."""
         return SPECIAL_TOKENS.index("<eop>")
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         # The SentencePiece model is saved as an asset, not in the config.
         return {
             **super().get_config(),
@@ -333,7 +346,7 @@ class XLNetTokenizer(StringTokenizer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "XLNetTokenizer":
         # A config from an untrusted source must not make this process read a file.
         if config.get("proto") is not None:
             raise ValueError(
@@ -343,7 +356,7 @@ class XLNetTokenizer(StringTokenizer):
         return super().from_config(config)
 
     @classmethod
-    def from_preset(cls, location):
+    def from_preset(cls, location: PathLike) -> "XLNetTokenizer":
         """Loads the tokenizer of a preset.
 
         Args:
@@ -371,7 +384,7 @@ class XLNetTokenizer(StringTokenizer):
         """
         return load_tokenizer(location, cls)
 
-    def save_to_preset(self, directory):
+    def save_to_preset(self, directory: PathLike) -> None:
         """Writes `tokenizer.json` and `assets/spiece.model` to a directory.
 
         To save a model together with its tokenizer, use
@@ -382,7 +395,7 @@ class XLNetTokenizer(StringTokenizer):
         """
         save_tokenizer(self, directory)
 
-    def save(self, path):
+    def save(self, path: PathLike) -> None:
         """Writes the SentencePiece model to a file, from which `XLNetTokenizer(path)` is made.
 
         The file does not hold `lowercase`, `remove_accents` and `remove_space`: `save_to_preset`
@@ -404,12 +417,12 @@ class XLNetTokenizer(StringTokenizer):
         self._require_proto()
         write_proto(path, self._proto)
 
-    def save_assets(self, dir_path):
+    def save_assets(self, dir_path: PathLike) -> None:
         """Writes the SentencePiece model to `spiece.model` in a directory. Called by Keras."""
         self._require_proto()
         write_proto(os.path.join(dir_path, _ASSET), self._proto)
 
-    def load_assets(self, dir_path):
+    def load_assets(self, dir_path: PathLike) -> None:
         """Reads the SentencePiece model from `spiece.model` in a directory. Called by Keras."""
         # If several layers share a tokenizer, Keras saves its assets only once and passes None for
         # the others. These layers (`XLNetPreprocessor`) save the assets themselves.

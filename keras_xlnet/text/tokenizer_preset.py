@@ -2,17 +2,19 @@
 
 import json
 import pathlib
+from typing import Any
 
 import keras
 
 from keras_xlnet.preset_files import file_in, preset_directory
 from keras_xlnet.preset_files.recorded_vocabulary import read_vocabulary_sha256
 from keras_xlnet.preset_files.trusted_config import read_config, trusted
+from keras_xlnet.types import PathLike
 
 _CONFIG_FILE, _ASSET_FILE, _MODEL_FILE = "tokenizer.json", "assets/spiece.model", "config.json"
 
 
-def load_tokenizer(location, cls):
+def load_tokenizer(location: PathLike, cls: type) -> Any:
     """Loads a tokenizer; see `XLNetTokenizer.from_preset`."""
     directory = preset_directory(location, (_CONFIG_FILE, _ASSET_FILE), (_MODEL_FILE,))
     config = read_config(file_in(directory, _CONFIG_FILE), cls)
@@ -30,7 +32,7 @@ def load_tokenizer(location, cls):
     return tokenizer
 
 
-def save_tokenizer(tokenizer, directory):
+def save_tokenizer(tokenizer: keras.layers.Layer, directory: PathLike) -> None:
     """Saves a tokenizer; see `XLNetTokenizer.save_to_preset`."""
     directory = pathlib.Path(directory)
     assets = (directory / _ASSET_FILE).parent

@@ -2,12 +2,15 @@
 
 import collections
 import pathlib
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import tensorflow as tf
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.text.string_inputs import StringTokenizer
 from keras_xlnet.text.token_ids import as_ids
+from keras_xlnet.types import PathLike
 
 _ASSET = "vocabulary.txt"
 _UNITS = ("word", "character")
@@ -63,13 +66,13 @@ class VocabularyTokenizer(StringTokenizer):
 
     def __init__(
         self,
-        vocabulary,
-        unit="word",
-        unknown_token=None,
-        end_token=None,
-        lowercase=False,
-        **kwargs,
-    ):
+        vocabulary: PathLike | Sequence[str] | None,
+        unit: str = "word",
+        unknown_token: str | None = None,
+        end_token: str | None = None,
+        lowercase: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if unit not in _UNITS:
             raise ValueError(f"`unit` must be one of {_UNITS}. Received: unit={unit!r}")
@@ -84,16 +87,16 @@ class VocabularyTokenizer(StringTokenizer):
     @classmethod
     def train(
         cls,
-        texts,
-        unit="word",
-        size=None,
-        min_count=1,
-        unknown_token=None,
-        end_token=None,
-        special_tokens=(),
-        lowercase=False,
-        **kwargs,
-    ):
+        texts: Iterable[str],
+        unit: str = "word",
+        size: int | None = None,
+        min_count: int = 1,
+        unknown_token: str | None = None,
+        end_token: str | None = None,
+        special_tokens: Sequence[str] = (),
+        lowercase: bool = False,
+        **kwargs: Any,
+    ) -> "VocabularyTokenizer":
         """Counts the tokens of texts, and makes a tokenizer of the most frequent ones.
 
         Args:
@@ -112,7 +115,7 @@ class VocabularyTokenizer(StringTokenizer):
             ValueError: If there are no tokens, or some are left out and there is no
                 `unknown_token`.
         """
-        counts = collections.Counter()
+        counts: collections.Counter[str] = collections.Counter()
         for text in texts:
             text = text.lower() if lowercase else text
             counts.update(text.split() if unit == "word" else text)
@@ -150,7 +153,7 @@ class VocabularyTokenizer(StringTokenizer):
         end = tf.fill([ids.nrows(), 1], self.token_to_id(self.end_token))
         return tf.concat([ids, end], axis=1)
 
-    def detokenize(self, inputs):
+    def detokenize(self, inputs: Any) -> tf.Tensor:
         """Converts ids back to text: words with a space between, without the `end_token`.
 
         Args:
@@ -171,7 +174,7 @@ class VocabularyTokenizer(StringTokenizer):
             separator = " " if self.unit == "word" else ""
             return tf.strings.reduce_join(tokens, axis=1, separator=separator)
 
-    def token_to_id(self, token):
+    def token_to_id(self, token: str) -> int:
         """Returns the id of a token, or that of the unknown token.
 
         Raises:
@@ -184,17 +187,17 @@ class VocabularyTokenizer(StringTokenizer):
             raise KeyError(token)
         return found
 
-    def id_to_token(self, id):
+    def id_to_token(self, id: int) -> str:
         """Returns the token of an id."""
         return self.vocabulary[id]
 
     @property
-    def vocabulary(self):
+    def vocabulary(self) -> list[str]:
         """List of the tokens."""
         self._require_vocabulary()
         return list(self._ids)
 
-    def vocabulary_size(self):
+    def vocabulary_size(self) -> int:
         """Returns the number of tokens."""
         return len(self.vocabulary)
 
@@ -220,18 +223,18 @@ class VocabularyTokenizer(StringTokenizer):
         if self._tokens is None:
             raise ValueError("The tokenizer has no vocabulary. Load one with `load_assets`")
 
-    def save_assets(self, directory):
+    def save_assets(self, directory: PathLike) -> None:
         """Writes the vocabulary to `vocabulary.txt`. Keras calls this when it saves a model."""
         lines = [_escape(token) for token in self.vocabulary]
         path = pathlib.Path(directory) / _ASSET
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
-    def load_assets(self, directory):
+    def load_assets(self, directory: PathLike) -> None:
         """Reads the vocabulary that `save_assets` wrote. Keras calls this when it loads a model."""
         text = (pathlib.Path(directory) / _ASSET).read_text(encoding="utf-8")
         self._set_vocabulary([_unescape(line) for line in text.split("\n")[:-1]])
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "vocabulary": None,

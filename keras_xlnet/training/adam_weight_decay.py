@@ -1,7 +1,10 @@
+from typing import Any
+
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.training.weight_decay_optimizer import WeightDecayOptimizer
+from keras_xlnet.types import Tensor
 
 
 @register
@@ -45,7 +48,7 @@ class AdamWeightDecay(WeightDecayOptimizer):
         appendix A.4.
     """
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(self, gradient: Tensor, variable: Any, learning_rate: Tensor) -> None:
         m, v = self._update_moments(gradient, variable)
         update = ops.divide(m, ops.add(ops.sqrt(v), self.epsilon))
         rate = ops.cast(learning_rate, variable.dtype)

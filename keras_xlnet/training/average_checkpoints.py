@@ -1,9 +1,13 @@
+from collections.abc import Sequence
+
 import keras
 import numpy as np
 from keras import ops
 
+from keras_xlnet.types import PathLike
 
-def load_average(model, paths):
+
+def load_average(model: keras.Model, paths: Sequence[PathLike]) -> None:
     """Gives a model the mean of the weights of several checkpoints, such as those of last epochs.
 
     The mean of a few checkpoints of one run is often better than the last. To average during
@@ -31,15 +35,16 @@ def load_average(model, paths):
     >>> model.get_weights()[0].tolist()
     [[2.0], [2.0]]
     """
-    if isinstance(paths, (str, bytes)) or not len(paths := list(paths)):
+    if isinstance(paths, (str, bytes)) or not len(paths):
         raise ValueError(f"`paths` must be a list of files. Received: paths={paths!r}")
     before = _values(model)
-    total = None
+    total = [np.zeros(value.shape) for value in before]
     try:
         for path in paths:
             model.load_weights(path)
-            values = [value.astype("float64") for value in _values(model)]
-            total = values if total is None else list(map(np.add, total, values))
+            total = [
+                t + value.astype("float64") for t, value in zip(total, _values(model), strict=True)
+            ]
     except Exception:
         _assign(model, before)
         raise

@@ -2,11 +2,13 @@ import os
 import pathlib
 import re
 import shutil
+from typing import Any
 
 import keras
 import numpy as np
 
 from keras_xlnet.compat.unknown_arguments import check_arguments
+from keras_xlnet.types import PathLike
 
 _UNFINISHED = "unfinished"
 _DELETED = "deleted"
@@ -45,11 +47,11 @@ class ExactBackupAndRestore(keras.callbacks.Callback):
     Source: `keras.callbacks.BackupAndRestore`, which saves and restores all but the random states.
     """
 
-    def __init__(self, backup_dir):
+    def __init__(self, backup_dir: PathLike) -> None:
         super().__init__()
         self.backup_dir = pathlib.Path(backup_dir)
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         for leftover in (_UNFINISHED, _DELETED):
             shutil.rmtree(self.backup_dir / leftover, ignore_errors=True)
         backups = self._backups()
@@ -57,7 +59,7 @@ class ExactBackupAndRestore(keras.callbacks.Callback):
             self._keras_callback(backups[-1]).on_train_begin()
             self._restore_random_state(backups[-1])
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         unfinished = self.backup_dir / _UNFINISHED
         self._keras_callback(unfinished).on_epoch_end(epoch)
         self._save_random_state(unfinished)
@@ -66,7 +68,7 @@ class ExactBackupAndRestore(keras.callbacks.Callback):
         os.replace(unfinished, self.backup_dir / f"epoch_{epoch + 1}")
         self._delete(older)
 
-    def on_train_end(self, logs=None):
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         self._delete(self._backups())
 
     def _backups(self):

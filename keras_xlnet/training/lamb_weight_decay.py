@@ -1,7 +1,10 @@
+from typing import Any
+
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.training.weight_decay_optimizer import WeightDecayOptimizer
+from keras_xlnet.types import Tensor
 
 
 @register
@@ -43,7 +46,7 @@ class LambWeightDecay(WeightDecayOptimizer):
     Source: You et al. 2019, "Large Batch Optimization for Deep Learning", algorithm 2.
     """
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(self, gradient: Tensor, variable: Any, learning_rate: Tensor) -> None:
         m, v = self._update_moments(gradient, variable)
         step = ops.cast(self.iterations + 1, variable.dtype)
         m = ops.divide(m, _correction(self.beta_1, step))

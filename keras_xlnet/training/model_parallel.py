@@ -3,7 +3,9 @@ import keras
 _BLOCK = r"(?:.*/)?block_\d+"
 
 
-def layout_map(mesh, batch_axis="batch", model_axis="model"):
+def layout_map(
+    mesh: keras.distribution.DeviceMesh, batch_axis: str = "batch", model_axis: str = "model"
+) -> keras.distribution.LayoutMap:
     """Returns a layout map that splits the large weights of a model over devices (JAX backend).
 
     Split over `model_axis`, whose size must divide the dimension named here:

@@ -1,13 +1,17 @@
 """`tf.distribute` strategies by name, for programs with a command-line flag for the strategy."""
 
 import os
+from typing import Any
 
 from keras_xlnet.layers.arguments import check_choice, check_positive_int
+from keras_xlnet.types import PathLike
 
 STRATEGIES = ("one_device", "mirrored", "multi_worker", "tpu")
 
 
-def make_strategy(name="one_device", num_replicas=None, tpu="local"):
+def make_strategy(
+    name: str = "one_device", num_replicas: int | None = None, tpu: str = "local"
+) -> Any:
     """Creates the `tf.distribute` strategy in whose `scope()` a model is created and compiled.
 
     Call this function before any other TensorFlow function: the devices of a process cannot be
@@ -53,7 +57,7 @@ def make_strategy(name="one_device", num_replicas=None, tpu="local"):
     return _tpu_strategy(tpu) if name == "tpu" else tf.distribute.get_strategy()
 
 
-def worker_directory(strategy, directory):
+def worker_directory(strategy: Any, directory: PathLike) -> str:
     """Returns the directory in which this process writes, a different one for each worker.
 
     Args:

@@ -1,4 +1,5 @@
 import time
+from typing import Any
 
 import keras
 
@@ -33,28 +34,29 @@ class TokensPerSecond(keras.callbacks.Callback):
     True
     """
 
-    def __init__(self, tokens_per_step):
+    def __init__(self, tokens_per_step: int) -> None:
         super().__init__()
         self.tokens_per_step = check_positive_int("tokens_per_step", tokens_per_step)
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         self._compiled = False
 
-    def on_epoch_begin(self, epoch, logs=None):
-        self._steps, self._seconds = 0, None
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        self._steps = 0
+        self._seconds: Any = None  # A float after `_stop`.
         self._start(first_step=0)
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         steps_done = self._steps_done(batch)
         if not self._compiled:
             self._compiled = True
             self._start(first_step=steps_done)
         self._steps = steps_done - self._first_step
 
-    def on_test_begin(self, logs=None):
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
         self._stop()
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         self._stop()
         tokens = self._steps * self.tokens_per_step
         logs["tokens_per_second"] = tokens / self._seconds if tokens else float("nan")

@@ -1,8 +1,11 @@
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_number, check_positive_int
+from keras_xlnet.types import Tensor
 
 
 @register
@@ -38,7 +41,14 @@ class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
     Source: `get_train_op` in `model_utils.py` of zihangdai/xlnet.
     """
 
-    def __init__(self, learning_rate, train_steps, warmup_steps=0, min_ratio=0.0, power=1.0):
+    def __init__(
+        self,
+        learning_rate: float,
+        train_steps: int,
+        warmup_steps: int = 0,
+        min_ratio: float = 0.0,
+        power: float = 1.0,
+    ) -> None:
         super().__init__()
         self.learning_rate = check_number("learning_rate", learning_rate)
         self.train_steps = check_positive_int("train_steps", train_steps)
@@ -46,7 +56,7 @@ class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.min_ratio = check_number("min_ratio", min_ratio, high=1)
         self.power = check_number("power", power)
 
-    def __call__(self, step):
+    def __call__(self, step: int | Tensor) -> Tensor:
         # In float32 under any dtype policy: float16 cannot represent large step numbers.
         step = ops.cast(step, "float32")
         decay_steps = self.train_steps - self.warmup_steps
@@ -58,7 +68,7 @@ class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
         rising = self.learning_rate * (step / self.warmup_steps)
         return ops.where(step < self.warmup_steps, rising, decayed)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             "learning_rate": self.learning_rate,
             "train_steps": self.train_steps,

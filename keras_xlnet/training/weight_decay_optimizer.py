@@ -1,6 +1,8 @@
 """The base class of `AdamWeightDecay` and `LambWeightDecay`."""
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 from keras import ops
@@ -20,14 +22,14 @@ class WeightDecayOptimizer(keras.optimizers.Optimizer):
 
     def __init__(
         self,
-        learning_rate=0.001,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-6,
-        weight_decay=0.01,
-        weight_decay_exclusions=NORMALIZATION_AND_BIASES,
-        **kwargs,
-    ):
+        learning_rate: float | keras.optimizers.schedules.LearningRateSchedule = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-6,
+        weight_decay: float = 0.01,
+        weight_decay_exclusions: Sequence[str] = NORMALIZATION_AND_BIASES,
+        **kwargs: Any,
+    ) -> None:
         weight_decay = check_number("weight_decay", weight_decay)
         super().__init__(learning_rate=learning_rate, weight_decay=weight_decay, **kwargs)
         self.beta_1 = beta_1
@@ -35,7 +37,7 @@ class WeightDecayOptimizer(keras.optimizers.Optimizer):
         self.epsilon = epsilon
         self.weight_decay_exclusions = _check_exclusions(weight_decay_exclusions)
 
-    def build(self, variables):
+    def build(self, variables: Sequence[keras.Variable]) -> None:
         if self.built:
             return
         super().build(variables)
@@ -74,7 +76,7 @@ class WeightDecayOptimizer(keras.optimizers.Optimizer):
             return update
         return ops.add(update, ops.multiply(variable, self.weight_decay))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "beta_1": self.beta_1,

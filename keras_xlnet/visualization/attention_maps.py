@@ -1,5 +1,10 @@
+from collections.abc import Sequence
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
+
+from keras_xlnet.models.inspection import Attention
 
 TITLES = {
     "content": "(a) content-content",
@@ -13,8 +18,14 @@ TITLES = {
 
 
 def plot_attention(
-    attention, head=0, row=0, show="probabilities", tokens=None, memory_tokens=None, axes=None
-):
+    attention: Attention,
+    head: int = 0,
+    row: int = 0,
+    show: str = "probabilities",
+    tokens: Sequence[str] | None = None,
+    memory_tokens: Sequence[str] | None = None,
+    axes: Any = None,
+) -> Any:
     """Plots what one head attends to in one text, as a map.
 
     Each row of the map is a token that attends, each column a token that is attended to, memory
@@ -71,7 +82,13 @@ def plot_attention(
     return axes
 
 
-def plot_attention_terms(attention, head=0, row=0, tokens=None, memory_tokens=None):
+def plot_attention_terms(
+    attention: Attention,
+    head: int = 0,
+    row: int = 0,
+    tokens: Sequence[str] | None = None,
+    memory_tokens: Sequence[str] | None = None,
+) -> Any:
     """Plots the terms of the score of one head, their sum, and the probabilities, side by side.
 
     Args:
@@ -121,7 +138,9 @@ def _values(attention, head, row, show):
     return known[show][row, head]
 
 
-def context_labels(attention, tokens, memory_tokens):
+def context_labels(
+    attention: Attention, tokens: Sequence[str] | None, memory_tokens: Sequence[str] | None
+) -> list[str]:
     """Returns a string for each context row, of memory and then of the content.
 
     Raises:

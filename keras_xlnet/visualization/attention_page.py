@@ -1,9 +1,12 @@
 import importlib.resources
 import json
 import pathlib
+from collections.abc import Sequence
 
 import numpy as np
 
+from keras_xlnet.models.inspection import Inspection
+from keras_xlnet.types import PathLike
 from keras_xlnet.visualization.attention_maps import TITLES, context_labels
 
 _TEMPLATE = "attention_page.html"
@@ -11,7 +14,13 @@ _PLACE = "/* data */ null"
 _DIGITS = 4
 
 
-def write_attention_page(path, inspection, row=0, tokens=None, memory_tokens=None):
+def write_attention_page(
+    path: PathLike,
+    inspection: Inspection,
+    row: int = 0,
+    tokens: Sequence[str] | None = None,
+    memory_tokens: Sequence[str] | None = None,
+) -> None:
     """Writes an HTML page to browse the attention of one text: layers, streams, heads and terms.
 
     The page holds everything it needs, and loads nothing from elsewhere. Its size grows with

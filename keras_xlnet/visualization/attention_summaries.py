@@ -1,8 +1,13 @@
+from collections.abc import Sequence
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
 
+from keras_xlnet.models.inspection import Inspection
 
-def attended_distances(inspection, stream="content"):
+
+def attended_distances(inspection: Inspection, stream: str = "content") -> np.ndarray:
     """Computes how far away the tokens are that each head attends to, on average.
 
     Args:
@@ -22,7 +27,9 @@ def attended_distances(inspection, stream="content"):
     return np.stack([_mean_distances(attention) for attention in found])
 
 
-def plot_attended_distances(inspection, stream="content", axes=None):
+def plot_attended_distances(
+    inspection: Inspection, stream: str = "content", axes: Any = None
+) -> Any:
     """Plots how far away the tokens are that each head of each layer attends to, on average.
 
     Args:
@@ -57,7 +64,7 @@ def plot_attended_distances(inspection, stream="content", axes=None):
     return axes
 
 
-def plot_memory_use(inspections, axes=None):
+def plot_memory_use(inspections: Sequence[Inspection], axes: Any = None) -> Any:
     """Plots how much of the attention goes to memory, along a document.
 
     Args:
@@ -100,7 +107,7 @@ def plot_memory_use(inspections, axes=None):
     return axes
 
 
-def memory_use(inspections):
+def memory_use(inspections: Sequence[Inspection]) -> np.ndarray:
     """Computes how much of the attention of each token goes to memory.
 
     Args:

@@ -1,3 +1,6 @@
+from collections.abc import Sequence
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
 from keras import ops
@@ -8,7 +11,12 @@ _COLORS = ListedColormap(["#eceff4", "#5e81ac", "#2e3440"])
 _TARGET_COLOR = "#bf616a"
 
 
-def plot_permutation_mask(permutation_mask, target_positions, tokens=None, axes=None):
+def plot_permutation_mask(
+    permutation_mask: np.ndarray,
+    target_positions: np.ndarray,
+    tokens: Sequence[str] | None = None,
+    axes: Any = None,
+) -> Any:
     """Plots which tokens attend to which tokens in one row of a batch, in both streams.
 
     Each row of a plot is a token that attends, each column a token that is attended to. The left

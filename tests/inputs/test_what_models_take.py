@@ -263,7 +263,9 @@ def test_a_length_that_does_not_fit_is_said(monkeypatch):
         attention_memory.warn_of_attention_memory(chunked, batch_size=2, length=64)
 
 
-@pytest.mark.parametrize("form", [lambda x, y: (x, y), lambda *data: (dataset(*data).batch(2),)])
+@pytest.mark.parametrize(
+    "form", [lambda x, y: (x, y), lambda *data: (dataset(*data).batch(2, drop_remainder=True),)]
+)
 def test_fit_says_that_a_length_does_not_fit(form, monkeypatch):
     monkeypatch.setattr(attention_memory, "machine_bytes", lambda: 1)
     model = XLNetTextRegressor(backbone())
