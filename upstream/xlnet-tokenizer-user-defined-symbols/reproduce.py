@@ -22,7 +22,9 @@ sentencepiece.SentencePieceTrainer.train(
     user_defined_symbols=["<eop>", ".", "(", ")", "-"],
     minloglevel=2,
 )
-expected = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).encode(TEXT, str)
+expected = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).encode(
+    TEXT, out_type=str
+)
 with tempfile.TemporaryDirectory() as folder:
     (pathlib.Path(folder) / "spiece.model").write_bytes(model.getvalue())
     config = json.dumps({"tokenizer_class": "XLNetTokenizer"})
