@@ -3,10 +3,9 @@
 import subprocess
 import sys
 
-from tests.examples import EXAMPLES, needs_shipped_preset
+from tests.examples import EXAMPLES
 
 
-@needs_shipped_preset
 def test_exports_a_model_that_knows_plain_cases(tmp_path):
     result = subprocess.run(
         [sys.executable, str(EXAMPLES / "quickstart.py")],

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.examples import EXAMPLES, needs_shipped_preset
+from tests.examples import EXAMPLES
 
 
 @pytest.fixture
@@ -95,7 +95,6 @@ def test_trains_on_two_replicas(tmp_path, tiny):
 
 
 @pytest.mark.slow
-@needs_shipped_preset
 def test_default_run_beats_tfidf_and_knows_plain_cases(tmp_path):
     spam = "Congratulations! You have won a £1000 prize, call 0900 555 0123 now to claim"
     result = run(f"--output_dir={tmp_path}", spam, "running late, see you at six", timeout=900)
