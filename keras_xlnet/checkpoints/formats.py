@@ -21,6 +21,7 @@ from keras_xlnet.preset_files import file_in, shipped_directory
 from keras_xlnet.preset_files.files import read_json
 from keras_xlnet.text import XLNetTokenizer
 
+#: Names of the formats of `load_checkpoint` and `save_checkpoint`.
 FORMATS = ("original", "huggingface", "preset")
 _LOADERS = {"original": load_original, "huggingface": load_huggingface}
 _SAVERS = {"original": save_original, "huggingface": save_huggingface}

@@ -4,6 +4,7 @@ import os
 
 from keras_xlnet.layers.arguments import check_choice, check_positive_int
 
+#: Names of the strategies of `make_strategy`.
 STRATEGIES = ("one_device", "mirrored", "multi_worker", "tpu")
 
 
