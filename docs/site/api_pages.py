@@ -29,7 +29,7 @@ def _title(text):
 def _table(rows):
     """Returns a table of two columns, from pairs of a document and a description."""
     body = "".join(f"   * - {cell}\n     - {text}\n" for cell, text in rows)
-    return f".. list-table::\n   :widths: 35 65\n\n{body}\n"
+    return f".. list-table::\n   :widths: 35 65\n   :class: summaries\n\n{body}\n"
 
 
 def _toctree(entries):

@@ -60,6 +60,8 @@ def _indented_blocks(lines):
         before = lines[i - 1] if i else ""
         if line and not line.startswith(" "):
             in_section, kind = line in SECTIONS, None
+            # A field already: napoleon would take the words before a colon for a type.
+            line = f":{line}" if line in ("Returns:", "Yields:") else line
         elif in_section or not line.startswith(_INDENT):
             pass
         elif kind is None and not before:
@@ -70,6 +72,7 @@ def _indented_blocks(lines):
             found += [""] if kind == "names" else []
         if kind == "names":
             line = re.sub(rf"^{_INDENT}(\S[^:]*): ", _names, line)
+            line = re.sub(rf"^{_INDENT * 2}", _INDENT + "  ", line)
         elif kind == "paragraph":
             line = line.strip()
         found.append(line)

@@ -2,7 +2,7 @@
 
 import re
 
-from pages import ROOT, links, place
+from pages import ROOT, links, place, title_of
 
 _COMMAND = re.compile(r"python (?:examples|benchmarks)/[^`\n]+")
 _INTRODUCTION = """# Gallery
@@ -43,8 +43,7 @@ def gallery_page():
     parts = [_INTRODUCTION]
     for path, caption, page, command in pictures():
         picture, source = (f"/{place(file)}" for file in (path, page))
-        title = page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
         parts.append(f"## {caption[0].upper()}{caption[1:]}\n\n![{caption}]({picture})\n")
         drawn = f", drawn by `{command}`" if command else ""
-        parts.append(f"In [{title}]({source}){drawn}.\n")
+        parts.append(f"In [{title_of(page)}]({source}){drawn}.\n")
     return "\n".join(parts)

@@ -50,7 +50,15 @@ def _moved(page, match):
     if target is None:
         return match[0]
     link = os.path.relpath(place(target), pathlib.PurePosixPath(place(page)).parent)
-    return f"{match[1]}({pathlib.PurePath(link).as_posix()}{match[3] or ''})"
+    label = match[1]
+    if label.endswith(".md]"):  # The name of a file, where a reader of the site expects a title.
+        label = f"[{title_of(target)}]"
+    return f"{label}({pathlib.PurePath(link).as_posix()}{match[3] or ''})"
+
+
+def title_of(page):
+    """Returns the heading of a page."""
+    return page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
 
 
 def with_toctrees(index):
