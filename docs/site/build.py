@@ -1,7 +1,7 @@
 """Builds the documentation site: `make docs`. No network is needed to build or to view it.
 
-    python docs/site/build.py                        # build/docs/index.html
-    python docs/site/build.py --builder linkcheck    # links to other sites, over the network
+python docs/site/build.py                        # build/docs/index.html
+python docs/site/build.py --builder linkcheck    # links to other sites, over the network
 """
 
 import argparse
@@ -12,6 +12,10 @@ import sys
 SITE = pathlib.Path(__file__).resolve().parent
 ROOT = SITE.parents[1]
 sys.path[:0] = [str(SITE), str(ROOT)]
+
+from xlnet_command import import_quietly  # noqa: E402
+
+import_quietly("keras_xlnet")
 
 from api_pages import api_pages  # noqa: E402
 from check_site import broken_links  # noqa: E402
