@@ -72,7 +72,7 @@ def _indented_blocks(lines):
             found += [""] if kind == "names" else []
         if kind == "names":
             line = re.sub(rf"^{_INDENT}(\S[^:]*): ", _names, line)
-            line = re.sub(rf"^{_INDENT * 2}", _INDENT + "  ", line)
+            line = re.sub(rf"^{_INDENT * 2}", "  ", line)
         elif kind == "paragraph":
             line = line.strip()
         found.append(line)
@@ -80,4 +80,4 @@ def _indented_blocks(lines):
 
 
 def _names(match):
-    return f"{_INDENT}- {', '.join(f'`{name}`' for name in match[1].split(', '))}: "
+    return f"- {', '.join(f'`{name}`' for name in match[1].split(', '))}: "
