@@ -36,4 +36,4 @@ def test_a_guide_runs_and_prints_what_it_says(name, tmp_path, monkeypatch, capsy
         exec(code, names)
         printed = capsys.readouterr().out
         matches = doctest.OutputChecker().check_output(expected, printed, FLAGS)
-        assert matches, f"{code}\nprints\n\n{printed}"
+        assert matches or not expected, f"{code}\nprints\n\n{printed}"
