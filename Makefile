@@ -21,6 +21,7 @@ COMMA := ,
 TEST_STAMP := $(VENV)/.installed-$(subst $(COMMA),-,$(TEST_EXTRAS))
 ALL_STAMP := $(VENV)/.installed-test-backends-transformers
 EXAMPLES_STAMP := $(VENV)/.installed-examples
+DOCS_STAMP := $(VENV)/.installed-docs
 # What `make bench` compares on all three Keras backends; its peers have environments of their own.
 BENCH_STAMP := $(VENV)/.installed-examples-backends
 PEERS := $(basename $(notdir $(wildcard benchmarks/requirements/*.txt)))
@@ -37,7 +38,7 @@ BEAM_TESTED := $(addprefix tests/pretraining/test_, beam_record_writer.py docume
 	keras_xlnet/pretraining/beam_record_writer.py
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart spam results pretrain bench tpu-compile test test-all test-beam lint format coverage bazel-test clean
+.PHONY: help quickstart spam results pretrain bench tpu-compile test test-all test-beam lint format coverage docs docs-links bazel-test clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,6 +83,12 @@ format: $(TEST_STAMP) ## format, and fix what ruff can fix safely
 coverage: $(TEST_STAMP) ## run the fast tests with coverage; pages in build/coverage/
 	$(PYTEST) -m "not slow" --cov=keras_xlnet --cov-report=term --cov-report=html \
 		$(PYTEST_ARGS) $(TESTED)
+
+docs: $(DOCS_STAMP) ## build the documentation site and check it; build/docs/index.html
+	$(BIN)/python docs/site/build.py
+
+docs-links: $(DOCS_STAMP) ## check the links of the documentation to other sites (needs a network)
+	$(BIN)/python docs/site/build.py --builder linkcheck
 
 bazel-test: $(TEST_STAMP) ## run the fast tests under Bazel (CONTRIBUTING.md says what it needs)
 	bazel test --python_path=$(abspath $(BIN))/python $(BAZEL_ARGS) //...

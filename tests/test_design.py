@@ -103,7 +103,8 @@ RIDDLES = re.compile(
 )
 WRITTEN = [
     *FILES,
-    *(ROOT / "docs").glob("*.md"),
+    *(ROOT / "docs").rglob("*.md"),
+    *(ROOT / "docs").rglob("*.py"),
     *(ROOT / "examples").glob("*.py"),
     ROOT / "README.md",
 ]

@@ -24,6 +24,7 @@ from keras_xlnet.preset_files.files import read_json
 from keras_xlnet.text import XLNetTokenizer
 from keras_xlnet.types import PathLike
 
+#: Names of the formats of `load_checkpoint` and `save_checkpoint`.
 FORMATS = ("original", "huggingface", "preset")
 _LOADERS: dict[str, Callable[..., Any]] = {
     "original": load_original,

@@ -81,7 +81,9 @@ class Task:
 
 BACKBONE = Task(models.XLNetBackbone, architectures=("XLNetModel",), has_memory=True)
 
-# Files that fit several entries are of the last of them.
+#: The tasks of checkpoints by name, such as `"text_classifier"`: the model, the names of its
+#: weights in each format, and its arguments in `config.json`. Files that fit several entries are of
+#: the last of them.
 TASKS = {
     "permutation_lm": Task(
         models.XLNetPermutationLM,

@@ -6,6 +6,7 @@ from typing import Any
 from keras_xlnet.layers.arguments import check_choice, check_positive_int
 from keras_xlnet.types import PathLike
 
+#: Names of the strategies of `make_strategy`.
 STRATEGIES = ("one_device", "mirrored", "multi_worker", "tpu")
 
 

@@ -1,0 +1,112 @@
+"""The documentation site of `make docs`: what goes in is complete, and its checks find mistakes.
+
+`make docs` builds it, with the warnings of Sphinx as errors.
+"""
+
+import sys
+
+import pytest
+
+from tests.examples import EXAMPLES
+
+ROOT = EXAMPLES.parent
+SITE = ROOT / "docs" / "site"
+
+
+@pytest.fixture(autouse=True)
+def _modules_of_the_site(monkeypatch):
+    monkeypatch.syspath_prepend(SITE)
+    yield
+    for path in SITE.glob("*.py"):
+        sys.modules.pop(path.stem, None)
+
+
+def test_every_picture_is_in_the_gallery_with_its_command():
+    import gallery
+
+    found = list(gallery.pictures())
+    assert {path for path, *_ in found} == set((ROOT / "docs").glob("*.png"))
+    assert all(caption and command for _, caption, _, command in found)
+    scripts = {command.split()[1] for *_, command in found}
+    assert all((ROOT / script).is_file() for script in scripts)
+
+
+def test_every_public_name_has_a_page():
+    import api_pages
+
+    from keras_xlnet import layers
+
+    pages = api_pages.api_pages()
+    assert all(f"api/layers/{name}.rst" in pages for name in layers.__all__)
+    assert "api/keras_xlnet/presets.rst" in pages
+    assert "keras_xlnet.layers.HashDropout" in pages["api/layers/HashDropout.rst"]
+    assert "('one_device'," in pages["api/training/STRATEGIES.rst"]
+
+
+def test_links_of_moved_pages_lead_to_the_site():
+    import pages
+
+    found = pages.repository_pages()
+    assert "](repository/README.md)" in found["models.md"]
+    assert "](../../pretraining.md)" in found["repository/benchmarks/README.md"]
+    assert "](../spam_classifier.md)" in found["guides/first_classifier.md"]
+    assert isinstance(found["overview.png"], bytes)
+
+
+def test_docstrings_become_restructuredtext():
+    import docstrings
+
+    lines = [
+        "Computes `a`s:",
+        "",
+        "    a = b",
+        "",
+        "Outputs, a dict:",
+        "    first, second: `(batch,)`,",
+        "        as ints.",
+        "",
+        "Returns:",
+        "    A dict: `a`.",
+        "",
+        "Example:",
+        "",
+        ">>> print('`')",
+        "`",
+    ]
+    assert docstrings.to_rst(lines) == [
+        r"Computes ``a``\ s:",
+        "",
+        "::",
+        "",
+        "    a = b",
+        "",
+        "Outputs, a dict:",
+        "",
+        "- ``first``, ``second``: ``(batch,)``,",
+        "  as ints.",
+        "",
+        ":Returns:",
+        "    A dict: ``a``.",
+        "",
+        "Example:",
+        "",
+        ">>> print('`')",
+        "`",
+    ]
+
+
+def test_broken_links_and_files_of_other_sites_are_found(tmp_path):
+    import check_site
+
+    (tmp_path / "a.html").write_text(
+        '<h1 id="top">a</h1><a href="b.html#here">b</a><a href="#top">a</a>'
+        '<a href="https://keras.io">Keras</a><a href="c.html">c</a><a href="b.html#there">b</a>'
+        '<script src="https://example.com/x.js"></script>',
+        encoding="utf-8",
+    )
+    (tmp_path / "b.html").write_text('<p id="here">b</p>', encoding="utf-8")
+    assert check_site.broken_links(tmp_path) == [
+        "a.html loads https://example.com/x.js",
+        "a.html has a link to c.html: there is no such file",
+        "a.html has a link to b.html#there: there is no such anchor",
+    ]
