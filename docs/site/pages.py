@@ -5,6 +5,7 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+_WITHOUT_NAVIGATION = "---\norphan: true\n---\n\n"
 _LINK = re.compile(r"(!?\[[^\]]*\])\(([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -12,8 +13,10 @@ def repository_pages():
     """Returns a dict from paths in the site to the text of a page, or the bytes of another file.
 
     `docs/` becomes the top of the site. Files elsewhere in the repository that pages link to go to
-    `repository/`.
+    `repository/`; those that the first page does not link to are not in the navigation.
     """
+    index = ROOT / "docs" / "index.md"
+    listed = {target for _, target in links(index, index.read_text(encoding="utf-8"))}
     found, waiting = {}, [path for path in (ROOT / "docs").rglob("*") if path.suffix == ".md"]
     while waiting:
         path = waiting.pop()
@@ -24,7 +27,10 @@ def repository_pages():
             continue
         text = path.read_text(encoding="utf-8")
         waiting += [target for _, target in links(path, text)]
-        found[place(path)] = _LINK.sub(lambda match, path=path: _moved(path, match), text)
+        moved = _LINK.sub(lambda match, path=path: _moved(path, match), text)
+        if ROOT / "docs" not in path.parents and path not in listed:
+            moved = _WITHOUT_NAVIGATION + moved
+        found[place(path)] = moved
     return found
 
 
