@@ -64,7 +64,7 @@ REFERENCE = "huggingface"
 SUBJECTS = {
     subject.name: subject
     for subject in (
-        _huggingface(REFERENCE, ("GEMM", *FORWARD, *TRAINING, "W6", "W7", *SERVED)),
+        _huggingface(REFERENCE, ("GEMM", *FORWARD, *TRAINING, "W6", "W7", *SERVED, "W9")),
         _huggingface(
             "huggingface-bf16",
             ("GEMM", *FORWARD, *TRAINING, "W6", *SERVED),
@@ -92,7 +92,7 @@ SUBJECTS = {
             "tf_models",
             environment={"TF_USE_LEGACY_KERAS": "1"},
         ),
-        _ours("keras_xlnet", ("GEMM", *FORWARD, *TRAINING, "W6", "W7", *SERVED)),
+        _ours("keras_xlnet", ("GEMM", *FORWARD, *TRAINING, "W6", "W7", *SERVED, "W9")),
         _ours("keras_xlnet-tf_data", ("W7",), pipeline=True),
         _ours("keras_xlnet-xla", (*FORWARD, *TRAINING, "W6"), jit=True),
         _ours("keras_xlnet-jax", (*FORWARD, *TRAINING), backend="jax"),

@@ -113,6 +113,18 @@ def serve_texts(workload, dtype="float32", padding="max_length"):
     return answering(answer, workloads.texts(1024), workload, **_facts(model))
 
 
+def predict_texts(workload, dtype="float32"):
+    tokenizer = _tokenizer()
+    config = _config(workload, num_labels=2, vocab_size=len(tokenizer))
+    model = _for_inference(transformers.XLNetForSequenceClassification(config), dtype)
+    classify = transformers.pipeline("text-classification", model=model, tokenizer=tokenizer)
+
+    def answer(texts):
+        return np.array([[found["score"]] for found in classify(texts)])
+
+    return answering(answer, workloads.texts(1024), workload, **_facts(model))
+
+
 def _config(workload, **more):
     sizes = {
         "vocab_size": workloads.VOCABULARY_SIZE,

@@ -1,5 +1,6 @@
 """This library, as its users would run it."""
 
+import functools
 import multiprocessing
 import tempfile
 
@@ -93,13 +94,21 @@ def serve_texts(workload, dtype="float32"):
     )
 
 
+def predict_texts(workload, dtype="float32"):
+    model = _text_classifier(workload, dtype)
+    answer = functools.partial(model.predict, verbose=0)
+    return answering(answer, workloads.texts(1024), workload, **model_facts(model))
+
+
 def _export(workload, dtype, folder):
+    export_text_classifier(_text_classifier(workload, dtype), folder)
+
+
+def _text_classifier(workload, dtype):
     tokenizer = XLNetTokenizer(workloads.vocabulary_file(), remove_accents=True)
     backbone = _backbone(workload, dtype, vocabulary_size=tokenizer.vocabulary_size())
     preprocessor = XLNetPreprocessor(tokenizer, workload.length)
-    export_text_classifier(
-        XLNetTextClassifier(backbone, num_classes=2, preprocessor=preprocessor), folder
-    )
+    return XLNetTextClassifier(backbone, num_classes=2, preprocessor=preprocessor)
 
 
 def _backbone(workload, dtype, **more):

@@ -82,6 +82,7 @@ WORKLOADS = {
         _serving("W8", "served texts, Base, 32 at a time", batch_size=32, units=32),
         _serving("W8c1", "served texts, Base, 1 client, one at a time", units=32),
         _serving("W8c8", "the same, 8 clients at once", num_clients=8, units=64),
+        Workload("W9", "predict([text]) in Python, Base", "predict_texts", unit="texts", units=32),
     )
 }
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _TOKENIZING_BATCH = 256
 _PREDICTED_BATCH = 32  # The `batch_size` of Keras.
+_LENGTH_STEP = 16
 
 
 class TextTaskModel(TaskModel):
@@ -75,7 +76,7 @@ class TextTaskModel(TaskModel):
         """Predicts as `keras.Model.predict` does, also for raw text.
 
         A single batch of raw text is predicted at once, without a dataset and a progress bar, which
-        take much longer than the model.
+        take much longer than the model, and without the padding that all of its texts have.
         """
         features = self._features(x)
         if (
@@ -84,10 +85,19 @@ class TextTaskModel(TaskModel):
             and not callbacks
             and self._is_one_batch(features, batch_size)
         ):
-            return self.predict_on_batch(features)
+            return self.predict_on_batch(self._without_padding(features))
         return super().predict(
             features, batch_size=batch_size, verbose=verbose, steps=steps, callbacks=callbacks
         )
+
+    def _without_padding(self, features: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Features of short texts, cut to the longest of them, rounded up for few shapes."""
+        longest = int(features["padding_mask"].sum(axis=1).max())
+        length = -(-max(longest, 1) // _LENGTH_STEP) * _LENGTH_STEP
+        # A preprocessor pads all texts on the same side.
+        is_left = not features["padding_mask"][:, 0].all()
+        side = slice(-length, None) if is_left else slice(length)
+        return {key: value[:, side] for key, value in features.items()}
 
     def _is_one_batch(self, features, batch_size):
         strategy = getattr(self, "distribute_strategy", None)

@@ -335,3 +335,23 @@ def test_bad_arguments_are_named(kwargs, message):
 def test_vocabulary_larger_than_the_backbones_is_refused(preprocessor):
     with pytest.raises(ValueError, match="has 200 ids, but the backbone knows only"):
         XLNetTextClassifier(XLNetBackbone(100, 1, 2, 16, 32), 2, preprocessor)
+
+
+@pytest.mark.parametrize("padding_side", ["left", "right"])
+def test_padding_that_all_texts_have_is_left_out(padding_side, tokenizer, monkeypatch):
+    preprocessor = XLNetPreprocessor(tokenizer, sequence_length=64, padding_side=padding_side)
+    model = make(preprocessor)
+    lengths = []
+    predict_on_batch = model.predict_on_batch
+    monkeypatch.setattr(
+        model,
+        "predict_on_batch",
+        lambda x: lengths.append(x["token_ids"].shape[1]) or predict_on_batch(x),
+    )
+    texts = ["see you", "win a free prize now, call today"]
+    found = [model.predict(rows, verbose=0) for rows in (texts, texts[:1], [" ".join(texts * 20)])]
+    assert lengths[0] in (32, 48) and lengths[1:] == [16, 64]
+    features = as_features(preprocessor, texts)
+    expected = model.predict(features, batch_size=2, verbose=0)
+    np.testing.assert_allclose(found[0], expected, atol=1e-6)
+    np.testing.assert_allclose(found[1], expected[:1], atol=1e-6)
