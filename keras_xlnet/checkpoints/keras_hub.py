@@ -59,7 +59,7 @@ def load_keras_hub(directory: PathLike, task: str | None = None, **overrides: An
     """Loads the XLNet encoder that KerasHub saved with `backbone.save_to_preset`.
 
     KerasHub 0.32 mixes the rows of a batch. The loaded model computes for each row what KerasHub
-    computes for a batch of this row alone, without padding.
+    computes for this row alone, without padding.
 
     Args:
         directory: Directory with `config.json` and `model.weights.h5`, or `hf://owner/name`, which
@@ -83,7 +83,7 @@ def load_keras_hub(directory: PathLike, task: str | None = None, **overrides: An
     Traceback (most recent call last):
     FileNotFoundError: ...config.json is missing
 
-    Source: keras-team/keras-hub, `models/xlnet`.
+    Source: keras-team/keras-hub, `models/xlnet`. Compared with what KerasHub 0.32 computed.
     """
     return open_keras_hub(directory, task, **overrides).load()
 
@@ -113,7 +113,7 @@ def open_keras_hub(
     return OpenCheckpoint(
         model,
         files,
-        [_as_in_file(match, files.shapes) for match in matches],
+        [_as_in_file(match) for match in matches],
         layer_prefixes(ROWS, "keras_hub"),
         _declared_dtype(config.get("dtype")),
     )
@@ -153,10 +153,7 @@ def _declared_dtype(entry):
     return entry if entry in FLOATS else None
 
 
-def _as_in_file(match, shapes):
+def _as_in_file(match):
     """Gives a match the name that its weight has in the file."""
     # Keras numbers the layers of a class from the second on.
-    name = match.name.replace(f"{_ENCODER}_0/", f"{_ENCODER}/")
-    # Keras releases in which the layers of attention were private.
-    private = name.replace(f"{_ATTENTION}/", f"{_ATTENTION}/_")
-    return dataclasses.replace(match, name=private if private in shapes else name)
+    return dataclasses.replace(match, name=match.name.replace(f"{_ENCODER}_0/", f"{_ENCODER}/"))
