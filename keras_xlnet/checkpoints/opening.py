@@ -14,7 +14,6 @@ from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.models.vocabulary import check_vocabulary
 from keras_xlnet.preset_files.weights import WeightMatch, assign_matches, check_matches
 from keras_xlnet.text import XLNetTokenizer
-from keras_xlnet.types import PathLike
 
 _SMALL = 10**6  # Parameters.
 
