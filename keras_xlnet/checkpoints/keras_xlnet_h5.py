@@ -109,6 +109,8 @@ def _name_of(path):
     layer = layer.rpartition("/")[2]
     if path.startswith("optimizer_weights/") or layer.startswith("Memory-"):
         return None
+    if not weight.endswith(":0"):
+        return path  # Not of Keras 2.
     # TensorFlow 1 numbers the layers of a second model in the same process.
     return f"{re.sub(r'_[0-9]+$', '', layer)}/{weight.removesuffix(':0')}"
 

@@ -226,6 +226,14 @@ def test_clamp_length_can_be_chosen(copies):
     assert load_keras_xlnet_h5(file, clamp_length=None).clamp_length is None
 
 
+def test_the_newer_layout_of_keras_is_refused(golden_dir):
+    file = golden_dir / "keras_hub" / "preset" / "model.weights.h5"
+    with pytest.raises(
+        ValueError, match="is not of a model of keras-xlnet: .* for example, 'layers/"
+    ):
+        load_keras_xlnet_h5(file, num_heads=2)
+
+
 @pytest.mark.parametrize(
     "name, arguments, message",
     [
