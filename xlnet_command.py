@@ -18,10 +18,13 @@ _DESCRIPTION = """Converts, inspects and compares checkpoints of XLNet and Trans
 
 A checkpoint is a directory in one of three formats: `original` (zihangdai/xlnet or
 kimiyoung/transformer-xl, TensorFlow 1), `huggingface` (transformers, safetensors) or `preset`
-(keras_xlnet). The prefix of an original checkpoint can be given instead. The format of what is read
-is detected."""
+(keras_xlnet). The prefix of an original checkpoint can be given instead. Two more formats are only
+read: `keras_hub` (a directory of KerasHub's XLNetBackbone) and `keras_xlnet_h5` (an .h5 file of the
+old package keras-xlnet). The format of what is read is detected."""
 
+# Those of keras_xlnet.checkpoints, which is not imported here.
 FORMATS = ("original", "huggingface", "preset")
+READABLE_FORMATS = (*FORMATS, "keras_hub", "keras_xlnet_h5")
 
 
 def main() -> NoReturn:
@@ -101,6 +104,7 @@ def _add_convert(subparsers):
         "xlnet convert --to huggingface xlnet_cased_L-12_H-768_A-12 xlnet-hf",
         "xlnet convert --from huggingface --to preset --activation gelu_tanh xlnet-base-cased out",
         "xlnet convert --to original --task backbone runs/spam/preset xlnet-original",
+        "xlnet convert --to preset --num_heads 12 old_weights.h5 out",
     )
     _add_source(parser, "source", "SRC", "--from", "source_format")
     parser.add_argument("destination", metavar="DST", help="directory to write")
@@ -108,7 +112,7 @@ def _add_convert(subparsers):
         "--to", dest="destination_format", choices=FORMATS, required=True, help="format to write"
     )
     _add_task(parser)
-    _add_original(parser)
+    _add_of_format(parser)
     parser.add_argument(
         "--activation",
         help="activation of a model from Hugging Face: gelu_tanh for weights that were converted "
@@ -128,7 +132,7 @@ def _add_inspect(subparsers):
     )
     _add_source(parser, "directory", "DIR", "--format", "format")
     _add_task(parser)
-    _add_original(parser)
+    _add_of_format(parser)
 
 
 def _add_predict(subparsers):
@@ -203,13 +207,13 @@ def _add_source(parser, name, metavar, flag, flag_name):
     parser.add_argument(
         name,
         metavar=metavar,
-        help="directory, prefix of an original checkpoint, or name of a preset that comes with the "
-        "package",
+        help="directory, .h5 file, prefix of an original checkpoint, or name of a preset that "
+        "comes with the package",
     )
     parser.add_argument(
         flag,
         dest=flag_name,
-        choices=FORMATS,
+        choices=READABLE_FORMATS,
         help=f"format of {metavar}. By default it is detected from the files",
     )
 
@@ -223,7 +227,7 @@ def _add_task(parser):
     )
 
 
-def _add_original(parser):
+def _add_of_format(parser):
     parser.add_argument(
         "--config_file",
         help="xlnet_config.json of an original checkpoint, if it is not beside it: the original's "
@@ -233,6 +237,12 @@ def _add_original(parser):
         "--task_name",
         help="value of the original's --task_name (or --cls_scope) in lower case, part of the "
         "names of a head. Only needed if a checkpoint has several heads",
+    )
+    parser.add_argument(
+        "--num_heads",
+        type=int,
+        help="number of attention heads of a keras_xlnet_h5 file with only weights: their shapes "
+        "do not tell it",
     )
 
 

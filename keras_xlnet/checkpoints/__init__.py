@@ -1,7 +1,8 @@
-"""Checkpoints of the original XLNet, of Hugging Face's transformers and of this package."""
+"""Checkpoints of this package, of the original XLNet and of other implementations."""
 
 from keras_xlnet.checkpoints.formats import (
     FORMATS,
+    READABLE_FORMATS,
     detect_format,
     detect_task,
     load_checkpoint,
@@ -9,16 +10,21 @@ from keras_xlnet.checkpoints.formats import (
     save_checkpoint,
 )
 from keras_xlnet.checkpoints.huggingface import load_huggingface, save_huggingface
+from keras_xlnet.checkpoints.keras_hub import load_keras_hub
+from keras_xlnet.checkpoints.keras_xlnet_h5 import load_keras_xlnet_h5
 from keras_xlnet.checkpoints.original import load_original, save_original
 from keras_xlnet.checkpoints.tasks import TASKS
 
 __all__ = [
     "FORMATS",
+    "READABLE_FORMATS",
     "TASKS",
     "detect_format",
     "detect_task",
     "load_checkpoint",
     "load_huggingface",
+    "load_keras_hub",
+    "load_keras_xlnet_h5",
     "load_original",
     "load_tokenizer",
     "save_checkpoint",

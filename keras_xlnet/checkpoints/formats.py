@@ -6,9 +6,16 @@ from typing import Any
 
 import keras
 
-from keras_xlnet.checkpoints import huggingface_tokenizer, original_files
+from keras_xlnet.checkpoints import (
+    huggingface_tokenizer,
+    keras_hub,
+    keras_xlnet_h5,
+    original_files,
+)
 from keras_xlnet.checkpoints.huggingface import CONFIG, load_huggingface, save_huggingface
 from keras_xlnet.checkpoints.huggingface_config import read_config
+from keras_xlnet.checkpoints.keras_hub import load_keras_hub
+from keras_xlnet.checkpoints.keras_xlnet_h5 import load_keras_xlnet_h5
 from keras_xlnet.checkpoints.original import load_original, save_original
 from keras_xlnet.checkpoints.tasks import (
     BACKBONE,
@@ -26,9 +33,13 @@ from keras_xlnet.types import PathLike
 
 #: Names of the formats of `load_checkpoint` and `save_checkpoint`.
 FORMATS = ("original", "huggingface", "preset")
+#: Names of the formats of `load_checkpoint`: those of `FORMATS`, and two that are only read.
+READABLE_FORMATS = (*FORMATS, "keras_hub", "keras_xlnet_h5")
 _LOADERS: dict[str, Callable[..., Any]] = {
     "original": load_original,
     "huggingface": load_huggingface,
+    "keras_hub": load_keras_hub,
+    "keras_xlnet_h5": load_keras_xlnet_h5,
 }
 _SAVERS: dict[str, Callable[..., None]] = {
     "original": save_original,
@@ -37,14 +48,14 @@ _SAVERS: dict[str, Callable[..., None]] = {
 
 
 def detect_format(path: PathLike) -> str:
-    """Returns the format of a directory, or of the prefix of an original checkpoint.
+    """Returns the format of a directory, of a file or of the prefix of an original checkpoint.
 
     Args:
-        path: Path of a directory, prefix of an original checkpoint, or name of a preset that comes
-            with the package.
+        path: Path of a directory or of an `.h5` file, prefix of an original checkpoint, or name of
+            a preset that comes with the package.
 
     Returns:
-        `"original"`, `"huggingface"` or `"preset"`.
+        `"original"`, `"huggingface"`, `"preset"`, `"keras_hub"` or `"keras_xlnet_h5"`.
 
     Raises:
         FileNotFoundError: If there is no such path.
@@ -61,6 +72,8 @@ def detect_format(path: PathLike) -> str:
     path = _located(path)
     if not path.exists() and not pathlib.Path(f"{path}.index").exists():
         raise FileNotFoundError(f"There is no {path}")
+    if path.is_file() and path.suffix in keras_xlnet_h5.SUFFIXES:
+        return "keras_xlnet_h5"
     if not path.is_dir() or (path / original_files.CONFIG).exists() or any(path.glob("*.index")):
         return "original"
     if (path / CONFIG).exists():
@@ -68,10 +81,11 @@ def detect_format(path: PathLike) -> str:
         if "model_type" in config:
             return "huggingface"
         if "registered_name" in config:
-            return "preset"
+            is_keras_hub = str(config["registered_name"]).startswith(keras_hub.PACKAGE)
+            return "keras_hub" if is_keras_hub else "preset"
     raise ValueError(
         f"{path} contains no model: neither an original checkpoint (xlnet_config.json and "
-        "xlnet_model.ckpt.*), nor the config.json of transformers or of a preset"
+        "xlnet_model.ckpt.*), nor the config.json of transformers, of a preset or of KerasHub"
     )
 
 
@@ -79,9 +93,9 @@ def detect_task(path: PathLike, format: str | None = None) -> str | None:
     """Returns the task that a checkpoint is for, `None` for an encoder alone.
 
     Args:
-        path: Path of a directory, prefix of an original checkpoint, or name of a preset that comes
-            with the package.
-        format: `"original"`, `"huggingface"` or `"preset"`. `None`: as `detect_format` finds.
+        path: Path of a directory or of an `.h5` file, prefix of an original checkpoint, or name of
+            a preset that comes with the package.
+        format: One of `keras_xlnet.checkpoints.READABLE_FORMATS`. `None`: as `detect_format` finds.
 
     Returns:
         A name in `keras_xlnet.checkpoints.TASKS`, or `None`.
@@ -101,6 +115,9 @@ def detect_task(path: PathLike, format: str | None = None) -> str | None:
     format, path = _checked(format, path), _located(path)
     if format == "original":
         return task_of_variables(original_files.OriginalCheckpoint(path).shapes)
+    if format == "keras_xlnet_h5":
+        names = keras_xlnet_h5.open_file(path).shapes
+        return "permutation_lm" if keras_xlnet_h5.LOGIT_BIAS in names else None
     file = file_in(path, CONFIG)
     if format == "huggingface":
         return task_of_config(read_config(file))
@@ -112,14 +129,15 @@ def detect_task(path: PathLike, format: str | None = None) -> str | None:
 def load_checkpoint(
     path: PathLike, format: str | None = None, task: str | None = None, **overrides: Any
 ) -> Any:
-    """Loads a model from a directory of any format.
+    """Loads a model of any format.
 
     Args:
-        path: Path of a directory, prefix of an original checkpoint, or name of a preset that comes
-            with the package.
-        format: `"original"`, `"huggingface"` or `"preset"`. `None`: as `detect_format` finds.
+        path: Path of a directory or of an `.h5` file, prefix of an original checkpoint, or name of
+            a preset that comes with the package.
+        format: One of `keras_xlnet.checkpoints.READABLE_FORMATS`. `None`: as `detect_format` finds.
         task: A name in `keras_xlnet.checkpoints.TASKS`, or `None` for the encoder alone.
-        **overrides: As for `load_original`, `load_huggingface` or `from_preset`.
+        **overrides: As for `load_original`, `load_huggingface`, `load_keras_hub`,
+            `load_keras_xlnet_h5` or `from_preset`.
 
     Returns:
         An `XLNetBackbone`, or the task's model.
@@ -186,9 +204,9 @@ def load_tokenizer(path: PathLike, format: str | None = None) -> XLNetTokenizer 
     """Loads the tokenizer beside a model.
 
     Args:
-        path: Path of a directory, prefix of an original checkpoint, or name of a preset that comes
-            with the package.
-        format: `"original"`, `"huggingface"` or `"preset"`. `None`: as `detect_format` finds.
+        path: Path of a directory or of an `.h5` file, prefix of an original checkpoint, or name of
+            a preset that comes with the package.
+        format: One of `keras_xlnet.checkpoints.READABLE_FORMATS`. `None`: as `detect_format` finds.
 
     Returns:
         An `XLNetTokenizer`, or `None` if there is no vocabulary.
@@ -210,6 +228,8 @@ def load_tokenizer(path: PathLike, format: str | None = None) -> XLNetTokenizer 
         return huggingface_tokenizer.read_tokenizer(directory)
     if format == "original":
         return original_files.read_tokenizer(directory)
+    if format != "preset":
+        return None  # KerasHub and the old keras-xlnet save none with a model.
     if not (directory / "assets" / original_files.VOCABULARY).exists():
         return None
     return XLNetTokenizer.from_preset(directory)
@@ -223,5 +243,5 @@ def _located(path):
 def _checked(format, path):
     if format is None:
         return detect_format(path)
-    check_choice("format", format, FORMATS)
+    check_choice("format", format, READABLE_FORMATS)
     return format

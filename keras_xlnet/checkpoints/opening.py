@@ -14,7 +14,6 @@ from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.models.vocabulary import check_vocabulary
 from keras_xlnet.preset_files.weights import WeightMatch, assign_matches, check_matches
 from keras_xlnet.text import XLNetTokenizer
-from keras_xlnet.types import PathLike
 
 _SMALL = 10**6  # Parameters.
 
@@ -118,7 +117,7 @@ def build(
     head: dict[str, Any],
     defaults: dict[str, Any] | None = None,
     *,
-    config_file: PathLike,
+    config_file: Any,
     files: Any,
 ) -> Any:
     """Builds a backbone, or the model of a task around one, with initial weights.
@@ -129,7 +128,7 @@ def build(
         overrides: Other arguments of the backbone and of the task's model, from the caller.
         head: Arguments of the task's model that the checkpoint suggests.
         defaults: Arguments of the backbone that the checkpoint suggests.
-        config_file: Path of the file with these arguments.
+        config_file: Path of the file with these arguments, or what errors call it.
         files: The checkpoint, as of `OpenCheckpoint`.
 
     Raises:

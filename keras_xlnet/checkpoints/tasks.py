@@ -156,8 +156,7 @@ def get_task(name: str | None, format: str | None = None) -> Task:
     """Returns the `Task` of a name; `BACKBONE` for `None`.
 
     Raises:
-        ValueError: If there is no such task, or the format (`"original"`, `"huggingface"`) has no
-            such model.
+        ValueError: If there is no such task, or the format (a key of `OWNERS`) has no such model.
     """
     check_choice("task", name, (None, *TASKS))
     if name is None:
@@ -166,6 +165,8 @@ def get_task(name: str | None, format: str | None = None) -> Task:
     is_known: dict[str | None, Any] = {
         "original": task.sign,
         "huggingface": task.architectures,
+        "keras_hub": False,
+        "keras_xlnet_h5": name == "permutation_lm",
         None: True,
     }
     if not is_known[format]:

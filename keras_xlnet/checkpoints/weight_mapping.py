@@ -14,17 +14,24 @@ import numpy as np
 
 from keras_xlnet.preset_files.weights import FLOATS, View, WeightMatch
 
-OWNERS = {"original": "The original", "huggingface": "Hugging Face's transformers"}
+OWNERS = {
+    "original": "The original",
+    "huggingface": "Hugging Face's transformers",
+    "keras_hub": "KerasHub",
+    "keras_xlnet_h5": "The old keras-xlnet",
+}
+# What stands for the index of a layer in a name.
+_LAYER = re.compile(r"\{layer\}|\{number\}")
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
     """One weight of a model, and its names in the other formats.
 
-    `{layer}` in a path or name is replaced by the index of a layer. If only our path has it, the
-    other format has one array of all layers; if only the other name has it, that format repeats
-    the weight in every layer. `{task_name}` in a name is replaced by the value of the original's
-    `--task_name`.
+    `{layer}` in a path or name is replaced by the index of a layer, `{number}` in a name by the
+    index plus 1. If only our path has one, the other format has one array of all layers; if only
+    the other name has one, that format repeats the weight in every layer. `{task_name}` in a name
+    is replaced by the value of the original's `--task_name`.
 
     Args:
         path: Path of our variable.
@@ -37,15 +44,23 @@ class Row:
         original_view: `View` that picks our array from the original's, before it is transposed.
             `None`: the whole array.
         huggingface_view: The same for Hugging Face's.
+        keras_hub, keras_hub_axes, keras_hub_view: The same for KerasHub.
+        keras_xlnet_h5, keras_xlnet_h5_axes, keras_xlnet_h5_view: The same for the old keras-xlnet.
     """
 
     path: str
-    original: str | None
-    huggingface: str | tuple[str, ...] | None
+    original: str | None = None
+    huggingface: str | tuple[str, ...] | None = None
     original_axes: tuple[int, ...] | None = None
     huggingface_axes: tuple[int, ...] | None = None
     original_view: View | None = None
     huggingface_view: View | None = None
+    keras_hub: str | None = None
+    keras_hub_axes: tuple[int, ...] | None = None
+    keras_hub_view: View | None = None
+    keras_xlnet_h5: str | None = None
+    keras_xlnet_h5_axes: tuple[int, ...] | None = None
+    keras_xlnet_h5_view: View | None = None
 
     def names(self, format: str) -> tuple[str, ...]:
         """Returns a tuple of the names in a format, `()` if it has no such weight."""
@@ -99,7 +114,7 @@ def match_weights(
     Args:
         weights: `{path: variable}`, as `model_weights` returns.
         rows: List of `Row`s. Those of weights that the model does not have are skipped.
-        format: `"original"` or `"huggingface"`.
+        format: A key of `OWNERS`.
         task_name: Value of `{task_name}`.
         found: The names in a file, where there are several possible names.
 
@@ -154,13 +169,15 @@ def _fits(path, rows):
 
 def _of_layers(match, layer, num_layers):
     """Returns the match with its layer filled in, once for each layer that repeats the weight."""
-    if "{layer}" not in match.name:
+    if not _LAYER.search(match.name):
         if layer is None:
             return [match]
         shape = (num_layers, *match.shape)
         return [dataclasses.replace(match, view=View(shape, shape, (layer,)))]
     return [
-        dataclasses.replace(match, name=match.name.replace("{layer}", str(i)))
+        dataclasses.replace(
+            match, name=match.name.replace("{layer}", str(i)).replace("{number}", str(i + 1))
+        )
         for i in (range(num_layers) if layer is None else [layer])
     ]
 
@@ -168,7 +185,7 @@ def _of_layers(match, layer, num_layers):
 def layer_prefixes(rows: Sequence[Row], format: str) -> set[str]:
     """Returns the prefixes, before the layer's index, of the names of weights in layers."""
     names = [name for row in rows for name in row.names(format)]
-    return {name.split("{layer}")[0] for name in names if "{layer}" in name}
+    return {_LAYER.split(name)[0] for name in names if _LAYER.search(name)}
 
 
 def values_to_save(matches: Iterable[WeightMatch]) -> dict[str, np.ndarray]:

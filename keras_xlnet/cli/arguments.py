@@ -6,17 +6,25 @@ from typing import Any
 from keras_xlnet.checkpoints import TASKS, detect_task
 from keras_xlnet.types import PathLike
 
+# The formats that a flag is for, and what an error calls them.
+_OF_FORMAT = {
+    "config_file": ("original", "original checkpoints"),
+    "task_name": ("original", "original checkpoints"),
+    "num_heads": ("keras_xlnet_h5", "files of the old keras-xlnet"),
+}
 
-def original_arguments(arguments: argparse.Namespace, format: str) -> dict[str, Any]:
-    """Returns the values of `--config_file` and `--task_name`, as arguments of `load_original`.
+
+def arguments_of_format(arguments: argparse.Namespace, format: str) -> dict[str, Any]:
+    """Returns the flags that are for one format, as arguments of its function.
 
     Raises:
-        ValueError: If there are any, and the format is another one.
+        ValueError: If there are any for another format.
     """
-    given = {"config_file": arguments.config_file, "task_name": arguments.task_name}
-    given = {key: value for key, value in given.items() if value is not None}
-    if given and format != "original":
-        raise ValueError(f"{sorted(given)} are for original checkpoints, not for {format}")
+    given = {name: getattr(arguments, name) for name in _OF_FORMAT}
+    given = {name: value for name, value in given.items() if value is not None}
+    wrong = [name for name in given if _OF_FORMAT[name][0] != format]
+    if wrong:
+        raise ValueError(f"{wrong} are for {_OF_FORMAT[wrong[0]][1]}, not for {format}")
     return given
 
 

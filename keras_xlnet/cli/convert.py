@@ -9,7 +9,7 @@ from keras_xlnet.checkpoints import (
     save_checkpoint,
 )
 from keras_xlnet.cli.arguments import (
-    original_arguments,
+    arguments_of_format,
     task_of,
 )
 
@@ -20,7 +20,7 @@ def run(arguments: argparse.Namespace) -> int:
     format = format or detect_format(source)
     task = task_of(arguments.task, source, format)
     overrides = {"activation": arguments.activation} if arguments.activation else {}
-    overrides |= original_arguments(arguments, format)
+    overrides |= arguments_of_format(arguments, format)
     model = load_checkpoint(source, format, task, **overrides)
     tokenizer = load_tokenizer(source, format)
     save_checkpoint(model, arguments.destination, arguments.destination_format, tokenizer=tokenizer)

@@ -7,9 +7,11 @@ from typing import Any
 
 from keras_xlnet.checkpoints import detect_format, load_checkpoint, load_tokenizer
 from keras_xlnet.checkpoints.huggingface import open_huggingface
+from keras_xlnet.checkpoints.keras_hub import open_keras_hub
+from keras_xlnet.checkpoints.keras_xlnet_h5 import open_keras_xlnet_h5
 from keras_xlnet.checkpoints.original import open_original
 from keras_xlnet.cli.arguments import (
-    original_arguments,
+    arguments_of_format,
     task_of,
 )
 from keras_xlnet.models.base_model import backbone_of
@@ -18,6 +20,8 @@ from keras_xlnet.preset_files import shipped_directory
 _OPENERS: dict[str, Callable[..., Any]] = {
     "original": open_original,
     "huggingface": open_huggingface,
+    "keras_hub": open_keras_hub,
+    "keras_xlnet_h5": open_keras_xlnet_h5,
 }
 _SIZES = (
     "vocabulary_size num_layers num_heads head_dim hidden_dim intermediate_dim embedding_dim "
@@ -32,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     path = arguments.directory
     format = arguments.format or detect_format(path)
     task = task_of(arguments.task, path, format)
-    given = original_arguments(arguments, format)
+    given = arguments_of_format(arguments, format)
     if format in _OPENERS:
         opened = _OPENERS[format](path, task, **given)
         model, unused = opened.model, opened.unused()
@@ -72,7 +76,7 @@ def _parameters(model, backbone):
 
 def _files(path):
     path = pathlib.Path(path)
-    found = path.rglob("*") if path.is_dir() else path.parent.glob(f"{path.name}.*")
+    found = path.rglob("*") if path.is_dir() else [path, *path.parent.glob(f"{path.name}.*")]
     for file in sorted(file for file in found if file.is_file()):
         yield "file", f"{file.relative_to(path.parent)} ({file.stat().st_size:,} bytes)"
 

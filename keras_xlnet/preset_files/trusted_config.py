@@ -162,4 +162,6 @@ def _name(entry):
 def _hint(config):
     if "model_type" in config:
         return " (it looks like Hugging Face's: see `keras_xlnet.checkpoints.load_huggingface`)"
+    if str(config.get("registered_name")).startswith("keras_hub>"):
+        return " (it is KerasHub's: see `keras_xlnet.checkpoints.load_keras_hub`)"
     return ""

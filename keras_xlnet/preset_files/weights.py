@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import keras
@@ -189,7 +189,7 @@ class WeightMatch:
 
 
 def check_matches(
-    matches: Iterable[WeightMatch],
+    matches: Sequence[WeightMatch],
     files: Any,
     other_dtypes: Collection[str] = (),
     unexpected: Collection[str] = (),
@@ -207,14 +207,15 @@ def check_matches(
     Raises:
         ValueError: If a weight is missing, unexpected, or of another shape or dtype.
     """
-    names = list(dict.fromkeys(match.name for match in matches))
+    shapes = {match.name: match.shape for match in matches}
+    names = list(shapes)
     missing = [name for name in names if name not in files.shapes]
     if missing:
         others = sorted(set(files.shapes) - set(names))
         hint = f". It has, for example, {_named(others)}" if others else ""
         raise ValueError(
             f"{files} lacks {len(missing)} of {len(names)} weights of the model: {_named(missing)}"
-            f"{hint}"
+            f"{hint}. Expected {missing[0]!r} of shape {shapes[missing[0]]}"
         )
     problems = [
         f"{name!r} in {files.file_of(name)} is not a weight of the model that its configuration "

@@ -11,6 +11,7 @@ import pytest
 import xlnet_command
 from keras_xlnet.checkpoints import (
     FORMATS,
+    READABLE_FORMATS,
     TASKS,
     detect_format,
     detect_task,
@@ -209,6 +210,39 @@ def test_help_and_version_load_no_keras():
 
 def test_formats_are_those_of_the_package():
     assert xlnet_command.FORMATS == FORMATS
+    assert xlnet_command.READABLE_FORMATS == READABLE_FORMATS
+
+
+@pytest.mark.parametrize(
+    "source, flags, model, unused",
+    [
+        ("keras_hub/preset", [], "XLNetBackbone", "1: layers/xl_net_attention_mask_layer/vars/0"),
+        ("keras_xlnet_h5/encoder.h5", [], "XLNetBackbone", "nothing"),
+        (
+            "keras_xlnet_h5/trainer.h5",
+            ["--num_heads", "2"],
+            "XLNetPermutationLM (permutation_lm)",
+            "nothing",
+        ),
+    ],
+)
+def test_formats_that_are_only_read(source, flags, model, unused, golden_dir, tmp_path, capsys):
+    source = golden_dir / source
+    assert xlnet("inspect", *flags, source) == 0
+    report = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert (report["model"], report["unused"]) == (model, unused)
+    assert report["file"].endswith(" bytes)")
+    assert xlnet("convert", *flags, "--to", "preset", source, tmp_path / "out") == 0
+    assert "without a tokenizer" in capsys.readouterr().out
+    if not flags:
+        assert xlnet("verify", source, tmp_path / "out") == 0
+        assert "worst difference 0, " in capsys.readouterr().out
+
+
+def test_flags_of_another_format(golden_dir, capsys):
+    assert xlnet("inspect", "--num_heads", "2", golden_dir / "tiny_ckpt") == 1
+    error = capsys.readouterr().err
+    assert "['num_heads'] are for files of the old keras-xlnet, not for original" in error
 
 
 def test_as_a_program(sources):
