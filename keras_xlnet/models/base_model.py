@@ -299,7 +299,7 @@ class BaseModel(
 
         >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
         >>> larger = backbone.with_vocabulary(42)
-        >>> larger.token_embedding.embeddings.shape
+        >>> tuple(larger.token_embedding.embeddings.shape)
         (42, 16)
         """
         return with_vocabulary(self, vocabulary)

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from tests.examples import EXAMPLES, needs_shipped_preset
+from tests.examples import EXAMPLES
 
 GUIDES = EXAMPLES.parent / "docs" / "guides"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
@@ -21,7 +21,6 @@ def test_all_guides_are_here():
     assert sorted(path.stem for path in GUIDES.glob("*.md")) == sorted(QUICK + SLOW)
 
 
-@needs_shipped_preset
 @pytest.mark.parametrize(
     "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
 )
