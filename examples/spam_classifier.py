@@ -5,11 +5,11 @@
 reads the messages of the UCI SMS Spam Collection, fine-tunes the preset xlnet_small_en on four
 fifths of them, compares it on the others with TF-IDF and logistic regression, tuned, and writes the
 model, a SavedModel that takes raw text, `metrics.json` and plots to runs/spam. Preset and messages
-are in this repository: it needs no network, and takes less than 4 minutes on 2 cores. More ways to
+are in this repository: it needs no network, and takes four to five minutes on 2 cores. More ways to
 run it:
 
-    python examples/spam_classifier.py "WIN a free prize, text now" "see you at six"
-    python examples/spam_classifier.py --load runs/spam "WIN a free prize, text now"
+    python examples/spam_classifier.py "You have won a prize, call 09061701461 now" "see you at six"
+    python examples/spam_classifier.py --load runs/spam "You have won a prize, call 09061701461 now"
     python examples/spam_classifier.py --from_scratch      # what the pretraining is good for
     python examples/spam_classifier.py --folds 5
     python examples/spam_classifier.py --data mine.csv --text_column body --label_column kind
@@ -32,6 +32,7 @@ import numpy as np
 import spam_data
 import spam_report
 from absl import app, flags, logging
+from results_models import Batches
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from keras_xlnet.checkpoints import detect_format, load_checkpoint, load_tokenizer
@@ -157,9 +158,7 @@ def train(texts, labels, strategy, verbose=None):
     texts, held_out, labels, held_out_labels = train_test_split(
         texts, labels, test_size=0.1, stratify=labels, random_state=FLAGS.seed
     )
-    if strategy.num_replicas_in_sync > 1:  # Replicas share full batches.
-        num_texts = len(texts) - len(texts) % FLAGS.batch_size
-        texts, labels = texts[:num_texts], labels[:num_texts]
+    steps = math.ceil(len(texts) / FLAGS.batch_size)
     with strategy.scope():
         model = make_model(texts)
         is_wide = model.backbone.hidden_dim >= WIDE
@@ -168,15 +167,17 @@ def train(texts, labels, strategy, verbose=None):
         # Of class 1 alone.
         auc = keras.metrics.AUC(curve="PR", name="pr_auc", multi_label=True, label_weights=[0, 1])
         model.compile(
-            make_optimizer(learning_rate, epochs * math.ceil(len(texts) / FLAGS.batch_size)),
+            make_optimizer(learning_rate, epochs * steps),
             # Label smoothing keeps the model from growing overconfident on few messages.
             loss=keras.losses.CategoricalCrossentropy(label_smoothing=0.1),
             metrics=["accuracy", auc],
         )
+    # Batches of messages of similar length have half of the padding, and take half of the time.
+    batches = Batches(model.preprocessor, texts, keras.utils.to_categorical(labels, 2))
+    rng = np.random.default_rng(FLAGS.seed)
     history = model.fit(
-        texts,
-        keras.utils.to_categorical(labels, 2),
-        batch_size=FLAGS.batch_size,
+        batches.dataset(lambda: batches.shuffled(FLAGS.batch_size, steps, rng), steps),
+        shuffle=False,
         epochs=epochs,
         validation_data=(held_out, keras.utils.to_categorical(held_out_labels, 2)),
         # Spam is the rarer class. The square root is half of the way to equal influence of both.
