@@ -11,6 +11,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier, XLNetTextRegressor
 from keras_xlnet.text import XLNetPreprocessor
 
@@ -211,7 +212,7 @@ class Batches:
             self.rows(np.arange(1)),
         )
         dataset = tf.data.Dataset.from_generator(generate, output_signature=spec)
-        return dataset.apply(tf.data.experimental.assert_cardinality(count)).prefetch(2)
+        return prefetched(dataset.apply(tf.data.experimental.assert_cardinality(count)))
 
     def predict(self, model):
         """Returns the outputs of a model for all rows."""

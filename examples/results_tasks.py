@@ -47,14 +47,15 @@ class Recipe:
 
 
 # Chosen with `--split validation`, which does not read the test examples. SMS has no examples that
-# are not tested in some fold: its epochs and rates are those of SST-2.
+# are not tested in some fold: its epochs and rates are those of SST-2. Of the examples, lengths cut
+# three in a hundred at most: spam often ends with the number to call.
 RECIPES = {
-    "sms": Recipe(sequence_length=64, epochs=4, scratch_epochs=6),
-    "sst2": Recipe(sequence_length=48, epochs=4, scratch_epochs=6),
+    "sms": Recipe(sequence_length=80, epochs=4, scratch_epochs=6),
+    "sst2": Recipe(sequence_length=64, epochs=4, scratch_epochs=6),
     "cola": Recipe(sequence_length=32, epochs=5, scratch_epochs=6),
     "mrpc": Recipe(sequence_length=96, epochs=5, scratch_epochs=6, learning_rate=1e-3),
-    "rte": Recipe(sequence_length=128, epochs=5, scratch_epochs=6, learning_rate=1e-3),
-    "stsb": Recipe(sequence_length=64, epochs=5, scratch_epochs=6, learning_rate=1e-3),
+    "rte": Recipe(sequence_length=208, epochs=5, scratch_epochs=6, learning_rate=1e-3),
+    "stsb": Recipe(sequence_length=96, epochs=5, scratch_epochs=6, learning_rate=1e-3),
     "qwf": Recipe(sequence_length=32, epochs=3, scratch_epochs=4),
 }
 

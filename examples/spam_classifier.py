@@ -62,7 +62,7 @@ flags.DEFINE_integer("folds", None, "Cross-validate with this many folds; writes
 flags.DEFINE_integer(
     "vocabulary_size", None, "With --from_scratch, train a vocabulary of this size. [the preset's]"
 )
-flags.DEFINE_integer("sequence_length", 64, "Tokens that a message is cut to.", lower_bound=3)
+flags.DEFINE_integer("sequence_length", 80, "Tokens that a message is cut to.", lower_bound=3)
 flags.DEFINE_integer("batch_size", 32, "Messages in a training step.", lower_bound=1)
 flags.DEFINE_integer("epochs", None, "Maximum number of epochs. [4; wide models 3; from scratch 8]")
 flags.DEFINE_float("learning_rate", None, "Peak learning rate. [5e-4; wide models 3e-5]")

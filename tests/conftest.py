@@ -1,5 +1,6 @@
 """Fixtures that several tests share. Golden numbers come from the original implementation."""
 
+import gc
 import json
 import os
 import pathlib
@@ -59,6 +60,13 @@ def two_replicas():
     if len(tf.config.list_logical_devices("CPU")) < 2:
         pytest.skip("TensorFlow started with one logical device (see pytest_configure)")
     return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _collect_garbage_quickly():
+    """Keras collects garbage for each weight that it quantizes: not through all that was there."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure(config):

@@ -112,8 +112,8 @@ WRITTEN = [
 
 @pytest.mark.parametrize("file", WRITTEN, ids=lambda file: str(file.relative_to(ROOT)))
 def test_plain_english(file):
-    lines = file.read_text(encoding="utf-8").splitlines()
-    # What a model filled in stands in tables.
-    written = "\n".join(line for line in lines if not line.startswith("|"))
-    found = [match[0] for match in RIDDLES.finditer(written)]
+    written = file.read_text(encoding="utf-8")
+    if file.name == "what_it_knows.md":  # What a model filled in stands in its tables.
+        written = re.sub(r"^\|.*$", "", written, flags=re.MULTILINE)
+    found = RIDDLES.findall(written)
     assert not found

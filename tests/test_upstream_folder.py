@@ -35,7 +35,7 @@ def test_every_issue_can_be_sent(name):
     if name in PROGRAMS:
         assert f"```python\n{text_of(name, 'reproduce.py')}```" in issue
     else:
-        assert re.search("not run|no reproduce.py", issue)  # With the reason.
+        assert "not run" in issue  # With the reason.
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -56,7 +56,8 @@ def compare(workloads, subjects, reference, settings, say=print):
 
 def _prepare(workloads, assets, log_file, say):
     """Trains the vocabulary, where one is needed; without it those workloads fail, no others."""
-    if not any(workload.kind in ("tokenize", "serve_texts") for workload in workloads):
+    kinds = {workload.kind for workload in workloads}
+    if not kinds & {"tokenize", "serve_texts", "predict_texts"}:
         return
     command = [sys.executable, "-m", "benchmarks.comparison.prepare", assets]
     environment = {**os.environ, "KERAS_BACKEND": "tensorflow"}

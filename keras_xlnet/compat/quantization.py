@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
+from keras_xlnet.compat.quick_deletion import quick_deletion
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
@@ -51,9 +53,10 @@ class RestoresQuantization:
         """Quantizes the sublayers that the config names. Their weights are not loaded yet."""
         if self._quantization:
             sublayers = dict(_sublayers(self))
-            for path, policy in self._quantization.items():
-                # Assigning a quantized policy to a layer that is built quantizes it.
-                sublayers[path].dtype_policy = keras.dtype_policies.deserialize(policy)
+            with quick_deletion():
+                for path, policy in self._quantization.items():
+                    # Assigning a quantized policy to a layer that is built quantizes it.
+                    sublayers[path].dtype_policy = keras.dtype_policies.deserialize(policy)
             self._quantization = None
 
 

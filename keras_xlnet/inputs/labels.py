@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from keras import ops
 
+from keras_xlnet.inputs.texts import is_text
+
 
 def as_label_array(labels: Any) -> Any:
     """Returns labels as a NumPy array: of numbers, or an object array of strings.
@@ -17,7 +19,7 @@ def as_label_array(labels: Any) -> Any:
     Raises:
         ValueError: If some labels are strings and others are not. The message names the row.
     """
-    if ops.is_tensor(labels) and not _is_tensorflow_string(labels):
+    if ops.is_tensor(labels) and not is_text(labels):
         return ops.convert_to_numpy(labels)
     if isinstance(labels, dict) or not hasattr(labels, "__len__"):
         return labels
@@ -48,10 +50,6 @@ def _as_numbers(labels):
                 f"`y` must be strings, or numbers. Received in row {row}: {label!r}"
             ) from None
     return labels.astype("float64")
-
-
-def _is_tensorflow_string(x):
-    return str(getattr(x, "dtype", None)) == "<dtype: 'string'>"
 
 
 def is_names(labels: Any) -> bool:

@@ -55,22 +55,16 @@ def check_container(x: Any) -> None:
 
 
 def _check_batched(spec):
-    parts = list(spec.values()) if isinstance(spec, dict) else [spec]
-    if isinstance(spec, (tuple, list)):
-        parts = list(spec)
-    for part in parts:
-        shape = getattr(part, "shape", None)
-        if is_text(part) and shape is not None and shape.rank == 0:
+    if not isinstance(spec, dict):
+        spec = dict(enumerate(spec if isinstance(spec, (tuple, list)) else [spec]))
+    for name, part in spec.items():
+        rank = getattr(getattr(part, "shape", None), "rank", None)
+        smallest = 1 if is_text(part) else 2 if name == "token_ids" else 0
+        if rank is not None and rank < smallest:
             raise ValueError(
                 "`x` must be a dataset of batches: call `x.batch(32)`. Received: a dataset of "
                 f"single texts, {part}"
             )
-    ids = spec.get("token_ids") if isinstance(spec, dict) else None
-    if ids is not None and ids.shape.rank is not None and ids.shape.rank < 2:
-        raise ValueError(
-            "`x` must be a dataset of batches: call `x.batch(32)`. Received: a dataset of single "
-            f"texts, token_ids={ids}"
-        )
 
 
 def text_columns(x: Any) -> dict[str, np.ndarray]:

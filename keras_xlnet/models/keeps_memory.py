@@ -39,10 +39,8 @@ class KeepsMemory:
         self._reset_evaluation()
         if self.stateful:
             batch_size = self._batch_size_of(batch_size)
-            x, rows = fill_last_batch(x, batch_size)
+            (x, y, sample_weight), rows = fill_last_batch((x, y, sample_weight), batch_size)
             if rows is not None and y is not None:
-                y, _ = fill_last_batch(y, batch_size)
-                sample_weight, _ = fill_last_batch(sample_weight, batch_size)
                 sample_weight = weights_of_rows(y, sample_weight, rows)
             batch_size = None if rows is None else batch_size
         return super().evaluate(
@@ -79,6 +77,13 @@ class KeepsMemory:
         for memory in self.memories:
             memory.reset_state()
 
+    def compute_metrics(
+        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+    ) -> dict[str, Any]:
+        """Computes the metrics as `keras.Model` does, of complete batches alone."""
+        x, y, sample_weight = self._ensure_batch_size((x, y, sample_weight))
+        return super().compute_metrics(x, y, y_pred, sample_weight)
+
     def _reset_evaluation(self):
         for memory in self.memories:
             memory.reset_evaluation_state()
@@ -87,9 +92,12 @@ class KeepsMemory:
         return self._ensure_batch_size(super()._complete(inputs))
 
     def _ensure_batch_size(self, tensors):
-        if not self.stateful or tensors is None:
+        """Of a tree of tensors and `None`. What uses others can fail first, with another error."""
+        if not self.stateful:
             return tensors
-        return keras.tree.map_structure(lambda x: ensure_batch_size(x, self.batch_size), tensors)
+        return keras.tree.map_structure(
+            lambda x: None if x is None else ensure_batch_size(x, self.batch_size), tensors
+        )
 
 
 def new_memories(

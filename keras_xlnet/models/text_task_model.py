@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy as np
 
+from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.inputs.labels import as_label_array, check_no_missing
 from keras_xlnet.inputs.texts import (
     check_container,
@@ -12,6 +13,7 @@ from keras_xlnet.inputs.texts import (
     split_spec,
     text_columns,
 )
+from keras_xlnet.inputs.token_lists import rounded
 from keras_xlnet.models.inspection import Inspection
 from keras_xlnet.models.task_model import TaskModel
 from keras_xlnet.models.vocabulary import check_vocabulary
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 
 _TOKENIZING_BATCH = 256
 _PREDICTED_BATCH = 32  # The `batch_size` of Keras.
-_LENGTH_STEP = 16
 
 
 class TextTaskModel(TaskModel):
@@ -93,7 +94,7 @@ class TextTaskModel(TaskModel):
     def _without_padding(self, features: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Features of short texts, cut to the longest of them, rounded up for few shapes."""
         longest = int(features["padding_mask"].sum(axis=1).max())
-        length = -(-max(longest, 1) // _LENGTH_STEP) * _LENGTH_STEP
+        length = rounded(max(longest, 1))
         # A preprocessor pads all texts on the same side.
         is_left = not features["padding_mask"][:, 0].all()
         side = slice(-length, None) if is_left else slice(length)
@@ -201,7 +202,7 @@ class TextTaskModel(TaskModel):
                 rest[0] = encode_labels(rest[0])
             return (x, *rest) if rest else x
 
-        return dataset.map(encode, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+        return prefetched(dataset.map(encode, tf.data.AUTOTUNE))
 
 
 def check_preprocessor(preprocessor: keras.layers.Layer | None, backbone: keras.Model) -> None:

@@ -481,7 +481,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, CompiledModel):
         Raises:
             ValueError: If the model is stateful and the batch is incomplete.
         """
-        y, sample_weight = self._ensure_batch_size(y), self._ensure_batch_size(sample_weight)
+        x, y, sample_weight = self._ensure_batch_size((x, y, sample_weight))
         if self.loss is not None or y is None:
             return super().compute_loss(x, y, y_pred, sample_weight, training=training)
         labels = y["logits"] if isinstance(y, dict) else y

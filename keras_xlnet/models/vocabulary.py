@@ -89,14 +89,16 @@ def _is_quantized(config):
 def _copy_rows(model, new):
     old = {weight.path: weight for weight in model.weights}
     for weight in new.weights:
-        values = keras.ops.convert_to_numpy(old[weight.path]).astype("float32")
-        if values.shape != weight.shape:
-            # The rows of tokens that the model does not know are near the mean of all others.
-            rows = keras.ops.convert_to_numpy(weight).astype("float32") + values.mean(axis=0)
-            count = min(len(rows), len(values))
-            rows[:count] = values[:count]
-            values = rows
-        weight.assign(values)
+        source = old[weight.path]
+        if source.shape == weight.shape:
+            weight.assign(source)
+            continue
+        values = keras.ops.convert_to_numpy(source).astype("float32")
+        # The rows of tokens that the model does not know are near the mean of all others.
+        rows = keras.ops.convert_to_numpy(weight).astype("float32") + values.mean(axis=0)
+        count = min(len(rows), len(values))
+        rows[:count] = values[:count]
+        weight.assign(rows)
 
 
 def _with_tokenizer(preprocessor, tokenizer):

@@ -293,7 +293,7 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
         Raises:
             ValueError: If the model is stateful and the batch is incomplete.
         """
-        y, sample_weight = self._ensure_batch_size(y), self._ensure_batch_size(sample_weight)
+        x, y, sample_weight = self._ensure_batch_size((x, y, sample_weight))
         sample_weight = _without_padding(x, sample_weight)
         return super().compute_loss(x, y, y_pred, sample_weight, training=training)
 
@@ -301,6 +301,7 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
     ) -> dict[str, Any]:
         """Computes the metrics as `keras.Model` does. Padded targets (-1) have the weight 0."""
+        x, sample_weight = self._ensure_batch_size((x, sample_weight))
         return super().compute_metrics(x, y, y_pred, _without_padding(x, sample_weight))
 
 

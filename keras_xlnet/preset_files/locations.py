@@ -3,13 +3,15 @@
 import os
 import pathlib
 import re
+import types
 from collections.abc import Sequence
 
 from keras_xlnet.preset_files.web import url_directory
 from keras_xlnet.types import PathLike
 
+HUB_URI = r"hf://(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>\S+))?"
 _HUB = re.compile(
-    r"(?:hf://(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>\S+))?"
+    rf"(?:{HUB_URI}"
     r"|https://huggingface\.co/(?P<page>[\w.-]+/[\w.-]+)(?:/(?:tree|resolve)/(?P<branch>[^\s?#]+))?)"
 )
 
@@ -70,6 +72,21 @@ def _existing_directory(path):
     raise FileNotFoundError(f"`location`: there is no directory {path}{hint}")
 
 
+def import_huggingface_hub(location: str) -> types.ModuleType:
+    """Returns the module `huggingface_hub`.
+
+    Raises:
+        ImportError: If it is not installed. The message names the location that needs it.
+    """
+    try:
+        import huggingface_hub
+    except ImportError as error:
+        raise ImportError(
+            f'{location} needs huggingface_hub: pip install "xlnet-keras[hub]"'
+        ) from error
+    return huggingface_hub
+
+
 def _hub_directory(repository, revision, patterns):
     """Returns a snapshot of a repository of the Hugging Face Hub, in huggingface_hub's cache.
 
@@ -77,13 +94,9 @@ def _hub_directory(repository, revision, patterns):
     snapshot of the revision is used if it is complete.
     """
     location = f"hf://{repository}" + (f"@{revision}" if revision else "")
-    try:
-        import huggingface_hub
-        from huggingface_hub import errors
-    except ImportError as error:
-        raise ImportError(
-            f'{location} needs huggingface_hub: pip install "xlnet-keras[hub]"'
-        ) from error
+    huggingface_hub = import_huggingface_hub(location)
+    from huggingface_hub import errors
+
     try:
         directory = huggingface_hub.snapshot_download(
             repository, revision=revision, allow_patterns=patterns

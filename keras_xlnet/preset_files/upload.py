@@ -4,12 +4,12 @@ import pathlib
 import re
 
 from keras_xlnet.preset_files.files import file_in
+from keras_xlnet.preset_files.locations import HUB_URI, import_huggingface_hub
 from keras_xlnet.types import PathLike
 
 _CONFIG, _WEIGHTS = "config.json", "model.safetensors"
 # What `save_to_preset` writes, and nothing else that lies beside it.
 _FILES = (_CONFIG, _WEIGHTS, "tokenizer.json", "assets/*", "README.md", "preset.json", "*.png")
-_LOCATION = re.compile(r"hf://(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>\S+))?")
 
 
 def upload_preset(
@@ -44,7 +44,7 @@ def upload_preset(
     Traceback (most recent call last):
     ValueError: `location` must be 'hf://owner/name' or ... Received: location='owner/name'
     """
-    match = _LOCATION.fullmatch(location) if isinstance(location, str) else None
+    match = re.fullmatch(HUB_URI, location) if isinstance(location, str) else None
     if match is None:
         raise ValueError(
             "`location` must be 'hf://owner/name' or 'hf://owner/name@branch'. "
@@ -53,12 +53,7 @@ def upload_preset(
     directory = pathlib.Path(directory)
     for name in (_CONFIG, _WEIGHTS):
         file_in(directory, name)
-    try:
-        import huggingface_hub
-    except ImportError as error:
-        raise ImportError(
-            f'{location} needs huggingface_hub: pip install "xlnet-keras[hub]"'
-        ) from error
+    huggingface_hub = import_huggingface_hub(location)
     name, revision = match.groups()
     try:
         huggingface_hub.create_repo(name, private=private, exist_ok=True)

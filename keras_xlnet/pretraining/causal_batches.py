@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import tensorflow as tf
 
+from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.compat.unknown_arguments import check_arguments
 from keras_xlnet.layers.arguments import check_positive_int
 
@@ -91,4 +92,4 @@ class CausalBatches:
             reset = tf.fill([self.batch_size], tf.cast(start == 0, tf.int8))
             return {"token_ids": segment[:, :-1], "reset_memory": reset}, segment[:, 1:]
 
-        return steps.map(batch_at).prefetch(tf.data.AUTOTUNE)
+        return prefetched(steps.map(batch_at))

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import tensorflow as tf
 
+from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.layers import PermutationMaskGenerator
 from keras_xlnet.pretraining.batch_assembly import assemble_batch
 from keras_xlnet.pretraining.original_record_files import (
@@ -96,7 +97,7 @@ def read_original_records(
         cardinality = records.num_batches * num_passes
     dataset = dataset.map(make_batch, num_parallel_calls=tf.data.AUTOTUNE)
     dataset = dataset.apply(tf.data.experimental.assert_cardinality(cardinality))
-    return dataset.prefetch(tf.data.AUTOTUNE)
+    return prefetched(dataset)
 
 
 def _serialized_batches(records, num_passes, seed):

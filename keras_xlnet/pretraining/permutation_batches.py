@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import tensorflow as tf
 
+from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.compat.unknown_arguments import check_arguments
 from keras_xlnet.layers import PermutationMaskGenerator
 from keras_xlnet.pretraining.batch_assembly import assemble_batch
@@ -228,7 +229,7 @@ class PermutationBatches:
         options = tf.data.Options()
         policy = tf.data.experimental.AutoShardPolicy.DATA
         options.experimental_distribute.auto_shard_policy = policy
-        return dataset.with_options(options).prefetch(tf.data.AUTOTUNE)
+        return prefetched(dataset.with_options(options))
 
     def _load_shard(self, step, shard, first, stop, begins):
         tokens, boundaries = tf.numpy_function(self._read_shard, [shard], (tf.int32, tf.int64))

@@ -35,10 +35,7 @@ class StringTokenizer(StringLayer):
         return super().__call__(inputs, **kwargs)
 
     def call(self, inputs: Any) -> tf.Tensor | tf.RaggedTensor:
-        # String ops have CPU kernels only, and a table on an accelerator would be copied to the
-        # CPU in every call.
-        with tf.device("CPU:0"):
-            return map_flat(self._tokenize, as_strings(inputs))
+        return on_texts(self._tokenize, inputs)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape, None)
@@ -68,6 +65,14 @@ def as_strings(inputs: Any, name: str = "inputs") -> tf.Tensor | tf.RaggedTensor
     if inputs.shape.rank is None:
         raise ValueError(f"`{name}` must have a known rank. Received: a tensor of unknown rank")
     return inputs
+
+
+def on_texts(function: Callable[..., Any], inputs: Any) -> Any:
+    """Applies a function of a `(batch,)` string tensor to texts of any form, as `map_flat` does."""
+    # String ops have CPU kernels only, and a table on an accelerator would be copied to the CPU in
+    # every call.
+    with tf.device("CPU:0"):
+        return map_flat(function, as_strings(inputs))
 
 
 def check_string_dtype(inputs: Any, name: str = "inputs") -> None:

@@ -20,7 +20,7 @@ from keras_xlnet.text.sentencepiece_model import (
     write_proto,
 )
 from keras_xlnet.text.sentencepiece_training import train_proto
-from keras_xlnet.text.string_inputs import StringTokenizer, as_strings, map_flat
+from keras_xlnet.text.string_inputs import StringTokenizer, on_texts
 from keras_xlnet.text.subword_sampling import sample_pieces
 from keras_xlnet.text.token_ids import as_ids, remove_special_ids
 from keras_xlnet.text.tokenizer_preset import load_tokenizer, save_tokenizer
@@ -185,8 +185,7 @@ class XLNetTokenizer(StringTokenizer):
             )
 
         self._require_proto()
-        with tf.device("CPU:0"):
-            return map_flat(sample, as_strings(inputs))
+        return on_texts(sample, inputs)
 
     def compute_output_spec(
         self, inputs: Any, sampling_alpha: float | None = None
@@ -244,8 +243,7 @@ class XLNetTokenizer(StringTokenizer):
         >>> tokenizer.preprocess("  Caf\\u00e9  NOIR ").numpy()
         b'cafe noir'
         """
-        with tf.device("CPU:0"):
-            return map_flat(self._preprocess, as_strings(inputs))
+        return on_texts(self._preprocess, inputs)
 
     def detokenize(self, inputs: Any) -> tf.Tensor:
         """Converts ids back to text, in the graph.

@@ -2,7 +2,6 @@ from collections.abc import Sequence
 
 import keras
 import numpy as np
-from keras import ops
 
 from keras_xlnet.types import PathLike
 
@@ -37,28 +36,18 @@ def load_average(model: keras.Model, paths: Sequence[PathLike]) -> None:
     """
     if isinstance(paths, (str, bytes)) or not len(paths):
         raise ValueError(f"`paths` must be a list of files. Received: paths={paths!r}")
-    before = _values(model)
+    before = model.get_weights()
     total = [np.zeros(value.shape) for value in before]
     try:
         for path in paths:
             model.load_weights(path)
-            total = [
-                t + value.astype("float64") for t, value in zip(total, _values(model), strict=True)
-            ]
+            weights = model.get_weights()
+            total = [t + weight.astype("float64") for t, weight in zip(total, weights, strict=True)]
     except Exception:
-        _assign(model, before)
+        model.set_weights(before)
         raise
     means = [value / len(paths) for value in total]
     # Seeds and counters are whole numbers.
     is_float = [keras.backend.is_float_dtype(variable.dtype) for variable in model.weights]
     rounded = [m if f else np.round(m) for m, f in zip(means, is_float, strict=True)]
-    _assign(model, rounded)
-
-
-def _values(model):
-    return [ops.convert_to_numpy(variable.value) for variable in model.weights]
-
-
-def _assign(model, values):
-    for variable, value in zip(model.weights, values, strict=True):
-        variable.assign(ops.cast(value, variable.dtype))
+    model.set_weights([m.astype(old.dtype) for m, old in zip(rounded, before, strict=True)])

@@ -1,9 +1,10 @@
 import dataclasses
 import json
+import subprocess
 
 import pytest
 
-from benchmarks.comparison import interleave, plot, report, summary, workloads
+from benchmarks.comparison import interleave, plot, report, run, summary, workloads
 from benchmarks.comparison.flop import encoder_flop, pretraining_flop
 from benchmarks.comparison.run import Settings, compare
 from benchmarks.comparison.subjects import SUBJECTS, Subject
@@ -291,3 +292,15 @@ def test_the_picture_has_a_bar_for_everyone_measured_but_the_reference():
     groups = [[{"subject": "a", "ratio": 2.0}, {"subject": "r", "ratio": 1.0}, {"subject": "f"}]]
     groups += [[{"subject": "r", "ratio": 1.0}, {"subject": "b", "ratio": 0.5}]]
     assert plot.bars({"groups": groups}, "r") == [("b", 0.5), ("a", 2.0)]
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_a_vocabulary_is_trained_for_workloads_of_text_alone(name, tmp_path, monkeypatch):
+    commands = []
+    monkeypatch.setattr(
+        run.subprocess,
+        "run",
+        lambda command, **_: commands.append(command) or subprocess.CompletedProcess(command, 0),
+    )
+    run._prepare([WORKLOADS[name]], "assets", tmp_path / "log", print)
+    assert bool(commands) == (name in {"W7", "W8", "W8c1", "W8c8", "W9"})

@@ -1,7 +1,10 @@
 """What Keras and TensorFlow lack. A test that fails says which file has become superfluous."""
 
+import gc
 import inspect
 import pathlib
+import subprocess
+import sys
 
 import keras
 import numpy as np
@@ -10,6 +13,7 @@ import tensorflow as tf
 
 import keras_xlnet
 
+ROOT = pathlib.Path(__file__).parents[2]
 MODULES = sorted(
     path.stem
     for path in (pathlib.Path(keras_xlnet.__file__).parent / "compat").glob("*.py")
@@ -157,6 +161,24 @@ def test_replica_seed_generator(two_replicas):
     draw = tf.function(lambda: keras.random.uniform((), seed=generator))
     numbers = two_replicas.experimental_local_results(two_replicas.run(draw))
     assert float(numbers[0]) == float(numbers[1]), delete("replica_seed_generator")
+
+
+@pytest.mark.slow
+def test_prefetched():
+    # In a process of its own: one iterator of a hundred can wait for a minute.
+    program = ROOT / "upstream" / "iterator-waits-for-autotuning" / "reproduce.py"
+    assert subprocess.run([sys.executable, program]).returncode == 1, delete("prefetched")
+
+
+def test_quick_deletion():
+    full = []
+    callback = lambda phase, info: full.append(phase) if info["generation"] == 2 else None  # noqa: E731
+    layer = keras.layers.Dense(2)
+    layer.build((1, 3))
+    gc.callbacks.append(callback)
+    layer.quantize("int8")
+    gc.callbacks.remove(callback)
+    assert full, delete("quick_deletion")
 
 
 def test_sequential_map():

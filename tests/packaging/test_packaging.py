@@ -41,7 +41,6 @@ def find_python(version):
     return None
 
 
-PYTHONS = [version for version in VERSIONS if find_python(version)]
 # Strings in, classes out, with the preset that comes with the package.
 USE = """
 import sys
@@ -146,7 +145,10 @@ def test_every_upper_limit_says_why():
 
 def new_environment(python, folder, *requirements):
     """Returns the interpreter of a new virtual environment with these packages."""
-    subprocess.run([find_python(python), "-m", "venv", folder], check=True)
+    interpreter = find_python(python)
+    if interpreter is None:
+        pytest.skip(f"this machine has no Python {python}")
+    subprocess.run([interpreter, "-m", "venv", folder], check=True)
     interpreter = folder / "bin" / "python"
     install = [interpreter, "-m", "pip", "install", "--quiet", *requirements]
     subprocess.run(install, check=True)
@@ -165,7 +167,7 @@ def output_of(interpreter, code, folder, **environment):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["wheel", "sdist"])
-@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("python", VERSIONS)
 def test_installed_in_an_empty_environment(kind, python, built, tmp_path):
     file = built[0] if kind == "wheel" else built[1]
     interpreter = new_environment(python, tmp_path / "venv", f"{file}[text]")
@@ -177,8 +179,8 @@ def test_installed_in_an_empty_environment(kind, python, built, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("python", PYTHONS[-1:])
-def test_installed_without_tensorflow(python, built, tmp_path):
+def test_installed_without_tensorflow(built, tmp_path):
+    python = [version for version in VERSIONS if find_python(version)][-1]
     interpreter = new_environment(python, tmp_path / "venv", built[0], "jax")
     found = output_of(interpreter, USE_WITHOUT_TEXT, tmp_path, KERAS_BACKEND="jax")
     assert "(2,)" in found and 'pip install "xlnet-keras[text]"' in found

@@ -90,8 +90,8 @@ def splits(tokenizer, text, alpha, count):
 
 def test_samples_are_splits_of_the_same_text(tokenizer):
     text = "the river, the mill, the others, there, then the end"
-    drawn = splits(tokenizer, text, 0.2, 50)
-    assert len(set(drawn)) > 1
+    drawn = splits(tokenizer, text, 0.05, 50)
+    assert len(set(drawn)) > 5
     for row in set(drawn):
         assert tokenizer.detokenize(np.array(row)).numpy().decode() == text
 
@@ -106,10 +106,10 @@ def test_a_large_alpha_draws_the_best_split(tokenizer):
 def test_sampling_in_a_dataset_outlives_set_random_seed(tokenizer):
     preprocessor = XLNetPreprocessor(tokenizer, sequence_length=48)
     dataset = tf.data.Dataset.from_tensors(["the river, the mill, the others, there"]).repeat(12)
-    dataset = dataset.map(lambda x: preprocessor(x, sampling_alpha=0.1))
+    dataset = dataset.map(lambda x: preprocessor(x, sampling_alpha=0.05))
     keras.utils.set_random_seed(1)
     rows = {row["token_ids"].tobytes() for row in dataset.as_numpy_iterator()}
-    assert len(rows) > 1
+    assert len(rows) > 3
 
 
 def test_the_rule_for_commas_after_digits_is_kept(golden_dir, tokenizer):
