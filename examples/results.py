@@ -24,6 +24,7 @@ import pathlib
 import sys
 import time
 
+import fast_dtype
 import results_report
 import tfidf
 from absl import app, flags
@@ -40,7 +41,7 @@ flags.DEFINE_list("methods", list(METHODS), f"Some of {', '.join(METHODS)}.")
 flags.DEFINE_integer("seeds", 5, "Runs of each kind; 5 are a cross-validation.", lower_bound=1)
 flags.DEFINE_list("sizes", None, 'Numbers of training examples, "all" for all. [of the task]')
 flags.DEFINE_enum("split", "test", ["test", "validation"], "What to report on.")
-flags.DEFINE_enum("dtype", "float32", ["float32", "mixed_bfloat16"], "Policy of the models.")
+flags.DEFINE_enum("dtype", "auto", fast_dtype.DTYPES, "Policy of the models. [the faster one]")
 
 
 def main(arguments):
@@ -70,7 +71,7 @@ def run_all():
     if set(FLAGS.methods) - {"tfidf"}:
         from results_models import Trainer  # TensorFlow: some seconds.
 
-        trainer = Trainer(FLAGS.preset, FLAGS.dtype)
+        trainer = Trainer(FLAGS.preset, fast_dtype.choose(FLAGS.dtype))
     runs = plan(data, FLAGS.methods, sizes, FLAGS.seeds, FLAGS.split, trainer)
     results = Results(output_dir / "results.jsonl")
     todo = [run for run in runs if run.key not in results.rows]

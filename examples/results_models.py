@@ -18,7 +18,7 @@ from keras_xlnet.text import XLNetPreprocessor
 # Batches are cut to a multiple of this many tokens, so that few shapes are compiled.
 LENGTH_STEP = 16
 # Rows of similar length are brought together within this many batches.
-POOL = 8
+POOL = 32
 TEST_BATCH = 64
 
 

@@ -27,6 +27,7 @@ import pathlib
 import sys
 import tempfile
 
+import fast_dtype
 import keras
 import numpy as np
 import spam_data
@@ -66,6 +67,7 @@ flags.DEFINE_integer("sequence_length", 80, "Tokens that a message is cut to.", 
 flags.DEFINE_integer("batch_size", 32, "Messages in a training step.", lower_bound=1)
 flags.DEFINE_integer("epochs", None, "Maximum number of epochs. [4; wide models 3; from scratch 8]")
 flags.DEFINE_float("learning_rate", None, "Peak learning rate. [5e-4; wide models 3e-5]")
+flags.DEFINE_enum("dtype", "auto", fast_dtype.DTYPES, "Policy of the training. [the faster one]")
 flags.DEFINE_integer("seed", 1, "Seed of the splits, the weights and the dropout.")
 flags.DEFINE_enum("strategy", "one_device", STRATEGIES, "Devices to use: docs/distributed.md.")
 flags.DEFINE_integer("num_replicas", None, "Devices of --strategy mirrored. [all GPUs]")
@@ -185,8 +187,8 @@ def train(texts, labels, strategy, verbose=None):
         callbacks=[keras.callbacks.EarlyStopping(patience=5, restore_best_weights=True)],
         verbose=progress_verbosity() if verbose is None else verbose,
     ).history
-    if strategy.num_replicas_in_sync > 1:
-        model = on_one_device(model)
+    if strategy.num_replicas_in_sync > 1 or model.backbone.dtype_policy.name != "float32":
+        model = to_serve(model)
     scores = model.predict(held_out, verbose=0)[:, 1]
     return model, spam_report.best_threshold(held_out_labels, scores), history
 
@@ -219,12 +221,16 @@ def make_model(texts):
 
 def load_pretrained():
     """Returns the backbone and the tokenizer of --preset."""
+    dtype = fast_dtype.choose(FLAGS.dtype)
     if is_other_format(FLAGS.preset):
-        backbone, tokenizer = load_checkpoint(FLAGS.preset), load_tokenizer(FLAGS.preset)
+        backbone = load_checkpoint(FLAGS.preset, dtype=dtype)
+        tokenizer = load_tokenizer(FLAGS.preset)
         if tokenizer is None:
             raise ValueError(f"--preset {FLAGS.preset}: it has no tokenizer files")
         return backbone, tokenizer
-    backbone = XLNetBackbone.from_preset(FLAGS.preset, dropout=0.1, attention_dropout=0.1)
+    backbone = XLNetBackbone.from_preset(
+        FLAGS.preset, dropout=0.1, attention_dropout=0.1, dtype=dtype
+    )
     return backbone, XLNetTokenizer.from_preset(FLAGS.preset)
 
 
@@ -253,11 +259,11 @@ def make_optimizer(peak, steps):
     return keras.optimizers.AdamW(schedule, weight_decay=0.01, global_clipnorm=1.0)
 
 
-def on_one_device(model):
-    """A copy outside of the strategy: workers predict in turn, and serving has one device."""
+def to_serve(model):
+    """A copy for any one device: outside of the strategy, and in float32, as its weights are."""
     with tempfile.TemporaryDirectory() as folder:
         model.save_to_preset(folder)
-        return XLNetTextClassifier.from_preset(folder)
+        return XLNetTextClassifier.from_preset(folder, dtype="float32")
 
 
 if __name__ == "__main__":

@@ -257,6 +257,15 @@ def test_the_last_batch_of_arrays_may_be_smaller():
         stateful.predict({"token_ids": token_ids}, batch_size=BATCH + 1, verbose=0)
 
 
+def test_a_partial_batch_of_a_dataset_is_refused():
+    stateful = model_of(num_layers=1, stateful=True, batch_size=BATCH)
+    stateful.compile(metrics={"logits": [Perplexity()]})
+    token_ids = tokens_of(batch_size=BATCH + 2)
+    dataset = tf.data.Dataset.from_tensor_slices(({"token_ids": token_ids}, token_ids))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="stateful_memory_needs_full_batches"):
+        stateful.evaluate(dataset.batch(BATCH), verbose=0)
+
+
 def test_a_stateful_model_is_loaded_for_another_batch_size(tmp_path):
     model = model_of(stateful=True, batch_size=BATCH)
     with pytest.raises(ValueError, match="`stateful=False`"):
