@@ -18,7 +18,7 @@ from keras_xlnet.text import XLNetPreprocessor
 # Batches are cut to a multiple of this many tokens, so that few shapes are compiled.
 LENGTH_STEP = 16
 # Rows of similar length are brought together within this many batches.
-POOL = 32
+POOL = 8
 TEST_BATCH = 64
 
 
@@ -194,9 +194,10 @@ class Batches:
                 yield self.rows(batch)
 
     def by_length(self):
-        """Returns all rows from short to long, in batches, of which the last is filled up."""
+        """Returns a dataset of all rows, from short to long, and their order."""
         order = np.argsort(self.lengths, kind="stable")
-        return np.resize(order, (-(-len(order) // TEST_BATCH), TEST_BATCH)), order
+        batches = np.array_split(order, -(-len(order) // TEST_BATCH))
+        return self.dataset(lambda: map(self.rows, batches), len(batches)), order
 
     def rows(self, rows):
         """Returns the features of rows, and their labels if there are any."""
@@ -216,8 +217,7 @@ class Batches:
 
     def predict(self, model):
         """Returns the outputs of a model for all rows."""
-        batches, order = self.by_length()
-        dataset = self.dataset(lambda: map(self.rows, batches), len(batches))
+        dataset, order = self.by_length()
         outputs = model.predict(dataset, verbose=0)
         inverse = np.empty_like(order)
         inverse[order] = np.arange(len(order))

@@ -176,12 +176,14 @@ def train(texts, labels, strategy, verbose=None):
         )
     # Batches of messages of similar length have half of the padding, and take half of the time.
     batches = Batches(model.preprocessor, texts, keras.utils.to_categorical(labels, 2))
+    validation_labels = keras.utils.to_categorical(held_out_labels, 2)
+    validation, _ = Batches(model.preprocessor, held_out, validation_labels).by_length()
     rng = np.random.default_rng(FLAGS.seed)
     history = model.fit(
         batches.dataset(lambda: batches.shuffled(FLAGS.batch_size, steps, rng), steps),
         shuffle=False,
         epochs=epochs,
-        validation_data=(held_out, keras.utils.to_categorical(held_out_labels, 2)),
+        validation_data=validation,
         # Spam is the rarer class. The square root is half of the way to equal influence of both.
         class_weight={c: math.sqrt(len(labels) / (2 * np.sum(labels == c))) for c in (0, 1)},
         callbacks=[keras.callbacks.EarlyStopping(patience=5, restore_best_weights=True)],
