@@ -73,9 +73,10 @@ def main(arguments):
         train, held_out = prepare_corpus(pathlib.Path(FLAGS.corpus), output_dir / "corpus")
     except ValueError as error:
         sys.exit(f"make_model.py: {error}")
-    vocabulary = choose_vocabulary(output_dir, train, held_out, recipe)
+    if "preset" not in recipe:  # Which has a vocabulary.
+        recipe["tokenizer"] = choose_vocabulary(output_dir, train, held_out, recipe)
     run = output_dir / "pretraining"
-    run_pretraining(run, train, held_out, FLAGS.cpu_minutes, recipe | {"tokenizer": vocabulary})
+    run_pretraining(run, train, held_out, FLAGS.cpu_minutes, recipe)
     write_preset(output_dir, run, count_words(train))
 
 
