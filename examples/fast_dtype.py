@@ -1,5 +1,6 @@
 """The dtype policy that trains faster on this machine."""
 
+import functools
 import time
 
 import numpy as np
@@ -20,6 +21,7 @@ def choose(name="auto"):
     return "mixed_bfloat16" if is_faster else "float32"
 
 
+@functools.cache  # A process chooses once: folds are trained alike.
 def product_seconds(dtype, repetitions=5):
     """Returns the seconds of a matrix product as large as those of a training step, the least."""
     import tensorflow as tf  # Some seconds.

@@ -12,11 +12,10 @@ import numpy as np
 import tensorflow as tf
 
 from keras_xlnet.compat.prefetched import prefetched
+from keras_xlnet.inputs.token_lists import rounded
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier, XLNetTextRegressor
 from keras_xlnet.text import XLNetPreprocessor
 
-# Batches are cut to a multiple of this many tokens, so that few shapes are compiled.
-LENGTH_STEP = 16
 # Rows of similar length are brought together within this many batches.
 POOL = 8
 TEST_BATCH = 64
@@ -202,7 +201,7 @@ class Batches:
     def rows(self, rows):
         """Returns the features of rows, and their labels if there are any."""
         longest = self.preprocessor.sequence_length
-        length = min(longest, -(-int(self.lengths[rows].max()) // LENGTH_STEP) * LENGTH_STEP)
+        length = min(longest, rounded(int(self.lengths[rows].max())))
         features = {key: value[rows, longest - length :] for key, value in self.features.items()}
         return features if self.labels is None else (features, self.labels[rows])
 

@@ -73,7 +73,7 @@ def main(arguments):
         train, held_out = prepare_corpus(pathlib.Path(FLAGS.corpus), output_dir / "corpus")
     except ValueError as error:
         sys.exit(f"make_model.py: {error}")
-    if "preset" not in recipe:  # Which has a vocabulary.
+    if "preset" not in recipe:  # A preset has a vocabulary.
         recipe["tokenizer"] = choose_vocabulary(output_dir, train, held_out, recipe)
     run = output_dir / "pretraining"
     run_pretraining(run, train, held_out, FLAGS.cpu_minutes, recipe)

@@ -226,7 +226,7 @@ def ensure_batch_size(x: Tensor, batch_size: int) -> Tensor:
         )
     if isinstance(x, keras.KerasTensor) or keras.backend.backend() != "tensorflow":
         return x  # Other backends know all shapes when they trace.
-    import tensorflow as tf
+    import tensorflow as tf  # Keras has no check that runs in a graph.
 
     shape = (batch_size, *x.shape[1:])
     return tf.ensure_shape(x, shape, name="stateful_memory_needs_full_batches")

@@ -92,7 +92,11 @@ class KeepsMemory:
         return self._ensure_batch_size(super()._complete(inputs))
 
     def _ensure_batch_size(self, tensors):
-        """Of a tree of tensors and `None`. What uses others can fail first, with another error."""
+        """Returns a tree of tensors and `None`s, with a static batch size if stateful.
+
+        Everything that is computed from a batch needs it: TensorFlow reports the operation that
+        fails first.
+        """
         if not self.stateful:
             return tensors
         return keras.tree.map_structure(

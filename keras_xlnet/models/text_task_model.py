@@ -169,7 +169,7 @@ class TextTaskModel(TaskModel):
 
     def _preprocess(self, texts):
         """The features of few texts: a dataset would be traced anew in each call."""
-        import tensorflow as tf
+        import tensorflow as tf  # Preprocessors are TensorFlow's, on every backend.
 
         compiled, key = self._untracked.compiled, tuple(texts)
         if key not in compiled:
@@ -184,7 +184,7 @@ class TextTaskModel(TaskModel):
 
     def _map(self, dataset, has_labels=False):
         """A dataset with the features of its texts and the numbers of its labels."""
-        import tensorflow as tf
+        import tensorflow as tf  # tf.data, on every backend.
 
         inputs, others = split_spec(dataset.element_spec, has_labels)
         encode_inputs, encode_labels = None, self._label_encoder(others[0]) if others else None

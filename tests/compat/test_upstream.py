@@ -172,7 +172,11 @@ def test_prefetched():
 
 def test_quick_deletion():
     full = []
-    callback = lambda phase, info: full.append(phase) if info["generation"] == 2 else None  # noqa: E731
+
+    def callback(phase, info):
+        if info["generation"] == 2:
+            full.append(phase)
+
     layer = keras.layers.Dense(2)
     layer.build((1, 3))
     gc.callbacks.append(callback)
