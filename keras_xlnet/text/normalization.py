@@ -57,10 +57,32 @@ def preprocess_text(
 def _replace_characters(texts, lowercase, remove_accents):
     characters = tf.strings.unicode_decode(texts, "UTF-8")
     if remove_accents:
-        characters = _replace(characters, _accent_rules())
+        characters = without_accents(characters).merge_dims(1, 2)
     if lowercase:
-        characters = _replace(_replace_final_sigmas(characters), _lowercase_rules())
+        characters = in_lowercase(characters).merge_dims(1, 2)
     return tf.strings.unicode_encode(characters, "UTF-8")
+
+
+def without_accents(characters: tf.RaggedTensor) -> tf.RaggedTensor:
+    """Decomposes characters and drops combining ones.
+
+    Args:
+        characters: Int32 code points `(batch, None)`.
+
+    Returns:
+        Int32 `(batch, None, None)`: zero, one or more characters for each one.
+    """
+    return _replace(characters, _accent_rules())
+
+
+def in_lowercase(characters: tf.RaggedTensor) -> tf.RaggedTensor:
+    """Converts characters to lower case, in the form of `without_accents`."""
+    return _replace(_replace_final_sigmas(characters), _lowercase_rules())
+
+
+def is_whitespace(codes: tf.Tensor) -> tf.Tensor:
+    """Returns for code points `(n,)` whether `str.isspace` is true for them."""
+    return _contains(_whitespace_codes(), codes)
 
 
 def _replace(characters, rules):
@@ -72,7 +94,7 @@ def _replace(characters, rules):
     target = tf.gather(tf.RaggedTensor.from_row_splits(replacements, row_splits), row)
     source = tf.repeat(source, target.row_lengths())
     target = target.with_values(tf.where(target.values == _UNCHANGED, source, target.values))
-    return characters.with_values(target).merge_dims(1, 2)
+    return characters.with_values(target)
 
 
 def _replace_final_sigmas(characters):
@@ -118,9 +140,15 @@ def _characters():
 
 
 @functools.cache
+def _whitespace_codes():
+    spaces = [ord(c) for c in _characters() if c.isspace()]
+    return np.array([*spaces, sys.maxunicode + 1], np.int32)
+
+
+@functools.cache
 def _whitespace_pattern():
     """Returns a pattern for runs of white space. Single spaces do not match: they do not change."""
-    others = "".join(rf"\x{{{ord(c):x}}}" for c in _characters() if c.isspace() and c != " ")
+    others = "".join(rf"\x{{{code:x}}}" for code in _whitespace_codes()[:-1] if code != ord(" "))
     return f" *[{others}][ {others}]*|  +"
 
 

@@ -82,30 +82,33 @@ def check_string_dtype(inputs: Any, name: str = "inputs") -> None:
         raise ValueError(f"`{name}` must be strings. Received: dtype {dtype}")
 
 
-def map_flat(
-    function: Callable[[tf.Tensor], tf.Tensor | tf.RaggedTensor], texts: tf.Tensor | tf.RaggedTensor
-) -> tf.Tensor | tf.RaggedTensor:
+def map_flat(function: Callable[[tf.Tensor], Any], texts: tf.Tensor | tf.RaggedTensor) -> Any:
     """Applies a function of a `(batch,)` string tensor to a string tensor of any rank.
 
     Args:
-        function: Returns a `tf.Tensor` `(batch,)` or a `tf.RaggedTensor` `(batch, None)`.
+        function: Returns a `tf.Tensor` `(batch,)`, a `tf.RaggedTensor` `(batch, None)` or a tuple
+            of these.
         texts: `tf.Tensor` or `tf.RaggedTensor` `(...)`.
 
     Returns:
         The result of the function with the batch dimension replaced by the dimensions of `texts`.
     """
     if isinstance(texts, tf.RaggedTensor):
-        return texts.with_flat_values(map_flat(function, texts.flat_values))
+        flat = map_flat(function, texts.flat_values)
+        return tf.nest.map_structure(texts.with_flat_values, flat)
     flat = function(tf.reshape(texts, [-1]))
+    return tf.nest.map_structure(lambda part: _shaped_as(texts, part), flat)
+
+
+def _shaped_as(texts, flat):
     if texts.shape.rank == 0:
         return flat[0]
     if texts.shape.rank == 1:
         return flat
     if isinstance(flat, tf.Tensor):
         return tf.reshape(flat, tf.shape(texts))
-    return tf.RaggedTensor.from_tensor(texts, ragged_rank=texts.shape.rank - 1).with_flat_values(
-        flat
-    )
+    rows = tf.RaggedTensor.from_tensor(texts, ragged_rank=texts.shape.rank - 1)
+    return rows.with_flat_values(flat)
 
 
 def _to_tensor(inputs, name):

@@ -11,6 +11,7 @@ import tensorflow_text
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.text.added_tokens import add_tokens
+from keras_xlnet.text.aligned_cleaning import clean_aligned
 from keras_xlnet.text.digit_comma import digit_comma_table
 from keras_xlnet.text.normalization import preprocess_text
 from keras_xlnet.text.sentencepiece_model import (
@@ -23,6 +24,7 @@ from keras_xlnet.text.sentencepiece_training import train_proto
 from keras_xlnet.text.string_inputs import StringTokenizer, on_texts
 from keras_xlnet.text.subword_sampling import sample_pieces
 from keras_xlnet.text.token_ids import as_ids, remove_special_ids
+from keras_xlnet.text.token_offsets import OffsetFinder, TokenOffsets
 from keras_xlnet.text.tokenizer_preset import load_tokenizer, save_tokenizer
 from keras_xlnet.types import PathLike
 
@@ -65,10 +67,12 @@ class XLNetTokenizer(StringTokenizer):
         sampling_alpha: Optional float above 0. Texts are then split at random, with probabilities
             in proportion to P(split)^sampling_alpha, for the training of a model; 0.1 is usual.
             The generator of SentencePiece has no seed.
+        return_offsets: Bool, whether to return where in the text as given each token is.
 
     Returns:
         An int32 `tf.RaggedTensor` of ids `(..., None)` with int64 row splits. For one string, a
-        `tf.Tensor` `(num_tokens,)`.
+        `tf.Tensor` `(num_tokens,)`. With `return_offsets`, a tuple of these ids and a
+        `TokenOffsets` of four tensors of the same shape: `start`, `end`, `byte_start`, `byte_end`.
 
     Raises:
         FileNotFoundError: If `proto` is a path that does not exist.
@@ -85,6 +89,10 @@ class XLNetTokenizer(StringTokenizer):
     TensorShape([2, None])
     >>> tokenizer.detokenize(ids).numpy().tolist()
     [b'the cat', b'']
+    >>> text = "The   cat"
+    >>> ids, offsets = tokenizer(text, return_offsets=True)
+    >>> [text[a:b] for a, b in zip(offsets.start.numpy(), offsets.end.numpy())][-1]
+    'cat'
 
     Source: Yang et al. 2019, "XLNet", and `prepro_utils.py` of its release; Kudo 2018, "Subword
     Regularization", for the unigram model.
@@ -103,6 +111,7 @@ class XLNetTokenizer(StringTokenizer):
         self.remove_accents = remove_accents
         self.remove_space = remove_space
         self._proto: Any = None  # Bytes, once there is a vocabulary.
+        self._offset_finder: Any = None  # Made at the first use: few tokenizers are asked.
         if proto is not None:
             self._set_proto(read_proto(proto))
 
@@ -175,22 +184,26 @@ class XLNetTokenizer(StringTokenizer):
             **kwargs,
         )
 
-    def call(self, inputs: Any, sampling_alpha: float | None = None) -> Any:
-        if sampling_alpha is None:
+    def call(
+        self, inputs: Any, sampling_alpha: float | None = None, return_offsets: bool = False
+    ) -> Any:
+        if sampling_alpha is None and not return_offsets:
             return super().call(inputs)
-
-        def sample(texts):
-            return self._split_digit_comma(
-                sample_pieces(self._proto, self._preprocess(texts), sampling_alpha)
-            )
-
         self._require_proto()
-        return on_texts(sample, inputs)
+        if return_offsets and self._offset_finder is None:
+            self._offset_finder = OffsetFinder(self._proto, self._processor)
+        if sampling_alpha is None and tf.executing_eagerly():
+            return on_texts(self._compiled_offsets, inputs)
+        return on_texts(lambda texts: self._split(texts, sampling_alpha, return_offsets), inputs)
 
     def compute_output_spec(
-        self, inputs: Any, sampling_alpha: float | None = None
-    ) -> keras.KerasTensor:
-        return super().compute_output_spec(inputs)
+        self, inputs: Any, sampling_alpha: float | None = None, return_offsets: bool = False
+    ) -> Any:
+        ids = super().compute_output_spec(inputs)
+        if not return_offsets:
+            return ids
+        place = keras.KerasTensor(ids.shape, dtype="int64", ragged=True)
+        return ids, TokenOffsets(place, place, place, place)
 
     def with_tokens(self, tokens: Sequence[str]) -> "XLNetTokenizer":
         """Returns a tokenizer with more tokens, which are never split, such as `"<url>"`.
@@ -430,6 +443,7 @@ class XLNetTokenizer(StringTokenizer):
     def _set_proto(self, proto):
         self._processor = load_processor(proto)
         self._proto = proto
+        self._offset_finder = None  # That of another vocabulary.
         # In `init_scope`, because the layer can be created while a graph is traced and must remain
         # usable after that.
         with tf.init_scope(), tf.device("CPU:0"):
@@ -439,6 +453,11 @@ class XLNetTokenizer(StringTokenizer):
             self._digit_comma_table = digit_comma_table(self._processor)
             self._compiled_tokenize = tf.function(
                 self._tokenize_in_graph,
+                input_signature=[tf.TensorSpec([None], tf.string)],
+                autograph=False,
+            )
+            self._compiled_offsets: Any = tf.function(
+                lambda texts: self._split(texts, None, return_offsets=True),
                 input_signature=[tf.TensorSpec([None], tf.string)],
                 autograph=False,
             )
@@ -463,6 +482,21 @@ class XLNetTokenizer(StringTokenizer):
 
     def _tokenize_in_graph(self, texts):
         return self._split_digit_comma(self._pieces.tokenize(self._preprocess(texts)))
+
+    def _split(self, texts, sampling_alpha, return_offsets):
+        """The ids of a call with other arguments than their defaults, and their offsets."""
+        cleaned = self._preprocess(texts)
+        if sampling_alpha is None:
+            pieces = self._pieces.tokenize(cleaned)
+        else:
+            pieces = sample_pieces(self._proto, cleaned, sampling_alpha)
+        ids = self._split_digit_comma(pieces)
+        if not return_offsets:
+            return ids
+        text, byte_start = clean_aligned(
+            texts, self.lowercase, self.remove_space, self.remove_accents
+        )
+        return ids, self._offset_finder.offsets(text, byte_start, pieces)
 
     def _split_digit_comma(self, ids):
         ids = ids.with_row_splits_dtype(tf.int64)
