@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import types
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -89,10 +90,9 @@ class XLNetTokenizer(StringTokenizer):
     TensorShape([2, None])
     >>> tokenizer.detokenize(ids).numpy().tolist()
     [b'the cat', b'']
-    >>> text = "The   cat"
-    >>> ids, offsets = tokenizer(text, return_offsets=True)
-    >>> [text[a:b] for a, b in zip(offsets.start.numpy(), offsets.end.numpy())][-1]
-    'cat'
+    >>> ids, offsets = tokenizer("the   cat", return_offsets=True)
+    >>> offsets.start.numpy().tolist()
+    [0, 0, 1, 2, 6, 6, 7]
 
     Source: Yang et al. 2019, "XLNet", and `prepro_utils.py` of its release; Kudo 2018, "Subword
     Regularization", for the unigram model.
@@ -111,7 +111,8 @@ class XLNetTokenizer(StringTokenizer):
         self.remove_accents = remove_accents
         self.remove_space = remove_space
         self._proto: Any = None  # Bytes, once there is a vocabulary.
-        self._offset_finder: Any = None  # Made at the first use: few tokenizers are asked.
+        # Not tracked: Keras would save it with every model of texts. Made at the first use.
+        self._untracked = types.SimpleNamespace(offset_finder=None, split=None)
         if proto is not None:
             self._set_proto(read_proto(proto))
 
@@ -190,10 +191,15 @@ class XLNetTokenizer(StringTokenizer):
         if sampling_alpha is None and not return_offsets:
             return super().call(inputs)
         self._require_proto()
-        if return_offsets and self._offset_finder is None:
-            self._offset_finder = OffsetFinder(self._proto, self._processor)
+        if return_offsets and self._untracked.offset_finder is None:
+            self._untracked.offset_finder = OffsetFinder(self._proto, self._processor)
+            self._untracked.split = tf.function(
+                lambda texts: self._split(texts, None, return_offsets=True),
+                input_signature=[tf.TensorSpec([None], tf.string)],
+                autograph=False,
+            )
         if sampling_alpha is None and tf.executing_eagerly():
-            return on_texts(self._compiled_offsets, inputs)
+            return on_texts(self._untracked.split, inputs)
         return on_texts(lambda texts: self._split(texts, sampling_alpha, return_offsets), inputs)
 
     def compute_output_spec(
@@ -443,7 +449,7 @@ class XLNetTokenizer(StringTokenizer):
     def _set_proto(self, proto):
         self._processor = load_processor(proto)
         self._proto = proto
-        self._offset_finder = None  # That of another vocabulary.
+        self._untracked.offset_finder = None  # That of another vocabulary.
         # In `init_scope`, because the layer can be created while a graph is traced and must remain
         # usable after that.
         with tf.init_scope(), tf.device("CPU:0"):
@@ -453,11 +459,6 @@ class XLNetTokenizer(StringTokenizer):
             self._digit_comma_table = digit_comma_table(self._processor)
             self._compiled_tokenize = tf.function(
                 self._tokenize_in_graph,
-                input_signature=[tf.TensorSpec([None], tf.string)],
-                autograph=False,
-            )
-            self._compiled_offsets: Any = tf.function(
-                lambda texts: self._split(texts, None, return_offsets=True),
                 input_signature=[tf.TensorSpec([None], tf.string)],
                 autograph=False,
             )
@@ -496,7 +497,7 @@ class XLNetTokenizer(StringTokenizer):
         text, byte_start = clean_aligned(
             texts, self.lowercase, self.remove_space, self.remove_accents
         )
-        return ids, self._offset_finder.offsets(text, byte_start, pieces)
+        return ids, self._untracked.offset_finder.offsets(text, byte_start, pieces)
 
     def _split_digit_comma(self, ids):
         ids = ids.with_row_splits_dtype(tf.int64)
