@@ -1,14 +1,18 @@
-"""Metrics of language models, and how they predict long texts."""
+"""Metrics of language models and of tasks, and how models predict long texts."""
 
+from keras_xlnet.evaluation.answers import AnswerScores, answer_scores, normalize_answer
 from keras_xlnet.evaluation.bits_per_character import BitsPerCharacter
 from keras_xlnet.evaluation.context_length import effective_context_lengths
 from keras_xlnet.evaluation.corpus import corpus_log_probs, sliding_log_probs
 from keras_xlnet.evaluation.perplexity import Perplexity
 
 __all__ = [
+    "AnswerScores",
     "BitsPerCharacter",
     "Perplexity",
+    "answer_scores",
     "corpus_log_probs",
     "effective_context_lengths",
+    "normalize_answer",
     "sliding_log_probs",
 ]

@@ -72,15 +72,19 @@ def text_columns(x: Any) -> dict[str, np.ndarray]:
 
     Args:
         x: Texts, a tuple of two of these, or a dict with the keys `text` and `pair`. Texts are a
-            list, an array, a column of a table or a string tensor.
+            list, an array, a column of a table or a string tensor. Or pairs by row: a list of
+            `(text, pair)`, or an array `(batch, 2)`.
 
     Raises:
         ValueError: If the lengths differ or something is not a string. The message names the row.
     """
+    parts: dict[str, Any]
     if isinstance(x, dict):
         parts = x
     elif isinstance(x, tuple):
         parts = dict(zip(("text", "pair"), x, strict=True))
+    elif has_rows(x):
+        parts = dict(zip(("text", "pair"), columns_of_rows(x, "(text, pair)"), strict=True))
     else:
         parts = {"text": x}
     # Of texts alone, users know the argument by the name that Keras gives it.
@@ -90,6 +94,34 @@ def text_columns(x: Any) -> dict[str, np.ndarray]:
     if len(set(lengths.values())) > 1:
         raise ValueError(f"`text` and `pair` must have equal lengths. Received: {lengths}")
     return parts
+
+
+def has_rows(x: Any) -> bool:
+    """Whether `x` has several texts a row: a list of tuples or lists, or an array of rank 2."""
+    if isinstance(x, list):
+        return isinstance(x[0], (tuple, list))
+    return len(getattr(x, "shape", ())) == 2 and x.shape[1] > 1
+
+
+def columns_of_rows(x: Any, form: str) -> list[tuple[Any, ...]]:
+    """Returns the columns of rows that are all as long as `form` has names.
+
+    Args:
+        x: List of tuples or lists, or an array of rank 2.
+        form: String, such as `"(text, pair)"`, for errors.
+
+    Raises:
+        ValueError: If a row has another length. The message names the row.
+    """
+    width = form.count(",") + 1
+    for row, values in enumerate(x):
+        if (
+            isinstance(values, (str, bytes))
+            or not hasattr(values, "__len__")
+            or len(values) != width
+        ):
+            raise ValueError(f"`x` must have rows {form}. Received in row {row}: {values!r}")
+    return list(zip(*x, strict=True))
 
 
 def _as_column(texts, name):

@@ -81,7 +81,7 @@ def load_preset(cls: type, family: type, location: PathLike, overrides: dict[str
     """
     directory = preset_directory(location, (_CONFIG, _WEIGHTS), (_TOKENIZER, _VOCABULARY))
     config_file = file_in(directory, _CONFIG)
-    if _takes_text(cls) or b"XLNetPreprocessor" in config_file.read_bytes():
+    if _takes_text(cls) or b"Preprocessor" in config_file.read_bytes():
         import_text()
     config = read_config(config_file, cls, family)
     config[KEY] = read_vocabulary_sha256(directory)
@@ -101,7 +101,7 @@ def _load_same(directory, config, given):
     preprocessor = given["model"].pop("preprocessor", None)
     model = _make(directory, config, given)
     if not has_other and (entry is not None or given["preprocessor"]):
-        preprocessor = _preprocessor(directory, entry, given["preprocessor"])
+        preprocessor = _preprocessor(type(model), directory, entry, given["preprocessor"])
     if preprocessor is not None:
         _check_vocabulary(preprocessor, model, None if has_other else directory / _VOCABULARY)
         model._hold_preprocessor(preprocessor)
@@ -120,7 +120,9 @@ def _load_around_backbone(cls, directory, config, given):
         )
     if _takes_text(cls) and "preprocessor" not in of_model:
         entry = config["config"].get("preprocessor")
-        of_model["preprocessor"] = _preprocessor(directory, entry, given["preprocessor"])
+        if entry is not None and entry["class_name"] != cls._preprocessor_class:
+            entry = None  # That of another task.
+        of_model["preprocessor"] = _preprocessor(cls, directory, entry, given["preprocessor"])
     return cls(_load_backbone(cls, directory, config, given), **of_model)
 
 
@@ -154,10 +156,11 @@ def _load_weights(model, directory, given):
     load_weights(model, file_in(directory, _WEIGHTS), cast="dtype" in given["backbone"])
 
 
-def _preprocessor(directory, entry, overrides):
+def _preprocessor(cls, directory, entry, overrides):
     """Returns the preprocessor of a config, or a new one for the tokenizer beside a model.
 
     Args:
+        cls: The class of the model.
         directory: Path of the preset.
         entry: Config of a preprocessor, or `None`.
         overrides: Other arguments of the preprocessor.
@@ -171,7 +174,7 @@ def _preprocessor(directory, entry, overrides):
     if entry is None:
         text = import_text()
         tokenizer = text.XLNetTokenizer.from_preset(directory)
-        return text.XLNetPreprocessor(tokenizer, **overrides)
+        return getattr(text, cls._preprocessor_class)(tokenizer, **overrides)
     with _naming(directory / _CONFIG, overrides):
         entry["config"] |= overrides
         preprocessor = keras.saving.deserialize_keras_object(entry)
@@ -218,7 +221,8 @@ def _split(overrides, cls, backbone_cls):
     of_model = _argument_names(cls) - {"backbone"}
     places: dict[str, tuple[str, str]] = {}
     if _takes_text(cls):
-        names = _argument_names(import_text().XLNetPreprocessor) - {"tokenizer", "trainable"}
+        preprocessor = getattr(import_text(), cls._preprocessor_class)
+        names = _argument_names(preprocessor) - {"tokenizer", "trainable"}
         places |= {name: ("preprocessor", name) for name in names}
     if _has_backbone(cls):
         names = _argument_names(backbone_cls)

@@ -16,7 +16,7 @@ from keras_xlnet.inputs.texts import (
 from keras_xlnet.inputs.token_lists import rounded
 from keras_xlnet.models.inspection import Inspection
 from keras_xlnet.models.task_model import TaskModel
-from keras_xlnet.models.vocabulary import check_vocabulary
+from keras_xlnet.models.vocabulary import check_vocabulary, import_text
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -32,10 +32,15 @@ class TextTaskModel(TaskModel):
     the `token_ids` of a preprocessor, are passed to Keras.
 
     Raw text is a list, an array or a string tensor of texts. Pairs of texts are a tuple of two of
-    these, or a dict with the keys `text` and `pair`. They are tokenized once, before the first
-    step. For text that does not fit in memory, pass a batched `tf.data.Dataset` of any of these,
-    alone or with labels and sample weights, which is tokenized batch by batch.
+    these, a list of pairs `(text, pair)`, or a dict with the keys `text` and `pair`. They are
+    tokenized once, before the first step. For text that does not fit in memory, pass a batched
+    `tf.data.Dataset` of any of these, alone or with labels and sample weights, which is tokenized
+    batch by batch.
     """
+
+    # In `keras_xlnet.text`, which models do not import.
+    _preprocessor_class = "XLNetPreprocessor"
+    _untracked = types.SimpleNamespace()
 
     @property
     def preprocessor(self) -> keras.layers.Layer | None:
@@ -45,26 +50,28 @@ class TextTaskModel(TaskModel):
     def _hold_preprocessor(self, preprocessor):
         # Not a sublayer: it uses strings, which XLA does not support, and Keras would not compile
         # the model. Saving finds it through the property.
-        self._untracked = types.SimpleNamespace(preprocessor=preprocessor, compiled={})
+        self._untracked = types.SimpleNamespace(
+            **{**vars(self._untracked), "preprocessor": preprocessor, "compiled": {}}
+        )
 
     def fit(
         self, x: Any = None, y: Any = None, *args: Any, validation_data: Any = None, **kwargs: Any
     ) -> keras.callbacks.History:
         """Trains as `keras.Model.fit` does, also on raw text."""
-        y = self._labels(y)
         if is_dataset(validation_data):
-            validation_data = self._features(validation_data, has_labels=True)
+            validation_data, _ = self._examples(validation_data)
         elif validation_data is not None:
             features, *others = validation_data
             labels, weights = others[:1], others[1:]
-            validation_data = (self._features(features), *map(self._labels, labels), *weights)
-        x = self._features(x, has_labels=True)
+            features, label = self._examples(features, *labels)
+            validation_data = (features, *[label][: len(labels)], *weights)
+        x, y = self._examples(x, y)
         return super().fit(x, y, *args, validation_data=validation_data, **kwargs)
 
     def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Evaluates as `keras.Model.evaluate` does, also on raw text."""
-        x = self._features(x, has_labels=True)
-        return super().evaluate(x, self._labels(y), *args, **kwargs)
+        x, y = self._examples(x, y)
+        return super().evaluate(x, y, *args, **kwargs)
 
     def predict(
         self,
@@ -116,11 +123,13 @@ class TextTaskModel(TaskModel):
 
     def train_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Trains as `keras.Model.train_on_batch` does, also on raw text."""
-        return super().train_on_batch(self._features(x), self._labels(y), *args, **kwargs)
+        x, y = self._examples(x, y)
+        return super().train_on_batch(x, y, *args, **kwargs)
 
     def test_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Evaluates as `keras.Model.test_on_batch` does, also on raw text."""
-        return super().test_on_batch(self._features(x), self._labels(y), *args, **kwargs)
+        x, y = self._examples(x, y)
+        return super().test_on_batch(x, y, *args, **kwargs)
 
     def inspect(self, inputs: Any) -> Inspection:
         """Inspects as `BaseModel.inspect` does, also for raw text."""
@@ -132,6 +141,20 @@ class TextTaskModel(TaskModel):
         # That of the config has no vocabulary.
         clone._hold_preprocessor(self.preprocessor)
         return clone
+
+    def with_arguments(self, **overrides: Any) -> "Self":
+        """Returns a copy with the same weights and other arguments; see `BaseModel`."""
+        # That of the config has no vocabulary.
+        preprocessor = overrides.pop("preprocessor", self.preprocessor)
+        copy = super().with_arguments(**overrides, preprocessor=None)
+        check_preprocessor(preprocessor, copy.backbone, self._preprocessor_class)
+        copy._hold_preprocessor(preprocessor)
+        return copy
+
+    def _examples(self, x, y=None):
+        """Inputs and labels of the model for raw text and its labels."""
+        y = self._labels(y)
+        return self._features(x, has_labels=True), y
 
     def _features(self, x, has_labels=False):
         """The inputs of the model for raw text: a dict of arrays, or a dataset. Else `x` itself."""
@@ -205,8 +228,25 @@ class TextTaskModel(TaskModel):
         return prefetched(dataset.map(encode, tf.data.AUTOTUNE))
 
 
-def check_preprocessor(preprocessor: keras.layers.Layer | None, backbone: keras.Model) -> None:
-    """Raises `ValueError` if a preprocessor has ids beyond the vocabulary of `backbone`."""
+def check_preprocessor(
+    preprocessor: keras.layers.Layer | None,
+    backbone: keras.Model,
+    class_name: str = "XLNetPreprocessor",
+) -> None:
+    """Raises `ValueError` if a preprocessor is that of another task, or has too many ids.
+
+    Args:
+        preprocessor: The preprocessor, or `None`.
+        backbone: An `XLNetBackbone`.
+        class_name: String, the class in `keras_xlnet.text` that the task needs.
+    """
+    if preprocessor is None:
+        return
+    if not isinstance(preprocessor, getattr(import_text(), class_name)):
+        raise ValueError(
+            f"`preprocessor` must be an instance of keras_xlnet.text.{class_name}. Received: "
+            f"preprocessor={preprocessor!r}"
+        )
     # A preprocessor made from a config has no vocabulary until its assets are loaded.
-    if preprocessor is not None and preprocessor.tokenizer.has_vocabulary:
+    if preprocessor.tokenizer.has_vocabulary:
         check_vocabulary(preprocessor.tokenizer, backbone, owner="backbone")

@@ -1,4 +1,3 @@
-import types
 from typing import Any
 
 import keras
@@ -6,11 +5,16 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.inputs.answer_windows import AnswerWindows
+from keras_xlnet.inputs.answers import gold_answers, is_questions
 from keras_xlnet.inputs.ranges import as_values, check_range
+from keras_xlnet.inputs.texts import is_dataset
 from keras_xlnet.layers import Answerability, AnswerEnd, AnswerStart
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
-from keras_xlnet.models.task_model import TaskModel, check_backbone, token_inputs
+from keras_xlnet.models.answer_decoding import AnswerPrediction, decode_answers
+from keras_xlnet.models.task_model import check_backbone, token_inputs
+from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.types import Tensor
 
@@ -18,7 +22,7 @@ _LABELS = ("start_positions", "end_positions", "is_impossible")
 
 
 @register
-class XLNetQuestionAnswering(TaskModel):
+class XLNetQuestionAnswering(TextTaskModel):
     """Finds the answer to a question in a text, or that there is none (SQuAD 2.0).
 
     It computes the `start_n_top` most probable starts and, for each, the `end_n_top` most probable
@@ -30,8 +34,17 @@ class XLNetQuestionAnswering(TaskModel):
     and of whether there is no answer. The accuracy of each is a metric. Call `compile` to change
     that; what is not passed to it stays.
 
+    With a preprocessor `fit` and `evaluate` take questions, contexts and answers as text, and
+    `predict` gives the texts of answers with their place in the context:
+
+    - questions and contexts: a dict of the columns `question` and `context`, a tuple of these
+      columns, a list of pairs `(question, context)`, or what `preprocessor.windows` returns;
+    - answers, one a question: the text, `(start, text)` with the first character, the dicts of
+      SQuAD, or a list of these, of which the first one is learned; `None` or `[]` for no answer.
+
     Args:
         backbone: An `XLNetBackbone`.
+        preprocessor: An `XLNetQuestionAnsweringPreprocessor`, for raw text.
         start_n_top: Int, the number of starts.
         end_n_top: Int, the number of ends for each start.
         dropout: Float, dropout rate of the head for unanswerable questions.
@@ -84,7 +97,8 @@ class XLNetQuestionAnswering(TaskModel):
     Source: the original's `get_qa_outputs`, and `get_model_fn` of `run_squad.py`.
     """
 
-    _arguments = ("start_n_top", "end_n_top", "dropout")
+    _arguments = ("preprocessor", "start_n_top", "end_n_top", "dropout")
+    _preprocessor_class = "XLNetQuestionAnsweringPreprocessor"
     _inputs_without_default = ("start_positions",)
 
     def __init__(
@@ -93,12 +107,14 @@ class XLNetQuestionAnswering(TaskModel):
         start_n_top: int = 5,
         end_n_top: int = 5,
         dropout: float = 0.1,
+        preprocessor: keras.layers.Layer | None = None,
         name: str = "xlnet_question_answering",
         **kwargs: Any,
     ) -> None:
         check_positive_int("start_n_top", start_n_top)
         check_positive_int("end_n_top", end_n_top)
         check_backbone(backbone)
+        check_preprocessor(preprocessor, backbone, self._preprocessor_class)
 
         # === Layers ===
         def of_backbone():
@@ -144,10 +160,10 @@ class XLNetQuestionAnswering(TaskModel):
             # With an axis of one class: Keras takes the mean over the last axis for sample weights.
             "is_impossible": ops.expand_dims(cls_logits, 1),
         }
+        self._hold_preprocessor(preprocessor)
         # Not tracked: it has the layers of this model, and would be saved a second time.
-        self._untracked = types.SimpleNamespace(
-            with_start=keras.Model({**inputs, "start_positions": start}, of_labels)
-        )
+        with_start = keras.Model({**inputs, "start_positions": start}, of_labels)
+        self._untracked.with_start = with_start
 
         # PyTorch accepts submodules only after its module is initialized.
         self.backbone = backbone
@@ -206,25 +222,72 @@ class XLNetQuestionAnswering(TaskModel):
         # The first position at which the count of real tokens is the largest.
         return ops.argmax(ops.cumsum(ops.cast(mask, "int32"), axis=1), axis=1)
 
-    # === Training: the labelled start is one of the inputs ===
+    # === Text: windows of contexts, and answers cut out of them ===
 
-    def fit(
-        self, x: Any = None, y: Any = None, *args: Any, validation_data: Any = None, **kwargs: Any
-    ) -> keras.callbacks.History:
-        """Trains as `keras.Model.fit` does.
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: str | int = "auto",
+        steps: int | None = None,
+        callbacks: Any = None,
+        num_answers: int = 5,
+        max_answer_length: int = 64,
+    ) -> dict[str, Any] | list[AnswerPrediction]:
+        """Predicts as `keras.Model.predict` does; for text it returns answers.
 
-        Raises:
-            ValueError: If a labelled position in arrays is out of range. Datasets are not checked.
+        Args:
+            x, batch_size, verbose, steps, callbacks: As in `keras.Model.predict`. `x` may be
+                questions with contexts, or an `AnswerWindows`.
+            num_answers: Int, the most answers to a question.
+            max_answer_length: Int, the most tokens of an answer.
+
+        Returns:
+            The outputs of the model, for token ids. For text a list with an `AnswerPrediction` for
+            each question: `answers`, each with `text`, `start` and `end` in characters of the
+            context and `probability`, and `null_score`, the more above 0 the more probable it is
+            that there is no answer.
         """
-        _check_positions(x, y)
-        if isinstance(validation_data, (list, tuple)) and len(validation_data) > 1:
-            _check_positions(*validation_data[:2])
-        return super().fit(x, y, *args, validation_data=validation_data, **kwargs)
+        check_positive_int("num_answers", num_answers)
+        check_positive_int("max_answer_length", max_answer_length)
+        windows = self._windows(x)
+        inputs = x if windows is None else windows.features
+        # The checks of a batch of text are those of `windows`.
+        outputs = super(TextTaskModel, self).predict(inputs, batch_size, verbose, steps, callbacks)
+        if windows is None:
+            return outputs
+        return decode_answers(windows, outputs, num_answers, max_answer_length)
 
-    def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Evaluates as `keras.Model.evaluate` does, with the checks of `fit`."""
+    def _windows(self, x):
+        """The windows of questions and contexts, `None` if `x` are not these."""
+        if hasattr(x, "__len__") and not len(x):
+            raise ValueError(f"`x` must have at least one question. Received: x={x!r}")
+        if isinstance(x, AnswerWindows):
+            return x
+        spec = x.element_spec if is_dataset(x) else x
+        spec = spec[0] if is_dataset(x) and isinstance(spec, tuple) else spec
+        if not is_questions(spec):
+            return None
+        self._check_has_preprocessor()
+        if is_dataset(x):
+            raise ValueError(
+                "`x` is a dataset of questions, whose contexts can have several windows. Pass "
+                "lists, or a dataset of the features and labels of `preprocessor.windows`"
+            )
+        return self.preprocessor.windows(x)  # type: ignore[union-attr]  # Checked.
+
+    def _features(self, x, has_labels=False):
+        windows = self._windows(x)
+        return x if windows is None else windows.features
+
+    def _examples(self, x, y=None):
+        windows = self._windows(x)
+        if windows is not None:
+            return windows.features, windows.labels(gold_answers(y, windows.contexts))
         _check_positions(x, y)
-        return super().evaluate(x, y, *args, **kwargs)
+        return x, y
+
+    # === Training: the labelled start is one of the inputs ===
 
     def train_step(self, *args: Any) -> Any:
         """Computes a train step as `keras.Model` does, with the labelled start as an input."""

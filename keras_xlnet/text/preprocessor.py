@@ -6,21 +6,17 @@ import keras
 import tensorflow as tf
 
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.text.string_inputs import StringLayer, as_strings, check_string_dtype
+from keras_xlnet.text.packing_layer import PackingLayer, first_tokens
+from keras_xlnet.text.string_inputs import as_strings, check_string_dtype
 from keras_xlnet.text.tokenizer import XLNetTokenizer
-from keras_xlnet.types import PathLike, Shape
+from keras_xlnet.types import Shape
 
-_SEGMENT_A = 0
-_SEGMENT_B = 1
-_SEGMENT_CLS = 2
-_SEGMENT_PAD = 4
 # One token of each text, <sep> after each text, and <cls>.
-_MIN_LENGTH_SINGLE = 3
 _MIN_LENGTH_PAIR = 5
 
 
 @register
-class XLNetPreprocessor(StringLayer):
+class XLNetPreprocessor(PackingLayer):
     """Converts a text or a pair of texts to `token_ids`, `segment_ids` and `padding_mask`.
 
     One text is packed as `[A, <sep>, <cls>]`, a pair as `[A, <sep>, B, <sep>, <cls>]`, as in the
@@ -77,29 +73,7 @@ class XLNetPreprocessor(StringLayer):
         padding_token_id: int = 0,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        if not isinstance(tokenizer, XLNetTokenizer):
-            raise ValueError(
-                f"`tokenizer` must be an XLNetTokenizer. Received: tokenizer={tokenizer!r}"
-            )
-        if not isinstance(sequence_length, int) or sequence_length < _MIN_LENGTH_SINGLE:
-            raise ValueError(
-                f"`sequence_length` must be an integer of at least {_MIN_LENGTH_SINGLE}, for one "
-                f"token, <sep> and <cls>. Received: sequence_length={sequence_length!r}"
-            )
-        if padding_side not in ("left", "right"):
-            raise ValueError(
-                f"`padding_side` must be 'left' or 'right'. Received: padding_side={padding_side!r}"
-            )
-        if not isinstance(padding_token_id, int) or padding_token_id < 0:
-            raise ValueError(
-                "`padding_token_id` must be an integer of at least 0. Received: "
-                f"padding_token_id={padding_token_id!r}"
-            )
-        self.tokenizer = tokenizer
-        self.sequence_length = sequence_length
-        self.padding_side = padding_side
-        self.padding_token_id = padding_token_id
+        super().__init__(tokenizer, sequence_length, padding_side, padding_token_id, **kwargs)
 
     def call(self, inputs: Any, sampling_alpha: float | None = None) -> dict[str, tf.Tensor]:
         with tf.device("CPU:0"):
@@ -111,7 +85,7 @@ class XLNetPreprocessor(StringLayer):
                 pair = _as_batch(pair, "pair")
                 _check_same_batch(text, pair)
                 ids_b = self.tokenizer(_flat(pair), sampling_alpha=sampling_alpha)
-            outputs = self._pack(ids_a, ids_b)
+            outputs = self._pack_texts(ids_a, ids_b)
             if text.shape.rank == 0:
                 return {name: value[0] for name, value in outputs.items()}
             return outputs
@@ -140,32 +114,6 @@ class XLNetPreprocessor(StringLayer):
             "padding_mask": keras.KerasTensor(shape, dtype="bool"),
         }
 
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "tokenizer": keras.saving.serialize_keras_object(self.tokenizer),
-            "sequence_length": self.sequence_length,
-            "padding_side": self.padding_side,
-            "padding_token_id": self.padding_token_id,
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "XLNetPreprocessor":
-        tokenizer = keras.saving.deserialize_keras_object(config["tokenizer"])
-        return cls(**{**config, "tokenizer": tokenizer})
-
-    def save_assets(self, dir_path: PathLike) -> None:
-        """Writes the SentencePiece model of the tokenizer to a directory. Called by Keras.
-
-        Keras also saves the assets of the tokenizer, but only once if several preprocessors share
-        it. Each loaded preprocessor has its own tokenizer, which needs the model.
-        """
-        self.tokenizer.save_assets(dir_path)
-
-    def load_assets(self, dir_path: PathLike) -> None:
-        """Reads the SentencePiece model of the tokenizer from a directory. Called by Keras."""
-        self.tokenizer.load_assets(dir_path)
-
     def _text_and_pair(self, inputs):
         text, pair = _split_inputs(inputs)
         if pair is not None and self.sequence_length < _MIN_LENGTH_PAIR:
@@ -176,30 +124,13 @@ class XLNetPreprocessor(StringLayer):
             )
         return text, pair
 
-    def _pack(self, ids_a, ids_b):
+    def _pack_texts(self, ids_a, ids_b):
         if ids_b is None:
             ids_b = tf.RaggedTensor.from_row_splits(
                 tf.zeros([0], tf.int32), tf.zeros_like(ids_a.row_splits)
             )
         length_a, length_b = self._truncated_lengths(ids_a.row_lengths(), ids_b.row_lengths())
-        one = tf.ones_like(length_a)
-        parts = [
-            (_first(ids_a, length_a), _SEGMENT_A),
-            (_repeated(self.tokenizer.sep_token_id, one), _SEGMENT_A),
-            (_first(ids_b, length_b), _SEGMENT_B),
-            (_repeated(self.tokenizer.sep_token_id, tf.cast(length_b > 0, tf.int64)), _SEGMENT_B),
-            (_repeated(self.tokenizer.cls_token_id, one), _SEGMENT_CLS),
-        ]
-        token_ids = tf.concat([ids for ids, _ in parts], axis=1)
-        segment_ids = tf.concat(
-            [ids.with_values(tf.fill(tf.shape(ids.values), segment)) for ids, segment in parts],
-            axis=1,
-        )
-        return {
-            "token_ids": self._pad(token_ids, self.padding_token_id),
-            "segment_ids": self._pad(segment_ids, _SEGMENT_PAD),
-            "padding_mask": self._pad(tf.ones_like(token_ids, tf.bool), False),
-        }
+        return self._pack_pair(first_tokens(ids_a, length_a), first_tokens(ids_b, length_b))
 
     def _truncated_lengths(self, length_a, length_b):
         """Returns the lengths after truncating the longer text token by token."""
@@ -212,24 +143,6 @@ class XLNetPreprocessor(StringLayer):
         kept_a = tf.minimum(length_a, tf.maximum(half_a, available - length_b))
         kept_b = tf.minimum(length_b, tf.maximum(half_b, available - length_a))
         return kept_a, kept_b
-
-    def _pad(self, rows, value):
-        padded = rows.to_tensor(value, shape=(None, self.sequence_length))
-        if self.padding_side == "right":
-            return padded
-        return tf.reverse(tf.reverse_sequence(padded, rows.row_lengths(), seq_axis=1), [1])
-
-
-def _first(ids, lengths):
-    """Returns the first `lengths` tokens of each row."""
-    position = tf.ragged.range(ids.row_lengths()).values
-    return tf.ragged.boolean_mask(
-        ids, ids.with_values(position < tf.repeat(lengths, ids.row_lengths()))
-    )
-
-
-def _repeated(token_id, lengths):
-    return tf.RaggedTensor.from_row_lengths(tf.fill([tf.reduce_sum(lengths)], token_id), lengths)
 
 
 def _split_inputs(inputs):

@@ -1,0 +1,130 @@
+"""What the preprocessors of all tasks have in common: arguments, saving, packing and padding."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_xlnet.text.string_inputs import StringLayer
+from keras_xlnet.text.tokenizer import XLNetTokenizer
+from keras_xlnet.types import PathLike
+
+SEGMENT_A, SEGMENT_B, SEGMENT_CLS = 0, 1, 2
+
+
+class PackingLayer(StringLayer):
+    """Base class of layers from strings to `token_ids`, `segment_ids` and `padding_mask`.
+
+    Args:
+        tokenizer, sequence_length, padding_side, padding_token_id: See `XLNetPreprocessor`.
+        **kwargs: Other arguments of `keras.layers.Layer`.
+    """
+
+    _padding_segment = 4
+    _min_length = 3
+    _min_length_is_for = "one token, <sep> and <cls>"
+
+    def __init__(
+        self,
+        tokenizer: XLNetTokenizer,
+        sequence_length: int,
+        padding_side: str,
+        padding_token_id: int,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(tokenizer, XLNetTokenizer):
+            raise ValueError(
+                f"`tokenizer` must be an XLNetTokenizer. Received: tokenizer={tokenizer!r}"
+            )
+        if not isinstance(sequence_length, int) or sequence_length < self._min_length:
+            raise ValueError(
+                f"`sequence_length` must be an integer of at least {self._min_length}, for "
+                f"{self._min_length_is_for}. Received: sequence_length={sequence_length!r}"
+            )
+        if padding_side not in ("left", "right"):
+            raise ValueError(
+                f"`padding_side` must be 'left' or 'right'. Received: padding_side={padding_side!r}"
+            )
+        if not isinstance(padding_token_id, int) or padding_token_id < 0:
+            raise ValueError(
+                "`padding_token_id` must be an integer of at least 0. Received: "
+                f"padding_token_id={padding_token_id!r}"
+            )
+        self.tokenizer = tokenizer
+        self.sequence_length = sequence_length
+        self.padding_side = padding_side
+        self.padding_token_id = padding_token_id
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "tokenizer": keras.saving.serialize_keras_object(self.tokenizer),
+            "sequence_length": self.sequence_length,
+            "padding_side": self.padding_side,
+            "padding_token_id": self.padding_token_id,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "PackingLayer":
+        tokenizer = keras.saving.deserialize_keras_object(config["tokenizer"])
+        return cls(**{**config, "tokenizer": tokenizer})
+
+    def save_assets(self, dir_path: PathLike) -> None:
+        """Writes the SentencePiece model of the tokenizer to a directory. Called by Keras.
+
+        Keras also saves the assets of the tokenizer, but only once if several preprocessors share
+        it. Each loaded preprocessor has its own tokenizer, which needs the model.
+        """
+        self.tokenizer.save_assets(dir_path)
+
+    def load_assets(self, dir_path: PathLike) -> None:
+        """Reads the SentencePiece model of the tokenizer from a directory. Called by Keras."""
+        self.tokenizer.load_assets(dir_path)
+
+    def _pack_pair(self, ids_a, ids_b):
+        """The features of `[A, <sep>, B, <sep>, <cls>]`, or `[A, <sep>, <cls>]` for an empty B."""
+        one = tf.ones([ids_a.nrows()], tf.int64)
+        has_b = tf.cast(ids_b.row_lengths() > 0, tf.int64)
+        return self._pack(
+            [
+                (ids_a, SEGMENT_A),
+                (repeated(self.tokenizer.sep_token_id, one), SEGMENT_A),
+                (ids_b, SEGMENT_B),
+                (repeated(self.tokenizer.sep_token_id, has_b), SEGMENT_B),
+                (repeated(self.tokenizer.cls_token_id, one), SEGMENT_CLS),
+            ]
+        )
+
+    def _pack(self, parts: Sequence[tuple[tf.RaggedTensor, int]]) -> dict[str, tf.Tensor]:
+        """The features of parts of tokens, one after another, each with its segment id."""
+        token_ids = tf.concat([ids for ids, _ in parts], axis=1)
+        segment_ids = tf.concat(
+            [ids.with_values(tf.fill(tf.shape(ids.values), segment)) for ids, segment in parts],
+            axis=1,
+        )
+        return {
+            "token_ids": self._pad(token_ids, self.padding_token_id),
+            "segment_ids": self._pad(segment_ids, self._padding_segment),
+            "padding_mask": self._pad(tf.ones_like(token_ids, tf.bool), False),
+        }
+
+    def _pad(self, rows, value):
+        padded = rows.to_tensor(value, shape=(None, self.sequence_length))
+        if self.padding_side == "right":
+            return padded
+        return tf.reverse(tf.reverse_sequence(padded, rows.row_lengths(), seq_axis=1), [1])
+
+
+def first_tokens(ids: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:
+    """Returns the first `lengths` `(batch,)` tokens of each row."""
+    position = tf.ragged.range(ids.row_lengths()).values
+    return tf.ragged.boolean_mask(
+        ids, ids.with_values(position < tf.repeat(lengths, ids.row_lengths()))
+    )
+
+
+def repeated(token_id: int, lengths: tf.Tensor) -> tf.RaggedTensor:
+    """Returns rows of `lengths` `(batch,)` times the same token."""
+    return tf.RaggedTensor.from_row_lengths(tf.fill([tf.reduce_sum(lengths)], token_id), lengths)

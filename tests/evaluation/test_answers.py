@@ -1,0 +1,84 @@
+"""Scores of answers equal those of the original and of SQuAD's scripts."""
+
+import dataclasses
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+from keras_xlnet.evaluation import answer_scores, normalize_answer
+
+GOLDEN = json.loads(
+    (pathlib.Path(__file__).parents[1] / "golden" / "squad.json").read_text(encoding="utf-8")
+)
+QUESTIONS = [q for article in GOLDEN["data"] for p in article["paragraphs"] for q in p["qas"]]
+
+
+@dataclasses.dataclass
+class Found:
+    text: str
+    null_score: float
+
+
+@pytest.mark.parametrize("case", GOLDEN["normalize_answer"], ids=lambda case: case["a"])
+def test_normalized_answers_are_the_originals(case):
+    assert normalize_answer(case["a"]) == case["normalized"]
+
+
+@pytest.mark.parametrize(
+    "case", GOLDEN["scores"], ids=lambda case: f"{case['gold']}, {case['pred']}"
+)
+def test_scores_of_one_answer_are_the_originals(case):
+    gold = [case["gold"]] if case["gold"] else []
+    scores = answer_scores([case["pred"]], [gold])
+    assert scores.exact == pytest.approx(100 * case["exact"])
+    assert scores.f1 == pytest.approx(100 * case["f1"])
+
+
+def test_best_thresholds_are_the_originals():
+    ids = [question["id"] for question in QUESTIONS]
+    predictions = [Found(GOLDEN["predictions"][id], GOLDEN["null_odds"][id]) for id in ids]
+    scores = answer_scores(predictions, [question["answers"] for question in QUESTIONS])
+    expected = GOLDEN["eval"]
+    assert scores.best_exact == pytest.approx(expected["best_exact"])
+    assert scores.best_exact_threshold == expected["best_exact_thresh"]
+    assert scores.best_f1 == pytest.approx(expected["best_f1"])
+    assert scores.best_f1_threshold == expected["best_f1_thresh"]
+    assert scores.has_answer_exact == pytest.approx(100 * expected["has_ans_exact"])
+    assert scores.has_answer_f1 == pytest.approx(100 * expected["has_ans_f1"])
+
+
+def test_best_threshold_is_the_best_of_all():
+    rng = np.random.default_rng(0)
+    words = ["a cat", "red dog", "two red dogs", ""]
+    predictions = [Found(rng.choice(words), float(rng.normal())) for _ in range(40)]
+    answers = [
+        [[], ["cat"], ["red dog"], ["two dogs", "red dogs"]][rng.integers(4)] for _ in words * 10
+    ]
+    scores = answer_scores(predictions, answers)
+    thresholds = [-np.inf, *(p.null_score for p in predictions)]
+    tried = [answer_scores(predictions, answers, threshold) for threshold in thresholds]
+    assert scores.best_exact == pytest.approx(max(t.exact for t in tried))
+    assert scores.best_f1 == pytest.approx(max(t.f1 for t in tried))
+    at_best = answer_scores(predictions, answers, scores.best_f1_threshold)
+    assert at_best.f1 == pytest.approx(scores.best_f1)
+    assert scores.best_f1 > scores.f1
+
+
+def test_the_best_of_several_answers_counts():
+    scores = answer_scores(["the red dog", "x"], [["a dog", "red dog"], [{"text": "y"}]])
+    assert (scores.exact, scores.num_questions) == (50.0, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((["a"], []), "`predictions` and `answers` must be as many.* Received: 1 and 0"),
+        (([], []), "at least one. Received: 0 and 0"),
+        ((["a"], [["a"]], 0.5), "`threshold` needs the null scores"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        answer_scores(*arguments)
