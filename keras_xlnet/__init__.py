@@ -5,7 +5,16 @@ import importlib
 
 import keras
 
-from keras_xlnet import compat, evaluation, layers, models, ops, preset_files, training
+from keras_xlnet import (
+    compat,
+    evaluation,
+    layers,
+    models,
+    ops,
+    preset_files,
+    task_files,
+    training,
+)
 from keras_xlnet.preset_files import presets, upload_preset
 
 __version__ = "0.1.0"
@@ -21,6 +30,7 @@ __all__ = [
     "presets",
     "pretraining",
     "serving",
+    "task_files",
     "text",
     "training",
     "upload_preset",

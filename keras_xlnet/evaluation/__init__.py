@@ -4,15 +4,23 @@ from keras_xlnet.evaluation.answers import AnswerScores, answer_scores, normaliz
 from keras_xlnet.evaluation.bits_per_character import BitsPerCharacter
 from keras_xlnet.evaluation.context_length import effective_context_lengths
 from keras_xlnet.evaluation.corpus import corpus_log_probs, sliding_log_probs
+from keras_xlnet.evaluation.entities import EntityScores, EntitySpan, entity_scores, entity_spans
 from keras_xlnet.evaluation.perplexity import Perplexity
+from keras_xlnet.evaluation.ranking import RankingScores, ranking_scores
 
 __all__ = [
     "AnswerScores",
     "BitsPerCharacter",
+    "EntityScores",
+    "EntitySpan",
     "Perplexity",
+    "RankingScores",
     "answer_scores",
     "corpus_log_probs",
     "effective_context_lengths",
+    "entity_scores",
+    "entity_spans",
     "normalize_answer",
+    "ranking_scores",
     "sliding_log_probs",
 ]

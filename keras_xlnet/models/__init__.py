@@ -5,16 +5,20 @@ from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.models.xlnet_multiple_choice import XLNetMultipleChoice
 from keras_xlnet.models.xlnet_permutation_lm import XLNetPermutationLM
 from keras_xlnet.models.xlnet_question_answering import XLNetQuestionAnswering
+from keras_xlnet.models.xlnet_ranker import ListSoftmaxLoss, PairwiseHingeLoss, XLNetRanker
 from keras_xlnet.models.xlnet_text_classifier import XLNetTextClassifier
 from keras_xlnet.models.xlnet_text_regressor import XLNetTextRegressor
 from keras_xlnet.models.xlnet_token_classifier import XLNetTokenClassifier
 
 __all__ = [
+    "ListSoftmaxLoss",
+    "PairwiseHingeLoss",
     "TransformerXLLanguageModel",
     "XLNetBackbone",
     "XLNetMultipleChoice",
     "XLNetPermutationLM",
     "XLNetQuestionAnswering",
+    "XLNetRanker",
     "XLNetTextClassifier",
     "XLNetTextRegressor",
     "XLNetTokenClassifier",

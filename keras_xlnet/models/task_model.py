@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import keras
+from keras import ops
 
 from keras_xlnet.layers import PairComparison, SequenceSummary
 from keras_xlnet.layers.arguments import check_positive_int
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _PARTS = ("backbone", "preprocessor")
+# The logit of a choice or document that is not there.
+_ABSENT = -1e9
 
 
 class TaskModel(CompiledModel):
@@ -153,7 +156,7 @@ def _compare_pairs(backbone, inputs, dropout):
         seed=seed,
         name="pair_comparison",
     )
-    return compare(keras.ops.stack(levels, axis=2), **inputs), compare
+    return compare(ops.stack(levels, axis=2), **inputs), compare
 
 
 def new_logits(backbone: keras.Model, units: int) -> keras.layers.Dense:
@@ -164,3 +167,28 @@ def new_logits(backbone: keras.Model, units: int) -> keras.layers.Dense:
         dtype=backbone.dtype_policy,
         name="logits",
     )
+
+
+class JoinChoices(keras.Operation):
+    """`(batch, num_choices, length)` -> `(batch * num_choices, length)`, of any static shape."""
+
+    def call(self, x):
+        return ops.reshape(x, (-1, ops.shape(x)[2]))
+
+    def compute_output_spec(self, x):
+        batch_size, num_choices, length = x.shape
+        unknown = batch_size is None or num_choices is None
+        shape = (None if unknown else batch_size * num_choices, length)
+        return keras.KerasTensor(shape, dtype=x.dtype)
+
+
+class SplitChoices(keras.Operation):
+    """`(batch * num_choices, 1)` -> `(batch, num_choices)`, hardly anything for absent choices."""
+
+    def call(self, logits, padding_mask):
+        logits = ops.reshape(logits, ops.shape(padding_mask)[:2])
+        is_there = ops.any(padding_mask, axis=-1)
+        return ops.where(is_there, ops.cast(logits, "float32"), _ABSENT)
+
+    def compute_output_spec(self, logits, padding_mask):
+        return keras.KerasTensor(padding_mask.shape[:2], dtype="float32")

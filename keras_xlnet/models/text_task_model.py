@@ -163,7 +163,7 @@ class TextTaskModel(TaskModel):
             return self._map(x, has_labels)
         if not is_text(x):
             return x
-        self._check_has_preprocessor()
+        self._required_preprocessor()
         x = text_columns(x)
         if len(x["text"]) <= _TOKENIZING_BATCH:
             return self._preprocess(x)
@@ -173,12 +173,14 @@ class TextTaskModel(TaskModel):
         batches = list(batches.as_numpy_iterator())
         return {key: np.concatenate([batch[key] for batch in batches]) for key in batches[0]}
 
-    def _check_has_preprocessor(self):
+    def _required_preprocessor(self) -> Any:
+        """The preprocessor, for raw text."""
         if self.preprocessor is None:
             raise ValueError(
                 f"`x` is raw text, but this {type(self).__name__} has no `preprocessor`. Pass one "
                 "to its constructor, or pass the outputs of one as `x`."
             )
+        return self.preprocessor
 
     def _labels(self, y):
         """The labels of arrays, checked, as numbers."""
@@ -198,7 +200,7 @@ class TextTaskModel(TaskModel):
         if key not in compiled:
             signature = {name: tf.TensorSpec([None], tf.string) for name in texts}
             compiled[key] = tf.function(
-                self.preprocessor.__call__,  # type: ignore[operator]  # Checked by the callers.
+                self._required_preprocessor().__call__,
                 input_signature=[signature],
                 autograph=False,
             )
@@ -212,8 +214,7 @@ class TextTaskModel(TaskModel):
         inputs, others = split_spec(dataset.element_spec, has_labels)
         encode_inputs, encode_labels = None, self._label_encoder(others[0]) if others else None
         if is_text(inputs):
-            self._check_has_preprocessor()
-            encode_inputs = self.preprocessor
+            encode_inputs = self._required_preprocessor()
         if encode_inputs is encode_labels is None:
             return dataset
 

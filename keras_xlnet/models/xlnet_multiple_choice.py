@@ -1,21 +1,61 @@
+import dataclasses
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.inputs.choices import choice_columns, choice_labels, given_choices, is_choices
+from keras_xlnet.inputs.texts import is_dataset
 from keras_xlnet.layers.arguments import check_choice
-from keras_xlnet.models.task_model import TaskModel, check_backbone, pooled_logits, token_inputs
+from keras_xlnet.models.task_model import (
+    JoinChoices,
+    SplitChoices,
+    check_backbone,
+    pooled_logits,
+    token_inputs,
+)
+from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
+
+# Texts that are tokenized at a time.
+_BATCH = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """The choice of a model.
+
+    Args:
+        index: Int, its place among the choices.
+        text: String.
+        score: Float, its probability.
+        scores: Tuple of the probabilities of all choices.
+    """
+
+    index: int
+    text: str
+    score: float
+    scores: tuple[float, ...]
 
 
 @register
-class XLNetMultipleChoice(TaskModel):
+class XLNetMultipleChoice(TextTaskModel):
     """Chooses one of several texts, such as the one that answers a question.
 
     Each choice is a text (passage, question and answer). The backbone processes all of them as one
     batch. The pooled sequence of each goes through a dense layer with tanh (the summary of the
     original), dropout, and a dense layer with one output.
+
+    With a preprocessor `fit`, `evaluate` and `predict` take texts with choices:
+
+    - a dict with the columns `text` and `choices`, and optionally `question`. A choice takes the
+      place of the `_` of its question, or follows it;
+    - a tuple of the columns `(texts, choices)` or `(texts, questions, choices)`;
+    - a list of rows `(text, choices)` or `(text, question, choices)`.
+
+    Texts may have different numbers of choices.
 
     It is compiled with AdamW at 5e-5 (for a pretrained backbone), the cross-entropy of the
     index of the right choice, and the accuracy. Call `compile` to change that; what is not
@@ -27,10 +67,12 @@ class XLNetMultipleChoice(TaskModel):
         pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`, with padding on either
             side.
         dropout: Float, dropout rate before the last layer.
+        preprocessor: An `XLNetMultipleChoicePreprocessor`, for raw text.
         name: Name of the model.
 
     Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`, but of
-    shape `(batch, num_choices, length)`, for any number of choices.
+    shape `(batch, num_choices, length)`, for any number of choices. A choice of padding alone is
+    none, and its probability is 0.
 
     Outputs: Tensor `(batch, num_choices)`, float32.
 
@@ -50,7 +92,8 @@ class XLNetMultipleChoice(TaskModel):
     Source: the original's `get_race_loss`.
     """
 
-    _arguments = ("activation", "pooling", "dropout")
+    _arguments = ("preprocessor", "activation", "pooling", "dropout")
+    _preprocessor_class = "XLNetMultipleChoicePreprocessor"
 
     def __init__(
         self,
@@ -58,15 +101,17 @@ class XLNetMultipleChoice(TaskModel):
         activation: str = "softmax",
         pooling: str = "last",
         dropout: float = 0.1,
+        preprocessor: keras.layers.Layer | None = None,
         name: str = "xlnet_multiple_choice",
         **kwargs: Any,
     ) -> None:
         check_choice("activation", activation, ("softmax", "linear"))
         check_backbone(backbone)
+        check_preprocessor(preprocessor, backbone, self._preprocessor_class)
         inputs = token_inputs(backbone, (None, None))
-        texts = {key: _JoinChoices(name=f"all_{key}")(value) for key, value in inputs.items()}
+        texts = {key: JoinChoices(name=f"all_{key}")(value) for key, value in inputs.items()}
         logits, summarize, logits_dense = pooled_logits(backbone, texts, 1, pooling, dropout)
-        logits = _SplitChoices(name="choices")(logits, inputs["token_ids"])
+        logits = SplitChoices(name="choices")(logits, inputs["padding_mask"])
         # Half precision is too coarse for probabilities near 0 and 1.
         activate = keras.layers.Activation(activation, dtype="float32", name="probabilities")
         super().__init__(inputs=inputs, outputs=activate(logits), name=name, **kwargs)
@@ -80,6 +125,7 @@ class XLNetMultipleChoice(TaskModel):
         self.activation = activation
         self.pooling = pooling
         self.dropout = dropout
+        self._hold_preprocessor(preprocessor)
         self.compile()
 
     def _compile_defaults(self):
@@ -90,25 +136,74 @@ class XLNetMultipleChoice(TaskModel):
             "metrics": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
         }
 
+    # === Text ===
 
-class _JoinChoices(keras.Operation):
-    """`(batch, num_choices, length)` -> `(batch * num_choices, length)`, of any static shape."""
+    def choose(
+        self, x: Any, batch_size: int | None = None, verbose: str | int = "auto"
+    ) -> list[Choice]:
+        """Returns the most probable choice for each text.
 
-    def call(self, x):
-        return ops.reshape(x, (-1, ops.shape(x)[2]))
+        Args:
+            x: Texts with choices, as in `fit`.
+            batch_size, verbose: As in `keras.Model.predict`.
 
-    def compute_output_spec(self, x):
-        batch_size, num_choices, length = x.shape
-        unknown = batch_size is None or num_choices is None
-        shape = (None if unknown else batch_size * num_choices, length)
-        return keras.KerasTensor(shape, dtype=x.dtype)
+        Returns:
+            A list of `Choice`: `index`, `text`, `score` and `scores`.
+        """
+        outputs = self.predict(choice_columns(x), batch_size=batch_size, verbose=verbose)
+        if self.activation == "linear":
+            outputs = ops.convert_to_numpy(ops.softmax(outputs))
+        return [
+            _choice(options, row[: len(options)])
+            for options, row in zip(given_choices(x), outputs, strict=True)
+        ]
+
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: str | int = "auto",
+        steps: int | None = None,
+        callbacks: Any = None,
+    ) -> Any:
+        """Predicts as `keras.Model.predict` does, also for texts with choices."""
+        # One batch of text is no special case here, as it is for single texts.
+        features = self._features(x)
+        return super(TextTaskModel, self).predict(features, batch_size, verbose, steps, callbacks)
+
+    def _features(self, x, has_labels=False):
+        columns = self._columns(x)
+        return x if columns is None else self._choice_features(columns)
+
+    def _examples(self, x, y=None):
+        columns = self._columns(x)
+        if columns is None:
+            return x, y
+        return self._choice_features(columns), choice_labels(y, columns["choices"])
+
+    def _columns(self, x):
+        """The columns of texts with choices, `None` if `x` are not these."""
+        if hasattr(x, "__len__") and not len(x):
+            raise ValueError(f"`x` must have at least one text. Received: x={x!r}")
+        if is_dataset(x) or not is_choices(x):
+            return None
+        self._required_preprocessor()
+        return choice_columns(x)
+
+    def _choice_features(self, columns):
+        preprocessor = self._required_preprocessor()
+        # All batches have the same number of choices.
+        most = max(map(len, columns["choices"]))
+        parts = []
+        for begin in range(0, len(columns["text"]), _BATCH):
+            batch = {key: column[begin : begin + _BATCH] for key, column in columns.items()}
+            features = {key: value.numpy() for key, value in preprocessor(batch).items()}
+            missing = most - features["token_ids"].shape[1]
+            width = [(0, 0), (0, missing), (0, 0)]
+            parts.append({key: np.pad(value, width) for key, value in features.items()})
+        return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
 
-class _SplitChoices(keras.Operation):
-    """`(batch * num_choices, 1)` -> `(batch, num_choices)`."""
-
-    def call(self, logits, token_ids):
-        return ops.reshape(logits, ops.shape(token_ids)[:2])
-
-    def compute_output_spec(self, logits, token_ids):
-        return keras.KerasTensor(token_ids.shape[:2], dtype=logits.dtype)
+def _choice(options, scores):
+    index = int(np.argmax(scores))
+    return Choice(index, options[index], float(scores[index]), tuple(map(float, scores)))

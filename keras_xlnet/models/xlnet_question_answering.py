@@ -12,10 +12,10 @@ from keras_xlnet.inputs.texts import is_dataset
 from keras_xlnet.layers import Answerability, AnswerEnd, AnswerStart
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
-from keras_xlnet.models.answer_decoding import AnswerPrediction, decode_answers
 from keras_xlnet.models.task_model import check_backbone, token_inputs
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
+from keras_xlnet.outputs.answers import AnswerPrediction, decode_answers
 from keras_xlnet.types import Tensor
 
 _LABELS = ("start_positions", "end_positions", "is_impossible")
@@ -268,13 +268,13 @@ class XLNetQuestionAnswering(TextTaskModel):
         spec = spec[0] if is_dataset(x) and isinstance(spec, tuple) else spec
         if not is_questions(spec):
             return None
-        self._check_has_preprocessor()
+        preprocessor = self._required_preprocessor()
         if is_dataset(x):
             raise ValueError(
                 "`x` is a dataset of questions, whose contexts can have several windows. Pass "
                 "lists, or a dataset of the features and labels of `preprocessor.windows`"
             )
-        return self.preprocessor.windows(x)  # type: ignore[union-attr]  # Checked.
+        return preprocessor.windows(x)
 
     def _features(self, x, has_labels=False):
         windows = self._windows(x)

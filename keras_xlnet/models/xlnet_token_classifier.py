@@ -1,40 +1,83 @@
+import dataclasses
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import keras
+import numpy as np
+from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.inputs.texts import is_dataset
+from keras_xlnet.inputs.words import (
+    NO_LABEL,
+    is_first_piece,
+    is_words,
+    sentence_words,
+    tag_indices,
+    token_labels,
+)
 from keras_xlnet.layers import HashDropout
 from keras_xlnet.layers.arguments import check_choice, check_rate
 from keras_xlnet.layers.initializers import spawn_seeds
 from keras_xlnet.models.task_model import (
-    TaskModel,
     check_backbone,
     check_classes,
     new_logits,
     token_inputs,
 )
+from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
+from keras_xlnet.outputs.tags import decode_tags, detect_scheme, split_tag, tag_spans
+from keras_xlnet.types import Tensor
+
+# Sentences that are tokenized at a time.
+_BATCH = 256
+
+
+@dataclasses.dataclass(frozen=True)
+class Entity:
+    """A part of a sentence that a model found to be of a type.
+
+    Args:
+        type: String, such as `"person"` of the tags `"B-person"` and `"I-person"`.
+        text: String. The words of a list are joined by spaces.
+        start: Int, the first character of a string, the first word of a list.
+        end: Int, the character or the word after the last one.
+        score: Float, the mean probability of the tags of its words.
+    """
+
+    type: str
+    text: str
+    start: int
+    end: int
+    score: float
 
 
 @register
-class XLNetTokenClassifier(TaskModel):
+class XLNetTokenClassifier(TextTaskModel):
     """Classifies each token of a text, for example to recognize names.
 
     The output of the backbone goes through dropout and a dense layer with one output a class.
 
+    With a preprocessor `fit` and `evaluate` take lists of words with a tag each, `predict` gives
+    entities, and `tag` gives tags. These are valid in their scheme, BIO, BIOES or IO.
+
     It is compiled with AdamW at 5e-5 (for a pretrained backbone), the cross-entropy of class
-    indices and their accuracy. Both are means over the tokens by their sample weights
-    `(batch, length)`: give padding, special tokens and all but the first piece of a word a weight
-    of 0. Without sample weights every token counts, padding too. Call `compile` to change that;
-    what is not passed to it stays.
+    indices and their accuracy. Both are means over the tokens that have a label and by their
+    sample weights `(batch, length)`. The label -100 says that a token does not count; of words the
+    first tokens count. Call `compile` to change that; what is not passed to it stays.
 
     Args:
         backbone: An `XLNetBackbone`.
         num_classes: Int, number of outputs.
         activation: `"softmax"` for probabilities, `"linear"` for logits.
         dropout: Float, dropout rate before the last layer.
-        class_names: Optional list of `num_classes` strings, for reports.
+        class_names: Optional list of `num_classes` strings, the tags. `fit` learns them from tags
+            that are strings.
+        preprocessor: An `XLNetWordPreprocessor`, for words and strings.
+        label_all_pieces: Bool, whether all tokens of a word are trained to have its tag, or the
+            first one alone. Predictions are those of the first one.
         name: Name of the model.
 
     Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`.
@@ -55,9 +98,31 @@ class XLNetTokenClassifier(TaskModel):
     ... )
     >>> classifier.predict({"token_ids": token_ids}, verbose=0).shape
     (4, 6, 3)
+
+    With words and tags:
+
+    >>> from keras_xlnet.text import XLNetTokenizer, XLNetWordPreprocessor
+    >>> sentences = [["Ann", "is", "here"], ["it", "is", "Ann"]]
+    >>> tags = [["B-person", "O", "O"], ["O", "O", "B-person"]]
+    >>> texts = ["it is Ann", "Ann is here"] * 20
+    >>> tokenizer = XLNetTokenizer.train(iter(texts), vocabulary_size=24)
+    >>> classifier = keras_xlnet.models.XLNetTokenClassifier(
+    ...     keras_xlnet.models.XLNetBackbone(24, 1, 2, 16, 32), num_classes=2,
+    ...     preprocessor=XLNetWordPreprocessor(tokenizer, sequence_length=16))
+    >>> history = classifier.fit(sentences, tags, verbose=0)
+    >>> [len(row) for row in classifier.tag(["Ann is here.", "it is"])]
+    [4, 2]
     """
 
-    _arguments = ("num_classes", "activation", "dropout", "class_names")
+    _arguments = (
+        "preprocessor",
+        "num_classes",
+        "activation",
+        "dropout",
+        "class_names",
+        "label_all_pieces",
+    )
+    _preprocessor_class = "XLNetWordPreprocessor"
 
     def __init__(
         self,
@@ -66,6 +131,8 @@ class XLNetTokenClassifier(TaskModel):
         activation: str = "softmax",
         dropout: float = 0.1,
         class_names: Sequence[str] | None = None,
+        preprocessor: keras.layers.Layer | None = None,
+        label_all_pieces: bool = False,
         name: str = "xlnet_token_classifier",
         **kwargs: Any,
     ) -> None:
@@ -73,6 +140,7 @@ class XLNetTokenClassifier(TaskModel):
         check_classes(num_classes, activation, class_names)
         check_rate("dropout", dropout)
         check_backbone(backbone)
+        check_preprocessor(preprocessor, backbone, self._preprocessor_class)
         (dropout_seed,) = spawn_seeds(backbone.seed, 1, "XLNetTokenClassifier")
         drop = HashDropout(dropout, seed=dropout_seed, dtype=backbone.dtype_policy, name="dropout")
         logits_dense = new_logits(backbone, num_classes)
@@ -92,6 +160,8 @@ class XLNetTokenClassifier(TaskModel):
         self.activation = activation
         self.dropout = dropout
         self.class_names = None if class_names is None else list(class_names)
+        self.label_all_pieces = label_all_pieces
+        self._hold_preprocessor(preprocessor)
         self.compile()
 
     def _compile_defaults(self):
@@ -102,3 +172,203 @@ class XLNetTokenClassifier(TaskModel):
             ),
             "weighted_metrics": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
         }
+
+    # === Labels: -100 is none ===
+
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Tensor:
+        """Computes the loss as `keras.Model` does, over the tokens that have a label."""
+        y, sample_weight = _without_missing(y, sample_weight)
+        return super().compute_loss(x, y, y_pred, sample_weight, training=training)
+
+    def compute_metrics(
+        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+    ) -> dict[str, Any]:
+        """Computes the metrics as `keras.Model` does, over the tokens that have a label."""
+        y, sample_weight = _without_missing(y, sample_weight)
+        return super().compute_metrics(x, y, y_pred, sample_weight)
+
+    # === Words ===
+
+    def fit(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Trains as `keras.Model.fit` does, also on words with tags.
+
+        A model without `class_names` learns them from tags that are strings, sorted. They are saved
+        with the model.
+
+        Raises:
+            ValueError: If the tags of a sentence are not as many as its words, or one is no class.
+                The message names the row and the word.
+        """
+        if self.class_names is None and self._is_text(x):
+            self.class_names = _learn_names(y, self.num_classes)
+        return super().fit(x, y, *args, **kwargs)
+
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: str | int = "auto",
+        steps: int | None = None,
+        callbacks: Any = None,
+    ) -> Any:
+        """Predicts as `keras.Model.predict` does; for words and strings it returns entities.
+
+        Returns:
+            Probabilities `(batch, length, num_classes)` for token ids. For words or strings a list
+            with a list of `Entity` for each sentence, in the order of the text.
+
+        Raises:
+            ValueError: If the names of classes are no tags of entities: use `tag` then.
+        """
+        if not self._is_text(x):
+            return super(TextTaskModel, self).predict(x, batch_size, verbose, steps, callbacks)
+        if any(split_tag(name) is None for name in self.label_names):
+            raise ValueError(
+                "`predict` finds entities for tags such as O, B-person and I-person; use `tag` for "
+                f"others. Received: class_names={self.class_names}"
+            )
+        sentences, places = sentence_words(x)
+        decoded = self._decode(sentences, batch_size, verbose, steps, callbacks)
+        scheme = detect_scheme(self.label_names)
+        rows = []
+        for row, (words, (tags, probabilities)) in enumerate(zip(sentences, decoded, strict=True)):
+            spans = tag_spans(tags, scheme)
+            if places is None:
+                rows.append(_entities_of_words(spans, probabilities, words))
+            else:
+                rows.append(_entities_of_text(spans, probabilities, x[row], places[row]))
+        return rows
+
+    def tag(
+        self, x: Any, batch_size: int | None = None, verbose: str | int = "auto"
+    ) -> list[list[str]]:
+        """Returns the tags of words: the most probable sequence that is valid in their scheme.
+
+        Args:
+            x: List of lists of words, or of strings, which are divided at white space and
+                punctuation.
+            batch_size, verbose: As in `predict`.
+
+        Returns:
+            A list with a list of strings for each sentence, one a word.
+        """
+        sentences, _ = sentence_words(x)
+        decoded = self._decode(sentences, batch_size, verbose)
+        return [tags for tags, _ in decoded]
+
+    @property
+    def label_names(self) -> list[str]:
+        """List of the names of the classes, or their indices as strings if they have no names."""
+        return self.class_names or [str(i) for i in range(self.num_classes)]
+
+    def _decode(self, sentences, batch_size, verbose, steps=None, callbacks=None):
+        """Tags and their probabilities of each sentence."""
+        names = self.label_names
+        scheme = detect_scheme(names)
+        features = self._word_features(sentences)
+        index = features.pop("word_index")
+        probabilities = super(TextTaskModel, self).predict(
+            features, batch_size, verbose, steps, callbacks
+        )
+        if self.activation == "linear":
+            probabilities = ops.convert_to_numpy(ops.softmax(probabilities))
+        first = is_first_piece(index)
+        rows = []
+        for row, words in enumerate(sentences):
+            log_probs = np.log(np.maximum(probabilities[row, first[row]], 1e-30))
+            chosen, _ = decode_tags(log_probs, names, scheme)
+            scores = np.exp(log_probs)[np.arange(len(chosen)), chosen]
+            missing = len(words) - len(chosen)
+            tags = [names[i] for i in chosen] + [_default_tag(names)] * missing
+            rows.append((tags, np.concatenate([scores, np.zeros(missing)])))
+        return rows
+
+    def _is_text(self, x):
+        if is_dataset(x) or not is_words(x):
+            return False
+        self._required_preprocessor()
+        return True
+
+    def _features(self, x, has_labels=False):
+        if is_dataset(x) or not self._is_text(x):
+            return x
+        sentences, _ = sentence_words(x)
+        features = self._word_features(sentences)
+        del features["word_index"]
+        return features
+
+    def _examples(self, x, y=None):
+        if is_dataset(x) or not self._is_text(x):
+            return x, y
+        sentences, _ = sentence_words(x)
+        tags = tag_indices(y, sentences, self.class_names, self.num_classes)
+        features = self._word_features(sentences)
+        return features, token_labels(tags, features.pop("word_index"), self.label_all_pieces)
+
+    def _word_features(self, sentences):
+        preprocessor = self._required_preprocessor()
+        batches = [sentences[i : i + _BATCH] for i in range(0, len(sentences), _BATCH)]
+        parts = [preprocessor(batch) for batch in batches]
+        features = {key: np.concatenate([part[key].numpy() for part in parts]) for key in parts[0]}
+        cut = np.flatnonzero(
+            features["word_index"].max(axis=1) + 1 < [len(words) for words in sentences]
+        )
+        if len(cut):
+            warnings.warn(
+                f"{len(cut)} sentences are longer than sequence_length="
+                f"{preprocessor.sequence_length}, the first one in row {cut[0]}. Their last "
+                "words are not read",
+                stacklevel=4,
+            )
+        return features
+
+
+def _without_missing(y, sample_weight):
+    """Labels and weights in which tokens without a label weigh nothing."""
+    if y is None:
+        return y, sample_weight
+    counts = ops.cast(ops.not_equal(y, NO_LABEL), "float32")
+    if sample_weight is not None:
+        counts = counts * ops.cast(sample_weight, "float32")
+    return ops.where(ops.equal(y, NO_LABEL), ops.zeros_like(y), y), counts
+
+
+def _learn_names(tags, num_classes):
+    names = sorted({tag for row in tags for tag in row if isinstance(tag, str)})
+    if not names:
+        return None
+    if len(names) != num_classes:
+        raise ValueError(
+            "`y` must have `num_classes` different tags, or the model needs `class_names`. "
+            f"Received: {len(names)} tags, {names[:10]}, and num_classes={num_classes}"
+        )
+    return names
+
+
+def _default_tag(names):
+    return "O" if "O" in names else names[0]
+
+
+def _entities_of_words(spans, probabilities, words):
+    """Entities with their places in words."""
+    return [
+        Entity(kind, " ".join(words[start:end]), start, end, float(probabilities[start:end].mean()))
+        for kind, start, end in spans
+    ]
+
+
+def _entities_of_text(spans, probabilities, text, places):
+    """Entities with their places in characters."""
+    found = []
+    for kind, start, end in spans:
+        first, last = places[start][0], places[end - 1][1]
+        score = float(probabilities[start:end].mean())
+        found.append(Entity(kind, text[first:last], first, last, score))
+    return found

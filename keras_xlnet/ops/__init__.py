@@ -14,6 +14,7 @@ from keras_xlnet.ops.permutation import (
     reachable,
 )
 from keras_xlnet.ops.random import hash_dropout, random_bits
+from keras_xlnet.ops.ranking import list_softmax_loss, pairwise_hinge_loss
 from keras_xlnet.ops.relative_attention import (
     attention_weights,
     content_scores,
@@ -36,9 +37,11 @@ __all__ = [
     "first_targets",
     "gather_distances",
     "hash_dropout",
+    "list_softmax_loss",
     "masked_softmax",
     "max_spans",
     "pair_similarity",
+    "pairwise_hinge_loss",
     "permutation_visibility",
     "position_scores",
     "random_bits",

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_xlnet.inputs.answer_windows import AnswerWindows
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetQuestionAnswering
-from keras_xlnet.models.answer_decoding import decode_answers
+from keras_xlnet.outputs.answers import decode_answers
 from keras_xlnet.text import XLNetPreprocessor, XLNetQuestionAnsweringPreprocessor, XLNetTokenizer
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"

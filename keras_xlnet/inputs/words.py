@@ -1,0 +1,137 @@
+"""Sentences as words with a tag each, and texts that are divided into words."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_xlnet.inputs.texts import is_text
+
+# The label of tokens that do not count, as in PyTorch.
+NO_LABEL = -100
+# Words with what is inside of them ("don't", "e.g.", "a@b.org"), names of users and topics, and
+# each other character alone.
+_WORD = re.compile(r"[@#]?\w+(?:[-'’.@/]\w+)*|\S")
+
+
+def is_words(x: Any) -> bool:
+    """Whether `x` are sentences as text: lists of words, or strings."""
+    if isinstance(x, (list, tuple)) and len(x) and isinstance(x[0], (list, tuple, np.ndarray)):
+        return any(is_text(list(sentence)) for sentence in x if len(sentence))
+    return not isinstance(x, dict) and is_text(x)
+
+
+def sentence_words(x: Any) -> tuple[list[list[str]], list[list[tuple[int, int]]] | None]:
+    """Returns the words of sentences, and where they are in strings.
+
+    Args:
+        x: List of lists of words, or of strings, which are divided at white space and punctuation.
+
+    Returns:
+        A list of lists of strings; and for strings a list of lists of `(start, end)` in characters,
+        otherwise `None`.
+
+    Raises:
+        ValueError: If a sentence has no words or a word is not a string. The message names them.
+    """
+    if isinstance(x, (str, bytes)):
+        raise ValueError(f"`x` must be a batch of sentences: pass a list. Received: {x!r}")
+    sentences = [s.decode() if isinstance(s, bytes) else s for s in x]
+    places = None
+    if sentences and isinstance(sentences[0], str):
+        for row, sentence in enumerate(sentences):
+            if not isinstance(sentence, str):
+                raise ValueError(f"`x` must be strings. Received in row {row}: {sentence!r}")
+        matches = [list(_WORD.finditer(sentence)) for sentence in sentences]
+        places = [[match.span() for match in row] for row in matches]
+        sentences = [[match.group() for match in row] for row in matches]
+    for row, words in enumerate(sentences):
+        _check_words(row, words)
+    return [list(words) for words in sentences], places
+
+
+def _check_words(row, words):
+    if isinstance(words, (str, bytes)) or not hasattr(words, "__len__") or not len(words):
+        raise ValueError(
+            f"`x` must be lists of words, or strings with words. Received in row {row}: {words!r}"
+        )
+    for place, word in enumerate(words):
+        if not isinstance(word, str):
+            raise ValueError(
+                f"`x` must have words that are strings. Received in row {row}, word {place}: "
+                f"{word!r}"
+            )
+
+
+def tag_indices(
+    y: Any, sentences: Sequence[Sequence[str]], class_names: Sequence[str] | None, num_classes: int
+) -> list[np.ndarray]:
+    """Returns an int32 array of class indices for each sentence, one a word.
+
+    Args:
+        y: List of lists of tags, names of classes or indices; -100 for words that do not count.
+        sentences: List of lists of words.
+        class_names: Names of the classes, needed for tags that are names.
+        num_classes: Int.
+
+    Raises:
+        ValueError: If there are not as many tags as words, or a tag is no class. The message names
+            the row and the word.
+    """
+    if isinstance(y, (str, bytes, dict)) or not hasattr(y, "__len__") or len(y) != len(sentences):
+        given = f"{len(y)} rows" if hasattr(y, "__len__") else repr(y)
+        raise ValueError(f"`y` must have the tags of {len(sentences)} sentences. Received: {given}")
+    index = {name: i for i, name in enumerate(class_names or ())}
+    rows = []
+    for row, (tags, words) in enumerate(zip(y, sentences, strict=True)):
+        if (
+            isinstance(tags, (str, bytes))
+            or not hasattr(tags, "__len__")
+            or len(tags) != len(words)
+        ):
+            given = len(tags) if hasattr(tags, "__len__") else tags
+            raise ValueError(
+                f"`y` must have a tag for each word. Received in row {row}: {given} tags for "
+                f"{len(words)} words"
+            )
+        found = [_index(tag, index, num_classes) for tag in tags]
+        if None in found:
+            place = found.index(None)
+            expected = f"names in class_names={list(class_names)}" if class_names else "indices"
+            raise ValueError(
+                f"`y` must have tags that are {expected}, or indices below {num_classes}. Received "
+                f"in row {row}, word {place} ({words[place]!r}): {tags[place]!r}"
+            )
+        rows.append(np.array(found, "int32"))
+    return rows
+
+
+def _index(tag, index, num_classes):
+    if isinstance(tag, str):
+        return index.get(tag)
+    is_class = isinstance(tag, (int, np.integer)) and 0 <= tag < num_classes
+    return int(tag) if is_class or tag == NO_LABEL else None
+
+
+def token_labels(
+    tags: Sequence[np.ndarray], word_index: np.ndarray, all_pieces: bool = False
+) -> np.ndarray:
+    """Returns the labels of tokens: -100 for those that do not count.
+
+    Args:
+        tags: List of int arrays, the class of each word.
+        word_index: Int array `(batch, length)`, from `XLNetWordPreprocessor`.
+        all_pieces: Bool, whether all tokens of a word have its label, or the first one alone.
+    """
+    counts = word_index >= 0 if all_pieces else is_first_piece(word_index)
+    labels = np.full(word_index.shape, NO_LABEL, "int32")
+    for row, classes in enumerate(tags):
+        labels[row, counts[row]] = classes[word_index[row, counts[row]]]
+    return labels
+
+
+def is_first_piece(word_index: np.ndarray) -> np.ndarray:
+    """Returns which tokens are the first of their word, bool `(batch, length)`."""
+    before = np.pad(word_index[:, :-1], [(0, 0), (1, 0)], constant_values=-1)
+    return (word_index >= 0) & (word_index != before)

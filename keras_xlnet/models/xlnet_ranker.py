@@ -1,0 +1,252 @@
+import dataclasses
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.inputs.rankings import is_rankings, ranking_columns, relevance_labels
+from keras_xlnet.inputs.texts import is_dataset
+from keras_xlnet.layers.arguments import check_number
+from keras_xlnet.models.task_model import (
+    JoinChoices,
+    SplitChoices,
+    check_backbone,
+    pooled_logits,
+    token_inputs,
+)
+from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
+from keras_xlnet.models.xlnet_backbone import XLNetBackbone
+from keras_xlnet.ops.ranking import list_softmax_loss, pairwise_hinge_loss
+from keras_xlnet.types import Tensor
+
+
+@dataclasses.dataclass(frozen=True)
+class RankedDocument:
+    """A document in its place.
+
+    Args:
+        index: Int, its place in the list that was given.
+        text: String.
+        score: Float, the higher the more relevant.
+    """
+
+    index: int
+    text: str
+    score: float
+
+
+@register
+class ListSoftmaxLoss(keras.losses.Loss):
+    """Cross-entropy of the relevance of documents and the softmax of their scores, over lists.
+
+    Args:
+        name: Name of the loss.
+        **kwargs: Other arguments of `keras.losses.Loss`.
+
+    Call arguments:
+        y_true: Relevance `(batch, documents)`, at least 0; negative where there is no document.
+        y_pred: Scores `(batch, documents)`.
+
+    Example:
+
+    >>> loss = keras_xlnet.models.ListSoftmaxLoss()
+    >>> round(float(loss(np.array([[1, 0, -1]]), np.array([[2.0, 0.0, 9.0]]))), 3)
+    0.127
+
+    Source: Cao et al. 2007, "Learning to Rank: From Pairwise Approach to Listwise Approach".
+    """
+
+    def __init__(self, name: str = "list_softmax_loss", **kwargs: Any) -> None:
+        super().__init__(name=name, **kwargs)
+
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        return list_softmax_loss(y_true, y_pred)
+
+
+@register
+class PairwiseHingeLoss(keras.losses.Loss):
+    """Mean hinge over the pairs of documents of which one is more relevant, over lists.
+
+    Args:
+        margin: Float, by how much the score of the more relevant one is to be higher.
+        name: Name of the loss.
+        **kwargs: Other arguments of `keras.losses.Loss`.
+
+    Call arguments:
+        y_true: Relevance `(batch, documents)`, at least 0; negative where there is no document.
+        y_pred: Scores `(batch, documents)`.
+
+    Example:
+
+    >>> loss = keras_xlnet.models.PairwiseHingeLoss(margin=1.0)
+    >>> float(loss(np.array([[1, 0, 0]]), np.array([[2.0, 1.5, 0.0]])))
+    0.25
+
+    Source: Herbrich et al. 2000, "Large Margin Rank Boundaries for Ordinal Regression".
+    """
+
+    def __init__(
+        self, margin: float = 1.0, name: str = "pairwise_hinge_loss", **kwargs: Any
+    ) -> None:
+        super().__init__(name=name, **kwargs)
+        check_number("margin", margin)
+        self.margin = margin
+
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        return pairwise_hinge_loss(y_true, y_pred, self.margin)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "margin": self.margin}
+
+
+@register
+class XLNetRanker(TextTaskModel):
+    """Ranks documents by their relevance for a query.
+
+    Each pair of a query and a document is a text with its own score. The backbone processes those
+    of all documents as one batch. The pooled sequence goes through a dense layer with tanh (the
+    summary of the original), dropout, and a dense layer with one output.
+
+    With a preprocessor `fit` and `evaluate` take queries with lists of documents, of any number,
+    and their relevance; `predict` gives scores, and `rank` the documents in order.
+
+    It is compiled with AdamW at 5e-5 (for a pretrained backbone) and `ListSoftmaxLoss`. Call
+    `compile` to change that, such as to `PairwiseHingeLoss`; what is not passed to it stays.
+
+    Args:
+        backbone: An `XLNetBackbone`.
+        pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`. Or `"pair"`: query and
+            document are compared token by token, by `PairComparison`.
+        dropout: Float, dropout rate before the last layer.
+        preprocessor: An `XLNetPreprocessor`. It packs a query and a document as a pair, and
+            truncates the longer of them.
+        name: Name of the model.
+
+    Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`, but of
+    shape `(batch, documents, length)`. A document of padding alone is none.
+
+    Outputs: Tensor `(batch, documents)`, float32, -1e9 where there is no document.
+
+    Raises:
+        ValueError: If an argument is not as above.
+
+    Example:
+
+    >>> from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+    >>> texts = ["a river is water", "a harbor is for ships", "a ship sails"]
+    >>> tokenizer = XLNetTokenizer.train(iter(texts * 20), vocabulary_size=32)
+    >>> ranker = keras_xlnet.models.XLNetRanker(
+    ...     keras_xlnet.models.XLNetBackbone(32, 1, 2, 16, 32),
+    ...     preprocessor=XLNetPreprocessor(tokenizer, sequence_length=24))
+    >>> queries = {"query": ["a ship", "water"], "documents": [texts, texts[:2]]}
+    >>> history = ranker.fit(queries, [[0, 1, 2], [1, 0]], verbose=0)
+    >>> [len(documents) for documents in ranker.rank(queries, verbose=0)]
+    [3, 2]
+
+    Source: Yang et al. 2019, "XLNet", section 3.4, document ranking on ClueWeb09-B.
+    """
+
+    _arguments = ("preprocessor", "pooling", "dropout")
+
+    def __init__(
+        self,
+        backbone: XLNetBackbone,
+        pooling: str = "last",
+        dropout: float = 0.1,
+        preprocessor: keras.layers.Layer | None = None,
+        name: str = "xlnet_ranker",
+        **kwargs: Any,
+    ) -> None:
+        check_backbone(backbone)
+        check_preprocessor(preprocessor, backbone, self._preprocessor_class)
+        inputs = token_inputs(backbone, (None, None))
+        texts = {key: JoinChoices(name=f"all_{key}")(value) for key, value in inputs.items()}
+        logits, summarize, logits_dense = pooled_logits(backbone, texts, 1, pooling, dropout)
+        scores = SplitChoices(name="scores")(logits, inputs["padding_mask"])
+        super().__init__(inputs=inputs, outputs=scores, name=name, **kwargs)
+
+        # PyTorch accepts submodules only after its module is initialized.
+        self.backbone = backbone
+        self.sequence_summary = summarize
+        self.logits_dense = logits_dense
+
+        # === Config ===
+        self.pooling = pooling
+        self.dropout = dropout
+        self._hold_preprocessor(preprocessor)
+        self.compile()
+
+    def _compile_defaults(self):
+        return {"loss": ListSoftmaxLoss(), "metrics": []}
+
+    # === Text ===
+
+    def rank(
+        self, x: Any, batch_size: int | None = None, verbose: str | int = "auto"
+    ) -> list[list[RankedDocument]]:
+        """Returns the documents of each query, the most relevant one first.
+
+        Args:
+            x: Queries with documents: a dict of the columns `query` and `documents`, a tuple of
+                these, or a list of rows `(query, documents)`.
+            batch_size, verbose: As in `keras.Model.predict`.
+
+        Returns:
+            A list with a list of `RankedDocument` for each query: `index`, `text` and `score`.
+        """
+        columns = ranking_columns(x)
+        scores = self.predict(columns, batch_size=batch_size, verbose=verbose)
+        return [
+            [RankedDocument(int(i), texts[i], float(row[i])) for i in _descending(row, len(texts))]
+            for texts, row in zip(columns["documents"], scores, strict=True)
+        ]
+
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: str | int = "auto",
+        steps: int | None = None,
+        callbacks: Any = None,
+    ) -> Any:
+        """Predicts as `keras.Model.predict` does, also for queries with documents."""
+        features = self._features(x)
+        return super(TextTaskModel, self).predict(features, batch_size, verbose, steps, callbacks)
+
+    def _features(self, x, has_labels=False):
+        columns = self._columns(x)
+        return x if columns is None else self._pair_features(columns)
+
+    def _examples(self, x, y=None):
+        columns = self._columns(x)
+        if columns is None:
+            return x, y
+        return self._pair_features(columns), relevance_labels(y, columns["documents"])
+
+    def _columns(self, x):
+        """The columns of queries with documents, `None` if `x` are not these."""
+        if hasattr(x, "__len__") and not len(x):
+            raise ValueError(f"`x` must have at least one query. Received: x={x!r}")
+        if is_dataset(x) or not is_rankings(x):
+            return None
+        self._required_preprocessor()
+        return ranking_columns(x)
+
+    def _pair_features(self, columns):
+        counts = [len(texts) for texts in columns["documents"]]
+        queries = [q for q, n in zip(columns["query"], counts, strict=True) for _ in range(n)]
+        documents = [text for texts in columns["documents"] for text in texts]
+        flat = super()._features({"text": queries, "pair": documents})
+        return {key: _by_query(value, counts) for key, value in flat.items()}
+
+
+def _descending(scores, count):
+    return np.argsort(-scores[:count], kind="stable")
+
+
+def _by_query(rows, counts):
+    """Rows of pairs as `(queries, most documents, length)`, with zeros for those missing."""
+    padded = np.zeros((len(counts), max(counts), *rows.shape[1:]), rows.dtype)
+    padded[np.arange(max(counts)) < np.asarray(counts)[:, np.newaxis]] = rows
+    return padded

@@ -1,0 +1,155 @@
+"""Token classification from words: training, entities and tags, saving, and what is refused."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_xlnet.models import XLNetBackbone, XLNetTokenClassifier
+from keras_xlnet.text import XLNetTokenizer, XLNetWordPreprocessor
+
+FIRST, LAST = ["Ann", "Ben", "Eve", "Tom"], ["Lee", "Ray", "Fox"]
+WORDS = ["is", "at", "home", "and", "sees", "a", "river"]
+NAMES = ["B-person", "I-person", "O"]
+
+
+def examples(count, seed):
+    rng = np.random.default_rng(seed)
+    sentences, tags = [], []
+    for _ in range(count):
+        words, row = [], []
+        for _ in range(rng.integers(2, 5)):
+            if rng.random() < 0.4:
+                words += [str(rng.choice(FIRST)), str(rng.choice(LAST))]
+                row += ["B-person", "I-person"]
+            words.append(str(rng.choice(WORDS)))
+            row.append("O")
+        sentences.append(words)
+        tags.append(row)
+    return sentences, tags
+
+
+def make(seed=2, **kwargs):
+    keras.utils.set_random_seed(seed)
+    lines = [" ".join(words) for words in examples(60, 0)[0]]
+    tokenizer = XLNetTokenizer.train(iter(lines * 3), vocabulary_size=40)
+    backbone = XLNetBackbone(
+        40, 1, 2, 32, 64, dropout=0.0, attention_dropout=0.0, kernel_initializer="glorot_normal"
+    )
+    preprocessor = XLNetWordPreprocessor(tokenizer, sequence_length=64)
+    return XLNetTokenClassifier(backbone, 3, preprocessor=preprocessor, dropout=0.0, **kwargs)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    model = make()
+    model.compile(keras.optimizers.Adam(5e-3))
+    sentences, tags = examples(200, 1)
+    history = model.fit(
+        sentences, tags, epochs=5, batch_size=20, verbose=0, validation_data=examples(40, 2)
+    ).history
+    return model, history
+
+
+def test_learns_names_and_tags(trained):
+    model, history = trained
+    assert model.class_names == NAMES
+    assert history["val_accuracy"][-1] > 0.95
+    sentences, tags = examples(40, 2)
+    found = model.evaluate(sentences, tags, verbose=0, return_dict=True)
+    assert found["loss"] == pytest.approx(history["val_loss"][-1], rel=0.02)
+    same = [a == b for a, b in zip(model.tag(sentences, verbose=0), tags, strict=True)]
+    assert np.mean(same) > 0.9
+
+
+def test_entities_of_text_are_parts_of_it(trained):
+    model, _ = trained
+    text = "Ann Lee  is at home and Tom Fox sees a river"
+    (entities,) = model.predict([text], verbose=0)
+    assert [(entity.type, entity.text) for entity in entities] == [
+        ("person", "Ann Lee"),
+        ("person", "Tom Fox"),
+    ]
+    for entity in entities:
+        assert text[entity.start : entity.end] == entity.text and 0.5 < entity.score <= 1
+
+
+def test_entities_of_words_have_places_in_words(trained):
+    model, _ = trained
+    words = ["Ben", "Ray", "sees", "Eve", "Lee"]
+    (entities,) = model.predict([words], verbose=0)
+    assert [(e.text, e.start, e.end) for e in entities] == [("Ben Ray", 0, 2), ("Eve Lee", 3, 5)]
+
+
+def test_sequences_are_valid(trained):
+    model, _ = trained
+    rng = np.random.default_rng(0)
+    sentences = [list(rng.choice(FIRST + LAST + WORDS, 9)) for _ in range(40)]
+    sentences = [[str(word) for word in words] for words in sentences]
+    for tags in model.tag(sentences, verbose=0):
+        assert len(tags) == 9
+        for before, tag in zip(["O", *tags], tags, strict=False):
+            assert tag != "I-person" or before in ("B-person", "I-person")
+
+
+def test_tokens_without_a_label_do_not_count(trained):
+    model, _ = trained
+    sentences, tags = examples(20, 3)
+    features, labels = model._examples(sentences, tags)
+    assert (labels == -100).any() and set(np.unique(labels)) == {-100, 0, 1, 2}
+    expected = model.evaluate(sentences, tags, verbose=0)
+    weights = (labels != -100).astype("float32")
+    by_weights = model.evaluate(features, np.maximum(labels, 0), sample_weight=weights, verbose=0)
+    np.testing.assert_allclose(expected, by_weights, rtol=1e-5)
+    # Weights of those that count still do.
+    half = model.evaluate(features, labels, sample_weight=weights * 0.5, verbose=0)
+    np.testing.assert_allclose(expected, half, rtol=1e-5)
+    changed = labels.copy()
+    changed[labels == 2] = -100
+    assert model.evaluate(features, changed, verbose=0)[0] != pytest.approx(expected[0], rel=1e-3)
+
+
+def test_all_pieces_of_a_word_can_have_its_label():
+    sentences, tags = [["home", "Ann"]], [["O", "B-person"]]
+    first, every = (
+        make(class_names=NAMES, label_all_pieces=flag)._examples(sentences, tags)[1]
+        for flag in (False, True)
+    )
+    assert (first != -100).sum() == 2 < (every != -100).sum()
+    assert set(every[every != -100]) == {0, 2}
+
+
+def test_long_sentences_are_cut_with_a_warning(trained):
+    model, _ = trained
+    words = ["home"] * 70
+    with pytest.warns(UserWarning, match="1 sentences are longer than sequence_length=64.* row 1"):
+        tags = model.tag([["a"], words], verbose=0)
+    assert len(tags[1]) == 70 and tags[1][-1] == "O"
+
+
+def test_saved_models_find_the_same(trained, tmp_path):
+    model, _ = trained
+    sentences, _ = examples(5, 4)
+    expected = model.tag(sentences, verbose=0)
+    model.save(tmp_path / "model.keras")
+    model.save_to_preset(tmp_path / "preset")
+    for loaded in (
+        keras.models.load_model(tmp_path / "model.keras"),
+        XLNetTokenClassifier.from_preset(tmp_path / "preset"),
+    ):
+        assert loaded.class_names == NAMES
+        assert loaded.tag(sentences, verbose=0) == expected
+
+
+def test_bad_input(trained):
+    model, _ = trained
+    with pytest.raises(ValueError, match="a tag for each word. Received in row 1: 1 tags for 2"):
+        model.fit([["a"], ["a", "b"]], [["O"], ["O"]], verbose=0)
+    with pytest.raises(ValueError, match="names in class_names.* 'B-city'"):
+        model.evaluate([["a"]], [["B-city"]], verbose=0)
+    with pytest.raises(ValueError, match="must have `num_classes` different tags.* 2 tags"):
+        make().fit([["a", "b"]], [["O", "B-person"]], verbose=0)
+    with pytest.raises(ValueError, match="use `tag` for others. Received: class_names=.*'VERB'"):
+        make(class_names=["NOUN", "VERB", "ADJ"]).predict(["a"], verbose=0)
+    without = XLNetTokenClassifier(model.backbone, 3)
+    with pytest.raises(ValueError, match="has no `preprocessor`"):
+        without.predict(["a b"])
