@@ -105,12 +105,12 @@ class XLNetTokenClassifier(TextTaskModel):
     >>> sentences = [["Ann", "is", "here"], ["it", "is", "Ann"]]
     >>> tags = [["B-person", "O", "O"], ["O", "O", "B-person"]]
     >>> texts = ["it is Ann", "Ann is here"] * 20
-    >>> tokenizer = XLNetTokenizer.train(iter(texts), vocabulary_size=24)
+    >>> tokenizer = XLNetTokenizer.train(iter(texts), vocabulary_size=28)
     >>> classifier = keras_xlnet.models.XLNetTokenClassifier(
-    ...     keras_xlnet.models.XLNetBackbone(24, 1, 2, 16, 32), num_classes=2,
+    ...     keras_xlnet.models.XLNetBackbone(28, 1, 2, 16, 32), num_classes=2,
     ...     preprocessor=XLNetWordPreprocessor(tokenizer, sequence_length=16))
     >>> history = classifier.fit(sentences, tags, verbose=0)
-    >>> [len(row) for row in classifier.tag(["Ann is here.", "it is"])]
+    >>> [len(row) for row in classifier.tag(["Ann is here.", "it is"], verbose=0)]
     [4, 2]
     """
 

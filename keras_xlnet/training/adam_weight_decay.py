@@ -29,11 +29,16 @@ class AdamWeightDecay(WeightDecayOptimizer):
             the biases are excluded, but not the attention biases (`content_bias`,
             `position_bias`, `segment_bias`), which the original decays. More variables can be
             excluded with `exclude_from_weight_decay()`.
+        layer_decay: Float from 0 to 1. The learning rate of the last layer is `learning_rate`, and
+            that of each other layer is `layer_decay` times that of the layer above it. Embeddings
+            and what is added for a task keep `learning_rate`.
+        layer_decay_of: `"learning_rate"`, or `"gradient"` as in the original: that multiplies the
+            clipped gradients instead, which Adam and LAMB nearly undo.
         **kwargs: Other arguments of `keras.optimizers.Optimizer`, such as `global_clipnorm` (1.0
             in the original), `gradient_accumulation_steps`, `use_ema` and `name`.
 
     Raises:
-        ValueError: If `weight_decay` or `weight_decay_exclusions` is invalid.
+        ValueError: If an argument is invalid.
 
     Example:
 
@@ -51,5 +56,5 @@ class AdamWeightDecay(WeightDecayOptimizer):
     def update_step(self, gradient: Tensor, variable: Any, learning_rate: Tensor) -> None:
         m, v = self._update_moments(gradient, variable)
         update = ops.divide(m, ops.add(ops.sqrt(v), self.epsilon))
-        rate = ops.cast(learning_rate, variable.dtype)
+        rate = self._rate(learning_rate, variable)
         self.assign_sub(variable, ops.multiply(rate, self._add_decay(update, variable)))

@@ -27,11 +27,16 @@ class LambWeightDecay(WeightDecayOptimizer):
             and offsets of normalization and the biases are excluded, but not the attention biases
             (`content_bias`, `position_bias`, `segment_bias`). More variables can be excluded with
             `exclude_from_weight_decay()`.
+        layer_decay: Float from 0 to 1. The learning rate of the last layer is `learning_rate`, and
+            that of each other layer is `layer_decay` times that of the layer above it. Embeddings
+            and what is added for a task keep `learning_rate`.
+        layer_decay_of: `"learning_rate"`, or `"gradient"` as in the original: that multiplies the
+            clipped gradients instead, which Adam and LAMB nearly undo.
         **kwargs: Other arguments of `keras.optimizers.Optimizer`, such as `global_clipnorm`,
             `gradient_accumulation_steps`, `use_ema` and `name`.
 
     Raises:
-        ValueError: If `weight_decay` or `weight_decay_exclusions` is invalid.
+        ValueError: If an argument is invalid.
 
     Example:
 
@@ -53,7 +58,7 @@ class LambWeightDecay(WeightDecayOptimizer):
         v = ops.divide(v, _correction(self.beta_2, step))
         update = ops.divide(m, ops.add(ops.sqrt(v), self.epsilon))
         update = self._add_decay(update, variable)
-        rate = ops.cast(learning_rate, variable.dtype)
+        rate = self._rate(learning_rate, variable)
         if self._is_decayed(variable):
             rate = ops.multiply(rate, _trust_ratio(variable, update))
         self.assign_sub(variable, ops.multiply(rate, update))

@@ -7,11 +7,15 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_xlnet.layers.arguments import check_number
+from keras_xlnet.layers.arguments import check_choice, check_number
 
 # Scales and offsets of normalization, biases of dense layers and of logits. The attention biases
 # (content_bias, position_bias, segment_bias) are not matched: the original decays them.
 NORMALIZATION_AND_BIASES = (r"(^|/)(gamma|beta|bias)$",)
+# The variables of a layer, by their paths, and those among them that the original keeps beside the
+# layers: it does not scale the gradients of these.
+_LAYER = re.compile(r"(?:^|/)block_(\d+)/")
+_BESIDE_LAYERS = re.compile(r"(content_bias|position_bias|segment_bias|segment_embedding)$")
 
 
 class WeightDecayOptimizer(keras.optimizers.Optimizer):
@@ -28,6 +32,8 @@ class WeightDecayOptimizer(keras.optimizers.Optimizer):
         epsilon: float = 1e-6,
         weight_decay: float = 0.01,
         weight_decay_exclusions: Sequence[str] = NORMALIZATION_AND_BIASES,
+        layer_decay: float = 1.0,
+        layer_decay_of: str = "learning_rate",
         **kwargs: Any,
     ) -> None:
         weight_decay = check_number("weight_decay", weight_decay)
@@ -36,6 +42,9 @@ class WeightDecayOptimizer(keras.optimizers.Optimizer):
         self.beta_2 = beta_2
         self.epsilon = epsilon
         self.weight_decay_exclusions = _check_exclusions(weight_decay_exclusions)
+        self.layer_decay = check_number("layer_decay", layer_decay, high=1)
+        check_choice("layer_decay_of", layer_decay_of, ("learning_rate", "gradient"))
+        self.layer_decay_of = layer_decay_of
 
     def build(self, variables: Sequence[keras.Variable]) -> None:
         if self.built:
@@ -46,6 +55,8 @@ class WeightDecayOptimizer(keras.optimizers.Optimizer):
         )
         # Decided here: `update_step` receives backend variables, which have no path.
         self._decayed = [self._use_weight_decay(variable) for variable in variables]
+        paths = [variable.path for variable in variables]
+        self._layer_rates = _layer_rates(paths, self.layer_decay, self.layer_decay_of)
 
     def _use_weight_decay(self, variable):
         # The method of Keras handles `exclude_from_weight_decay()`.
@@ -64,9 +75,21 @@ class WeightDecayOptimizer(keras.optimizers.Optimizer):
         # Adding zeros makes it dense and sums the slices of a token before they are squared.
         zeros = ops.zeros(variable.shape, variable.dtype)
         gradient = ops.add(ops.cast(gradient, variable.dtype), zeros)
+        if self.layer_decay_of == "gradient":
+            gradient = ops.multiply(gradient, self._layer_rate(variable))
         self.assign_add(m, ops.multiply(ops.subtract(gradient, m), 1 - self.beta_1))
         self.assign_add(v, ops.multiply(ops.subtract(ops.square(gradient), v), 1 - self.beta_2))
         return m, v
+
+    def _rate(self, learning_rate, variable):
+        """The learning rate of a variable: that of its layer."""
+        rate = ops.cast(learning_rate, variable.dtype)
+        if self.layer_decay_of == "learning_rate":
+            rate = ops.multiply(rate, self._layer_rate(variable))
+        return rate
+
+    def _layer_rate(self, variable):
+        return self._layer_rates[self._get_variable_index(variable)]
 
     def _is_decayed(self, variable):
         return self._decayed[self._get_variable_index(variable)]
@@ -83,7 +106,20 @@ class WeightDecayOptimizer(keras.optimizers.Optimizer):
             "beta_2": self.beta_2,
             "epsilon": self.epsilon,
             "weight_decay_exclusions": list(self.weight_decay_exclusions),
+            "layer_decay": self.layer_decay,
+            "layer_decay_of": self.layer_decay_of,
         }
+
+
+def _layer_rates(paths, layer_decay, layer_decay_of):
+    """The factor of each variable: 1 for the last layer and for what belongs to no layer."""
+    layers = [_LAYER.search(path) for path in paths]
+    if layer_decay_of == "gradient":
+        pairs = zip(paths, layers, strict=True)
+        layers = [None if _BESIDE_LAYERS.search(path) else layer for path, layer in pairs]
+    numbers = [None if layer is None else int(layer[1]) for layer in layers]
+    last = max((number for number in numbers if number is not None), default=0)
+    return [1.0 if number is None else layer_decay ** (last - number) for number in numbers]
 
 
 def _check_exclusions(patterns):

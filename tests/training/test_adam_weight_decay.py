@@ -290,3 +290,66 @@ def test_wrong_weight_decay(weight_decay):
 def test_wrong_exclusions(exclusions):
     with pytest.raises(ValueError, match="`weight_decay_exclusions` must be a list of regular"):
         AdamWeightDecay(weight_decay_exclusions=exclusions)
+
+
+def layered(path):
+    """A path of the original with the name that layers have here."""
+    return path.replace("model/transformer/layer_", "model/transformer/block_")
+
+
+def test_layer_decay_of_gradients_is_the_originals(golden):
+    arrays = golden("optimizer.npz")
+    flags = golden("optimizer.json")["cases"]["adamwd_layerdecay_bigeps"]["FLAGS"]
+    given = original_steps.variables(arrays)
+    variables = [original_steps.variable(layered(v.path), v.numpy()) for v in given]
+    optimizer = AdamWeightDecay(
+        original_steps.schedule(**flags),
+        weight_decay=flags["weight_decay"],
+        epsilon=flags["adam_epsilon"],
+        global_clipnorm=flags["clip"],
+        layer_decay=flags["lr_layer_decay_rate"],
+        layer_decay_of="gradient",
+    )
+    for step in range(original_steps.STEPS):
+        optimizer.apply([arrays[f"grads/{v.path}"][step] for v in given], variables)
+        for name, variable in zip([v.path for v in given], variables, strict=True):
+            expected = arrays[f"adamwd_layerdecay_bigeps/var/{name}"][step]
+            np.testing.assert_allclose(variable, expected, rtol=0, atol=ATOL, err_msg=name)
+
+
+def first_steps(model, **kwargs):
+    """How much each variable changes in a step when all gradients are 1."""
+    before = [keras.ops.convert_to_numpy(v) for v in model.trainable_variables]
+    optimizer = AdamWeightDecay(0.01, weight_decay=0.0, epsilon=1e-8, **kwargs)
+    gradients = [np.ones(v.shape, "float32") for v in model.trainable_variables]
+    optimizer.apply(gradients, model.trainable_variables)
+    after = [keras.ops.convert_to_numpy(v) for v in model.trainable_variables]
+    changes = {
+        v.path: float(np.abs(a - b).max())
+        for v, a, b in zip(model.trainable_variables, before, after, strict=True)
+    }
+    for variable, value in zip(model.trainable_variables, before, strict=True):
+        variable.assign(value)
+    return changes
+
+
+def test_each_layer_has_its_learning_rate():
+    model = keras_xlnet.models.XLNetTextClassifier(backbone(num_layers=3), num_classes=2)
+    plain = first_steps(model)
+    layerwise = first_steps(model, layer_decay=0.5)
+    for path, change in plain.items():
+        layer = next((i for i in range(3) if f"block_{i}/" in path), 2)
+        assert layerwise[path] == pytest.approx(change * 0.5 ** (2 - layer), rel=1e-3), path
+    # The choice of the original does nearly nothing under Adam.
+    scaled = first_steps(model, layer_decay=0.5, layer_decay_of="gradient")
+    assert scaled == pytest.approx(plain, rel=1e-3)
+
+
+def test_layer_decay_is_saved_and_checked():
+    optimizer = AdamWeightDecay(layer_decay=0.75, layer_decay_of="gradient")
+    again = AdamWeightDecay.from_config(optimizer.get_config())
+    assert (again.layer_decay, again.layer_decay_of) == (0.75, "gradient")
+    with pytest.raises(ValueError, match="`layer_decay` must be a number, from 0 to 1"):
+        AdamWeightDecay(layer_decay=1.5)
+    with pytest.raises(ValueError, match="`layer_decay_of` must be one of"):
+        AdamWeightDecay(layer_decay_of="loss")
