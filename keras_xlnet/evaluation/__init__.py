@@ -2,17 +2,22 @@
 
 from keras_xlnet.evaluation.answers import AnswerScores, answer_scores, normalize_answer
 from keras_xlnet.evaluation.bits_per_character import BitsPerCharacter
+from keras_xlnet.evaluation.class_metrics import ClassF1, MatthewsCorrelation
 from keras_xlnet.evaluation.context_length import effective_context_lengths
 from keras_xlnet.evaluation.corpus import corpus_log_probs, sliding_log_probs
 from keras_xlnet.evaluation.entities import EntityScores, EntitySpan, entity_scores, entity_spans
+from keras_xlnet.evaluation.pearson_correlation import PearsonCorrelation
 from keras_xlnet.evaluation.perplexity import Perplexity
 from keras_xlnet.evaluation.ranking import RankingScores, ranking_scores
 
 __all__ = [
     "AnswerScores",
     "BitsPerCharacter",
+    "ClassF1",
     "EntityScores",
     "EntitySpan",
+    "MatthewsCorrelation",
+    "PearsonCorrelation",
     "Perplexity",
     "RankingScores",
     "answer_scores",
