@@ -100,12 +100,12 @@ class TextTaskModel(TaskModel):
 
     def _without_padding(self, features: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Features of short texts, cut to the longest of them, rounded up for few shapes."""
-        longest = int(features["padding_mask"].sum(axis=1).max())
-        length = rounded(max(longest, 1))
-        # A preprocessor pads all texts on the same side.
-        is_left = not features["padding_mask"][:, 0].all()
+        mask = features["padding_mask"]
+        length = rounded(max(int(mask.sum(axis=-1).max()), 1))
+        # A preprocessor pads all texts on the same side. A text without padding is not cut.
+        is_left = mask[..., -1].any()
         side = slice(-length, None) if is_left else slice(length)
-        return {key: value[:, side] for key, value in features.items()}
+        return {key: value[..., side] for key, value in features.items()}
 
     def _is_one_batch(self, features, batch_size):
         strategy = getattr(self, "distribute_strategy", None)

@@ -158,19 +158,6 @@ class XLNetMultipleChoice(TextTaskModel):
             for options, row in zip(given_choices(x), outputs, strict=True)
         ]
 
-    def predict(
-        self,
-        x: Any,
-        batch_size: int | None = None,
-        verbose: str | int = "auto",
-        steps: int | None = None,
-        callbacks: Any = None,
-    ) -> Any:
-        """Predicts as `keras.Model.predict` does, also for texts with choices."""
-        # One batch of text is no special case here, as it is for single texts.
-        features = self._features(x)
-        return super(TextTaskModel, self).predict(features, batch_size, verbose, steps, callbacks)
-
     def _features(self, x, has_labels=False):
         columns = self._columns(x)
         return x if columns is None else self._choice_features(columns)

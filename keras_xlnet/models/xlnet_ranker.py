@@ -202,18 +202,6 @@ class XLNetRanker(TextTaskModel):
             for texts, row in zip(columns["documents"], scores, strict=True)
         ]
 
-    def predict(
-        self,
-        x: Any,
-        batch_size: int | None = None,
-        verbose: str | int = "auto",
-        steps: int | None = None,
-        callbacks: Any = None,
-    ) -> Any:
-        """Predicts as `keras.Model.predict` does, also for queries with documents."""
-        features = self._features(x)
-        return super(TextTaskModel, self).predict(features, batch_size, verbose, steps, callbacks)
-
     def _features(self, x, has_labels=False):
         columns = self._columns(x)
         return x if columns is None else self._pair_features(columns)

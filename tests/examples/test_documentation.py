@@ -50,6 +50,21 @@ def test_graphs_of_the_models_page():
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+def test_code_of_the_tasks_page_runs(tmp_path, monkeypatch, golden_dir, capsys):
+    # A small preset in place of the one that it is about.
+    folder = tmp_path / "shipped"
+    model = models.XLNetPermutationLM(models.XLNetBackbone(200, 1, 1, 8, 16))
+    tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
+    model.save_to_preset(folder / "xlnet_small_en", tokenizer, dtype="float16")
+    write_preset_info(folder / "xlnet_small_en", "English", {})
+    monkeypatch.setattr("keras_xlnet.preset_files.shipped.FOLDER", folder)
+    names = {}
+    for code in code_of(ROOT / "docs" / "tasks.md"):
+        exec(code, names)
+    assert names["optimizer"].layer_decay == 0.75
+    assert "micro average" in capsys.readouterr().out
+
+
 def test_code_of_the_presets_page_runs(tmp_path, monkeypatch, golden_dir, capsys):
     # A small preset in place of the one that it is about.
     folder = tmp_path / "shipped"
