@@ -32,6 +32,7 @@ import numpy as np
 import spam_data
 import spam_report
 from absl import app, flags, logging
+from fine_tuning import make_optimizer
 from results_models import Batches
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
@@ -250,14 +251,6 @@ def start_again(backbone, tokenizer, texts):
         tokenizer = XLNetTokenizer.train(iter(texts), FLAGS.vocabulary_size)
         config["vocabulary_size"] = tokenizer.vocabulary_size()
     return XLNetBackbone.from_config(config), tokenizer
-
-
-def make_optimizer(peak, steps):
-    warmup = max(1, steps // 10)
-    schedule = keras.optimizers.schedules.CosineDecay(
-        0.0, max(1, steps - warmup), warmup_target=peak, warmup_steps=warmup
-    )
-    return keras.optimizers.AdamW(schedule, weight_decay=0.01, global_clipnorm=1.0)
 
 
 def to_serve(model):

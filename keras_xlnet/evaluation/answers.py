@@ -141,11 +141,13 @@ def _best_threshold(scores, nulls, has_answer, answered):
     """The best score in percent and its threshold: questions up to it keep their answers."""
     # What a question adds to the score when it keeps its answer.
     gains = np.where(has_answer, scores, -answered.astype(float))
-    order = np.argsort(nulls, kind="stable")
-    totals = np.concatenate([[0.0], np.cumsum(gains[order])]) + (~has_answer).sum()
+    thresholds, group = np.unique(nulls, return_inverse=True)
+    # Questions with the same null score keep their answers together.
+    totals = np.cumsum(np.bincount(group, gains)) + (~has_answer).sum()
     best = int(np.argmax(totals))
-    threshold = nulls[order[best - 1]] if best else 0.0
-    return 100 * totals[best] / len(scores), float(threshold)
+    if totals[best] <= (~has_answer).sum():  # No answer at all is as good.
+        return 100 * float(np.mean(~has_answer)), 0.0
+    return 100 * float(totals[best]) / len(scores), float(thresholds[best])
 
 
 def _percent(scores):

@@ -66,6 +66,14 @@ def test_best_threshold_is_the_best_of_all():
     assert scores.best_f1 > scores.f1
 
 
+def test_equal_null_scores_are_answered_together():
+    predictions = [Found("cat", 1.0), Found("dog", 1.0), Found("x", 1.0)]
+    scores = answer_scores(predictions, [["cat"], ["cat"], []])
+    # All three keep their answers, or none does: 1 of 3 is right either way.
+    assert scores.best_exact == pytest.approx(100 / 3)
+    assert answer_scores(["cat", "x"], [["cat"], []]).best_exact == 50.0
+
+
 def test_the_best_of_several_answers_counts():
     scores = answer_scores(["the red dog", "x"], [["a dog", "red dog"], [{"text": "y"}]])
     assert (scores.exact, scores.num_questions) == (50.0, 2)
