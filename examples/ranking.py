@@ -229,6 +229,7 @@ class BM25:
             raise ImportError("the baseline needs BM25: pip install bm25s") from None
         logging.getLogger("bm25s").setLevel(logging.WARNING)
         self.bm25s = bm25s
+        self.num_documents = len(documents)
         self.index = bm25s.BM25(method="lucene")
         self.index.index(self.words(documents), show_progress=False)
 
@@ -238,6 +239,8 @@ class BM25:
     def scores(self, query):
         """Returns an array of floats, one a document."""
         known = [word for word in self.words([query])[0] if word in self.index.vocab_dict]
+        if not known:  # bm25s refuses a query without words.
+            return np.zeros(self.num_documents, "float32")
         return self.index.get_scores(known)
 
 

@@ -19,7 +19,7 @@ from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preset_files import file_in, local_directory
 from keras_xlnet.preset_files.files import read_json
 from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles, write_safetensors
-from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+from keras_xlnet.text import XLNetTokenizer
 from keras_xlnet.types import PathLike
 
 CONFIG = "config.json"
@@ -97,7 +97,7 @@ def open_huggingface(
     for group in entry.config:
         head |= group.read(config, config_file)
     if entry.takes_text and "preprocessor" not in overrides:
-        head["preprocessor"] = _preprocessor(directory)
+        head["preprocessor"] = entry.preprocessor(huggingface_tokenizer.read_tokenizer(directory))
     model = build(task, fixed, overrides, head, defaults, config_file=config_file, files=files)
     has_prefix = any(name.startswith(_PREFIX) for name in files.shapes)
     matches = match_model(model, "huggingface", found=files.shapes)
@@ -226,11 +226,6 @@ def _refuse_pickles(directory, config):
             f'are installed: python -c "from transformers import {architecture} as M; '
             f"M.from_pretrained('{directory}').save_pretrained('{directory}-safetensors')\""
         )
-
-
-def _preprocessor(directory):
-    tokenizer = huggingface_tokenizer.read_tokenizer(directory)
-    return None if tokenizer is None else XLNetPreprocessor(tokenizer)
 
 
 def _warn_of_gelu(config, file, overrides):

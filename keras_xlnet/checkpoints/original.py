@@ -19,7 +19,7 @@ from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, values_to_sav
 from keras_xlnet.checkpoints.xlnet_weights import ENCODER
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preset_files import file_in
-from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+from keras_xlnet.text import XLNetTokenizer
 from keras_xlnet.types import PathLike
 
 
@@ -101,8 +101,7 @@ def open_original(
     task_name = task_name or _find_task_name(files, entry.sign)
     head = _sizes(files, entry, task_name, overrides)
     if entry.takes_text and "preprocessor" not in overrides:
-        tokenizer = original_files.read_tokenizer(files.directory)
-        head["preprocessor"] = tokenizer and XLNetPreprocessor(tokenizer)
+        head["preprocessor"] = entry.preprocessor(original_files.read_tokenizer(files.directory))
     model = build(task, fixed, overrides, head, config_file=config_file, files=files)
     matches = match_model(model, "original", task_name)
     return OpenCheckpoint(model, files, matches, layer_prefixes(ENCODER, "original"))

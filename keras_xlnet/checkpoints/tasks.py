@@ -8,7 +8,7 @@ from typing import Any
 
 import keras
 
-from keras_xlnet import models
+from keras_xlnet import models, text
 from keras_xlnet.checkpoints.huggingface_config import (
     CLASSES,
     ONE_LABEL,
@@ -77,6 +77,12 @@ class Task:
     def takes_text(self) -> bool:
         """Whether the model can have a preprocessor."""
         return "preprocessor" in self.arguments
+
+    def preprocessor(self, tokenizer: text.XLNetTokenizer | None) -> keras.layers.Layer | None:
+        """Returns the preprocessor of the task, `None` without a tokenizer."""
+        if tokenizer is None:
+            return None
+        return getattr(text, self.model._preprocessor_class)(tokenizer)
 
 
 BACKBONE = Task(models.XLNetBackbone, architectures=("XLNetModel",), has_memory=True)

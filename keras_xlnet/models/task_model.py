@@ -11,7 +11,7 @@ from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
 from keras_xlnet.models.base_model import CompiledModel
 from keras_xlnet.models.vocabulary import import_text
-from keras_xlnet.types import Shape
+from keras_xlnet.types import Shape, Tensor
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -172,10 +172,10 @@ def new_logits(backbone: keras.Model, units: int) -> keras.layers.Dense:
 class JoinChoices(keras.Operation):
     """`(batch, num_choices, length)` -> `(batch * num_choices, length)`, of any static shape."""
 
-    def call(self, x):
+    def call(self, x: Tensor) -> Tensor:
         return ops.reshape(x, (-1, ops.shape(x)[2]))
 
-    def compute_output_spec(self, x):
+    def compute_output_spec(self, x: keras.KerasTensor) -> keras.KerasTensor:
         batch_size, num_choices, length = x.shape
         unknown = batch_size is None or num_choices is None
         shape = (None if unknown else batch_size * num_choices, length)
@@ -185,10 +185,12 @@ class JoinChoices(keras.Operation):
 class SplitChoices(keras.Operation):
     """`(batch * num_choices, 1)` -> `(batch, num_choices)`, hardly anything for absent choices."""
 
-    def call(self, logits, padding_mask):
+    def call(self, logits: Tensor, padding_mask: Tensor) -> Tensor:
         logits = ops.reshape(logits, ops.shape(padding_mask)[:2])
         is_there = ops.any(padding_mask, axis=-1)
         return ops.where(is_there, ops.cast(logits, "float32"), _ABSENT)
 
-    def compute_output_spec(self, logits, padding_mask):
+    def compute_output_spec(
+        self, logits: keras.KerasTensor, padding_mask: keras.KerasTensor
+    ) -> keras.KerasTensor:
         return keras.KerasTensor(padding_mask.shape[:2], dtype="float32")

@@ -18,7 +18,13 @@ NUM_LABELS = {"text_regressor": 1}
 
 def test_models_that_take_text_are_found_by_their_arguments():
     takes_text = [name for name, task in TASKS.items() if task.takes_text]
-    assert takes_text == ["text_classifier", "text_regressor"]
+    assert takes_text == [
+        "text_classifier",
+        "text_regressor",
+        "token_classifier",
+        "multiple_choice",
+        "question_answering",
+    ]
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -1,5 +1,6 @@
 """Unknown constructor arguments are refused by every public class, with a suggestion."""
 
+import dataclasses
 import inspect
 import pathlib
 import re
@@ -18,7 +19,11 @@ PUBLIC = sorted(
         if inspect.ismodule(getattr(keras_xlnet, room))
         for name in getattr(keras_xlnet, room).__all__
         for value in [getattr(getattr(keras_xlnet, room), name)]
-        if isinstance(value, type) and name != "DistributedTraining"
+        if isinstance(value, type)
+        and name != "DistributedTraining"
+        # Not results and errors, which users do not make.
+        and not dataclasses.is_dataclass(value)
+        and not issubclass(value, (tuple, Exception))
     },
     key=lambda cls: cls.__name__,
 )

@@ -65,6 +65,7 @@ def test_sample_has_three_or_four_choices():
     assert SAMPLE.stat().st_size < 80_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, content",
     [("sample.jsonl", None), ("sample.jsonl", "{"), ("sample.tsv", "one column\n")],

@@ -70,6 +70,7 @@ def without_entities(tmp_path):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flags, message",
     [

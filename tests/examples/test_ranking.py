@@ -97,6 +97,7 @@ def test_trains_writes_and_ranks(tmp_path, tiny_preset):
     assert {(row[1], row[5]) for row in rows} == {("Q0", "xlnet")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["softmax", "hinge"])
 def test_reads_wikiqa(tmp_path, tiny_preset, wikiqa, loss):
     output = tmp_path / "out"
@@ -106,6 +107,7 @@ def test_reads_wikiqa(tmp_path, tiny_preset, wikiqa, loss):
     check_report(output, {"train": 2, "test": 2})
 
 
+@pytest.mark.slow
 def test_reads_cranfield(tmp_path, tiny_preset, cranfield):
     output = tmp_path / "out"
     result = run(*short(tiny_preset, output), f"--data={cranfield}", "--candidates=4")
@@ -125,6 +127,7 @@ def test_ways_to_train(tmp_path, tiny_preset, flag, dtype):
     assert "gives the same scores" in result.stdout
 
 
+@pytest.mark.slow
 def test_errors_are_one_line_and_leave_nothing(tmp_path, wikiqa):
     (wikiqa / "test" / "sim.txt").write_text("1\n0\n1\n0\n7\n0\n")
     cases = {

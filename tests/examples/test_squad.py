@@ -58,6 +58,7 @@ def test_sample_has_both_kinds_of_questions():
     assert SAMPLE.stat().st_size < 80_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content, message",
     [(None, "sample.json"), ("{", "sample.json"), ('{"data": []}', "sample.json")],

@@ -517,6 +517,8 @@ def test_bad_overrides_are_named(saved):
     with pytest.raises(ValueError, match=r"no arguments \['layers'\] to override"):
         XLNetTextClassifier.from_preset(saved, layers=3)
     with pytest.raises(ValueError, match=r"no arguments \['sequence_length'\] to override"):
+        XLNetBackbone.from_preset(saved, sequence_length=3)
+    with pytest.raises(ValueError, match="`sequence_length` must be above `max_choice_length`"):
         XLNetMultipleChoice.from_preset(saved, sequence_length=3)
     with pytest.raises(ValueError, match=r"with {'dropout': 2} .*`dropout` must be a dropout rate"):
         XLNetTextClassifier.from_preset(saved, dropout=2)
