@@ -50,6 +50,7 @@ def test_graphs_of_the_models_page():
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+@pytest.mark.slow  # Five models are compiled.
 def test_code_of_the_tasks_page_runs(tmp_path, monkeypatch, golden_dir, capsys):
     # A small preset in place of the one that it is about.
     folder = tmp_path / "shipped"
