@@ -36,10 +36,10 @@ import fast_dtype
 import keras
 import numpy as np
 from absl import app, flags
-from fine_tuning import make_optimizer
+from fine_tuning import make_optimizer, untrained
 
 from keras_xlnet.evaluation import normalize_answer
-from keras_xlnet.models import XLNetBackbone, XLNetMultipleChoice
+from keras_xlnet.models import XLNetMultipleChoice
 from keras_xlnet.preset_files import replace_files
 from keras_xlnet.task_files import read_mctest, read_race
 
@@ -191,9 +191,7 @@ def make_model():
     )
     backbone = model.backbone
     if FLAGS.from_scratch:
-        # Larger initial weights than XLNet's, which are meant for long pretraining.
-        config = {**backbone.get_config(), "kernel_initializer": "glorot_normal"}
-        backbone = XLNetBackbone.from_config(config)
+        backbone = untrained(backbone)
     # The released models summarize a text in <cls>, the last token. With less pretraining, the
     # mean learns faster.
     pooling = "last" if backbone.hidden_dim >= WIDE else "mean"

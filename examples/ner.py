@@ -37,15 +37,14 @@ import math
 import os
 import pathlib
 import sys
-import tempfile
 
 import fast_dtype
 import keras
 from absl import app, flags, logging
-from fine_tuning import make_optimizer
+from fine_tuning import make_optimizer, to_float32, untrained
 
 from keras_xlnet.evaluation import entity_scores, entity_spans
-from keras_xlnet.models import XLNetBackbone, XLNetTokenClassifier
+from keras_xlnet.models import XLNetTokenClassifier
 from keras_xlnet.preset_files import replace_files
 from keras_xlnet.task_files import read_conll, write_conll
 
@@ -149,9 +148,7 @@ def make_model(class_names):
         seed=FLAGS.seed,
     )
     if FLAGS.from_scratch:
-        # Larger initial weights than XLNet's, which are meant for long pretraining.
-        config = {**model.backbone.get_config(), "kernel_initializer": "glorot_normal"}
-        backbone = XLNetBackbone.from_config(config)
+        backbone = untrained(model.backbone)
         model = XLNetTokenClassifier(backbone, preprocessor=model.preprocessor, **arguments)
     if FLAGS.freeze_backbone:
         model.backbone.trainable = False
@@ -166,15 +163,6 @@ def learning_rate(model):
     if FLAGS.freeze_backbone or FLAGS.lora_rank:
         return 3e-3
     return 3e-5 if model.backbone.hidden_dim >= WIDE else 5e-4
-
-
-def to_float32(model):
-    """The model as its weights are, for any device: not each is fast in half precision."""
-    if model.backbone.dtype_policy.name == "float32":
-        return model
-    with tempfile.TemporaryDirectory() as folder:
-        model.save_to_preset(folder)
-        return XLNetTokenClassifier.from_preset(folder, dtype="float32")
 
 
 def save_and_load(model, path, words, tags):

@@ -36,17 +36,16 @@ import math
 import os
 import pathlib
 import sys
-import tempfile
 
 import fast_dtype
 import keras
 import numpy as np
 from absl import app, flags
 from absl import logging as absl_logging
-from fine_tuning import make_optimizer
+from fine_tuning import make_optimizer, to_float32, untrained
 
 from keras_xlnet.evaluation import ranking_scores
-from keras_xlnet.models import ListSoftmaxLoss, PairwiseHingeLoss, XLNetBackbone, XLNetRanker
+from keras_xlnet.models import ListSoftmaxLoss, PairwiseHingeLoss, XLNetRanker
 from keras_xlnet.preset_files import replace_files
 from keras_xlnet.task_files import read_cranfield, read_table, read_wikiqa
 
@@ -297,9 +296,7 @@ def make_model():
         seed=FLAGS.seed,
     )
     if FLAGS.from_scratch:
-        # Larger initial weights than XLNet's, which are meant for long pretraining.
-        config = {**model.backbone.get_config(), "kernel_initializer": "glorot_normal"}
-        backbone = XLNetBackbone.from_config(config)
+        backbone = untrained(model.backbone)
         model = XLNetRanker(backbone, pooling="pair", preprocessor=model.preprocessor)
     if FLAGS.freeze_backbone:
         model.backbone.trainable = False
@@ -314,15 +311,6 @@ def learning_rate(model):
     if FLAGS.freeze_backbone or FLAGS.lora_rank:
         return 3e-3
     return 3e-5 if model.backbone.hidden_dim >= WIDE else 3e-4
-
-
-def to_float32(model):
-    """The model as its weights are, for any device: not each is fast in half precision."""
-    if model.backbone.dtype_policy.name == "float32":
-        return model
-    with tempfile.TemporaryDirectory() as folder:
-        model.save_to_preset(folder)
-        return XLNetRanker.from_preset(folder, dtype="float32")
 
 
 def predict(model, queries):

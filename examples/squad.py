@@ -38,10 +38,10 @@ import keras
 import matplotlib
 import numpy as np
 from absl import app, flags
-from fine_tuning import make_optimizer
+from fine_tuning import make_optimizer, untrained
 
 from keras_xlnet.evaluation import answer_scores, normalize_answer
-from keras_xlnet.models import XLNetBackbone, XLNetQuestionAnswering
+from keras_xlnet.models import XLNetQuestionAnswering
 from keras_xlnet.preset_files import replace_files
 from keras_xlnet.task_files import read_squad
 
@@ -197,9 +197,7 @@ def make_model():
     )
     if not FLAGS.from_scratch:
         return model
-    # Larger initial weights than XLNet's, which are meant for long pretraining.
-    config = {**model.backbone.get_config(), "kernel_initializer": "glorot_normal"}
-    backbone = XLNetBackbone.from_config(config)
+    backbone = untrained(model.backbone)
     return XLNetQuestionAnswering(backbone, preprocessor=model.preprocessor)
 
 

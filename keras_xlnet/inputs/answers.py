@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_xlnet.inputs.texts import columns_of_rows, is_text
+from keras_xlnet.inputs.texts import columns_of_rows, has_text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,9 +28,7 @@ class GoldAnswer:
 
 def is_questions(x: Any) -> bool:
     """Whether `x` are questions with contexts, as text."""
-    if isinstance(x, dict):
-        return is_text(x.get("question")) or is_text(x.get("context"))
-    return is_text(x)
+    return has_text(x, "question", "context")
 
 
 def question_columns(x: Any) -> dict[str, list[str]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_xlnet.inputs.texts import is_text
+from keras_xlnet.inputs.texts import has_text, one_text, several_texts
 
 # Where the choice goes into a question, as in RACE.
 _BLANK = "_"
@@ -16,9 +16,7 @@ _NAMES = {2: ("text", "choices"), 3: ("text", "question", "choices")}
 
 def is_choices(x: Any) -> bool:
     """Whether `x` are texts with choices, as text."""
-    if isinstance(x, dict):
-        return is_text(x.get("text")) or is_text(x.get("choices"))
-    return is_text(x)
+    return has_text(x, "text", "choices")
 
 
 def choice_columns(x: Any) -> dict[str, list[Any]]:
@@ -38,10 +36,12 @@ def choice_columns(x: Any) -> dict[str, list[Any]]:
     lengths = {key: len(column) for key, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"`x` must have columns of equal lengths. Received: {lengths}")
-    texts = [_string("text", row, text) for row, text in enumerate(columns["text"])]
-    choices = [_choices(row, options) for row, options in enumerate(columns["choices"])]
+    texts = [one_text("text", row, text) for row, text in enumerate(columns["text"])]
+    choices = [
+        several_texts("choices", row, options) for row, options in enumerate(columns["choices"])
+    ]
     if "question" in columns:
-        questions = [_string("question", row, q) for row, q in enumerate(columns["question"])]
+        questions = [one_text("question", row, q) for row, q in enumerate(columns["question"])]
         pairs = zip(questions, choices, strict=True)
         choices = [[answered(question, o) for o in options] for question, options in pairs]
     return {"text": texts, "choices": choices}
@@ -102,16 +102,3 @@ def _as_columns(x):
                 f"these columns. Received in row {row}: {values!r}"
             )
     return dict(zip(names, zip(*x, strict=True), strict=True))
-
-
-def _string(name, row, text):
-    text = text.decode() if isinstance(text, bytes) else text
-    if not isinstance(text, str):
-        raise ValueError(f"`{name}` must be strings. Received in row {row}: {text!r}")
-    return text
-
-
-def _choices(row, options):
-    if isinstance(options, (str, bytes)) or not hasattr(options, "__len__") or not len(options):
-        raise ValueError(f"`choices` must be lists of strings. Received in row {row}: {options!r}")
-    return [_string("choices", row, option) for option in options]

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_xlnet.inputs.texts import columns_of_rows, is_text
+from keras_xlnet.inputs.texts import columns_of_rows, has_text, one_text, several_texts
 
 # The relevance where a list has no document.
 NO_DOCUMENT = -1
@@ -13,9 +13,7 @@ NO_DOCUMENT = -1
 
 def is_rankings(x: Any) -> bool:
     """Whether `x` are queries with documents, as text."""
-    if isinstance(x, dict):
-        return is_text(x.get("query")) or is_text(x.get("documents"))
-    return is_text(x)
+    return has_text(x, "query", "documents")
 
 
 def ranking_columns(x: Any) -> dict[str, list[Any]]:
@@ -45,8 +43,10 @@ def ranking_columns(x: Any) -> dict[str, list[Any]]:
             f"{len(queries)} and {len(documents)}"
         )
     return {
-        "query": [_string("query", row, query) for row, query in enumerate(queries)],
-        "documents": [_documents(row, texts) for row, texts in enumerate(documents)],
+        "query": [one_text("query", row, query) for row, query in enumerate(queries)],
+        "documents": [
+            several_texts("documents", row, texts) for row, texts in enumerate(documents)
+        ],
     }
 
 
@@ -82,16 +82,3 @@ def relevance_labels(y: Any, documents: Sequence[Sequence[str]]) -> np.ndarray:
             )
         labels[row, : len(numbers)] = numbers
     return labels
-
-
-def _documents(row, texts):
-    if isinstance(texts, (str, bytes)) or not hasattr(texts, "__len__") or not len(texts):
-        raise ValueError(f"`documents` must be lists of strings. Received in row {row}: {texts!r}")
-    return [_string("documents", row, text) for text in texts]
-
-
-def _string(name, row, text):
-    text = text.decode() if isinstance(text, bytes) else text
-    if not isinstance(text, str):
-        raise ValueError(f"`{name}` must be strings. Received in row {row}: {text!r}")
-    return text

@@ -24,6 +24,11 @@ def is_text(x: Any) -> bool:
     return isinstance(x, (str, bytes)) or is_text_array or str(dtype) in _TEXT_DTYPES
 
 
+def has_text(x: Any, *keys: str) -> bool:
+    """Whether `x` is text, or a dict with text for one of some keys."""
+    return any(is_text(x.get(key)) for key in keys) if isinstance(x, dict) else is_text(x)
+
+
 def is_pair(spec: Any) -> bool:
     """Whether the specification of a dataset is that of pairs of texts."""
     return len(spec) == 2 and is_text(spec[0]) and is_text(spec[1])
@@ -122,6 +127,21 @@ def columns_of_rows(x: Any, form: str) -> list[tuple[Any, ...]]:
         ):
             raise ValueError(f"`x` must have rows {form}. Received in row {row}: {values!r}")
     return list(zip(*x, strict=True))
+
+
+def one_text(name: str, row: int, text: Any) -> str:
+    """Returns a text as a string; `ValueError` with the name and the row if it is none."""
+    text = text.decode() if isinstance(text, bytes) else text
+    if not isinstance(text, str):
+        raise ValueError(f"`{name}` must be strings. Received in row {row}: {text!r}")
+    return text
+
+
+def several_texts(name: str, row: int, texts: Any) -> list[str]:
+    """Returns the texts of a row as strings, at least one; `ValueError` as `one_text` does."""
+    if isinstance(texts, (str, bytes)) or not hasattr(texts, "__len__") or not len(texts):
+        raise ValueError(f"`{name}` must be lists of strings. Received in row {row}: {texts!r}")
+    return [one_text(name, row, text) for text in texts]
 
 
 def _as_column(texts, name):
