@@ -368,7 +368,11 @@ class BaseModel(
             batch_size = min(batch_size or 32, shape[0])
         for size in shape[1:-1]:  # Choices.
             batch_size *= size or 1
-        warn_of_attention_memory(backbone_of(self), batch_size, shape[-1])
+        warn_of_attention_memory(backbone_of(self), *self._attended(batch_size, shape[-1]))
+
+    def _attended(self, batch_size, length):
+        """The rows and the length of what attention compares, for a batch of this shape."""
+        return batch_size, length
 
 
 class CompiledModel(BaseModel):

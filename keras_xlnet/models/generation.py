@@ -9,7 +9,7 @@ import numpy as np
 from keras_xlnet.inputs.token_lists import as_text, as_token_lists
 from keras_xlnet.layers.arguments import check_choice, check_number, check_positive_int
 from keras_xlnet.models.base_model import backbone_of
-from keras_xlnet.models.beam_search import BeamSearch
+from keras_xlnet.outputs.beam_search import BeamSearch
 from keras_xlnet.types import Tokenizer
 
 _METHODS = ("greedy", "sample", "beam")

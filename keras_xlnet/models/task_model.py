@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 import keras
 from keras import ops
 
-from keras_xlnet.layers import PairComparison, SequenceSummary
+from keras_xlnet.layers import PairComparison, SequencePooling, SequenceSummary
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
 from keras_xlnet.models.base_model import CompiledModel
+from keras_xlnet.models.long_documents import DivideIntoWindows, JoinWindows, SegmentReader
 from keras_xlnet.models.vocabulary import import_text
 from keras_xlnet.types import Shape, Tensor
 
@@ -100,6 +101,9 @@ def pooled_logits(
     units: int,
     pooling: str,
     dropout: float,
+    long_document: str = "truncate",
+    segment_length: int = 512,
+    gradient_segments: int | None = 1,
 ) -> tuple[keras.KerasTensor, keras.layers.Layer, keras.layers.Layer]:
     """Builds the graph from inputs to the logits of whole texts.
 
@@ -109,6 +113,7 @@ def pooled_logits(
         units: Int, the number of logits.
         pooling: As in `SequenceSummary`, or `"pair"` for `PairComparison`.
         dropout: Float, dropout rate before the logits.
+        long_document, segment_length, gradient_segments: As in `XLNetTextClassifier`.
 
     Returns:
         Symbolic logits `(batch, units)`, the summary layer and the last dense layer.
@@ -116,13 +121,19 @@ def pooled_logits(
     if pooling == "pair":
         summary, summarize = _compare_pairs(backbone, inputs, dropout)
     else:
-        summary, summarize = _summarize(backbone, inputs, pooling, dropout)
+        summarize = _new_summary(backbone, pooling, dropout)
+        if long_document == "memory":
+            summary = _read_segments(backbone, inputs, summarize, segment_length, gradient_segments)
+        elif long_document == "windows":
+            summary = _read_windows(backbone, inputs, summarize, segment_length)
+        else:
+            summary = _summary(backbone(inputs)["sequence_output"], inputs, summarize)
     logits_dense = new_logits(backbone, units)
     return logits_dense(summary), summarize, logits_dense
 
 
-def _summarize(backbone, inputs, pooling, dropout):
-    summarize = SequenceSummary(
+def _new_summary(backbone, pooling, dropout):
+    return SequenceSummary(
         pooling,
         num_heads=backbone.num_heads,
         head_dim=backbone.head_dim,
@@ -133,12 +144,25 @@ def _summarize(backbone, inputs, pooling, dropout):
         dtype=backbone.dtype_policy,
         name="sequence_summary",
     )
-    summary = summarize(
-        backbone(inputs)["sequence_output"],
-        padding_mask=inputs["padding_mask"],
-        token_ids=inputs["token_ids"],
-    )
-    return summary, summarize
+
+
+def _summary(sequence, inputs, summarize):
+    return summarize(sequence, padding_mask=inputs["padding_mask"], token_ids=inputs["token_ids"])
+
+
+def _read_segments(backbone, inputs, summarize, segment_length, gradient_segments):
+    """The summary of the last segments, which have the memory of those before."""
+    read = SegmentReader(backbone, segment_length, gradient_segments, name="segment_reader")
+    sequence, token_ids, padding_mask = read(inputs)
+    return summarize(sequence, padding_mask=padding_mask, token_ids=token_ids)
+
+
+def _read_windows(backbone, inputs, summarize, segment_length):
+    """The mean of the summaries of all windows."""
+    windows, is_there = DivideIntoWindows(segment_length)(inputs)
+    summaries = _summary(backbone(windows)["sequence_output"], windows, summarize)
+    mean = SequencePooling("mean", dtype=backbone.dtype_policy, name="mean_of_windows")
+    return mean(JoinWindows()(summaries, is_there), padding_mask=is_there)
 
 
 def _compare_pairs(backbone, inputs, dropout):

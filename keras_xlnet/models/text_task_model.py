@@ -15,6 +15,7 @@ from keras_xlnet.inputs.texts import (
 )
 from keras_xlnet.inputs.token_lists import rounded
 from keras_xlnet.models.inspection import Inspection
+from keras_xlnet.models.long_documents import fitting_preprocessor
 from keras_xlnet.models.task_model import TaskModel
 from keras_xlnet.models.vocabulary import check_vocabulary, import_text
 
@@ -41,6 +42,8 @@ class TextTaskModel(TaskModel):
     # In `keras_xlnet.text`, which models do not import.
     _preprocessor_class = "XLNetPreprocessor"
     _untracked = types.SimpleNamespace()
+    # Of models with another argument, that.
+    long_document = "truncate"
 
     @property
     def preprocessor(self) -> keras.layers.Layer | None:
@@ -48,6 +51,7 @@ class TextTaskModel(TaskModel):
         return self._untracked.preprocessor
 
     def _hold_preprocessor(self, preprocessor):
+        preprocessor = fitting_preprocessor(preprocessor, self.long_document)
         # Not a sublayer: it uses strings, which XLA does not support, and Keras would not compile
         # the model. Saving finds it through the property.
         self._untracked = types.SimpleNamespace(
@@ -106,6 +110,14 @@ class TextTaskModel(TaskModel):
         is_left = mask[..., -1].any()
         side = slice(-length, None) if is_left else slice(length)
         return {key: value[..., side] for key, value in features.items()}
+
+    def _attended(self, batch_size, length):
+        if self.long_document not in ("windows", "memory"):
+            return batch_size, length
+        segments = -(-length // self.segment_length)
+        if self.long_document == "memory":
+            segments = min(segments, self.gradient_segments or segments)
+        return batch_size * segments, min(length, self.segment_length)
 
     def _is_one_batch(self, features, batch_size):
         strategy = getattr(self, "distribute_strategy", None)

@@ -18,6 +18,7 @@ from keras_xlnet.inputs.labels import (
 )
 from keras_xlnet.inputs.texts import is_text
 from keras_xlnet.layers.arguments import check_choice, check_number
+from keras_xlnet.models.long_documents import DOCUMENT_ARGUMENTS, check_long_document
 from keras_xlnet.models.task_model import (
     check_backbone,
     check_classes,
@@ -78,6 +79,19 @@ class XLNetTextClassifier(TextTaskModel):
             side. Or `"pair"`: pairs of texts are compared token by token, by `PairComparison`.
         dropout: Float, dropout rate before the last layer.
         class_names: Optional list of `num_classes` strings, used by exported models and reports.
+        long_document: How texts are read that are longer than what is to be attended to at once:
+            `"truncate"`, as the preprocessor does; `"head_tail"`: its begin and its end, of which
+            the preprocessor keeps a quarter and three quarters; `"windows"`: in parts of
+            `segment_length` tokens that do not know of each other, of whose summaries the mean is
+            taken; `"memory"`: in segments of `segment_length` tokens, each with the memory of
+            those before it, of which the last is summarized. For the last two the
+            `sequence_length` of the preprocessor is that of the longest document, texts are padded
+            on the left, and `pooling` is not `"pair"`; `"memory"` needs a backbone with a
+            `memory_length`.
+        segment_length: Int, the tokens of a segment or window.
+        gradient_segments: Int, the number of segments at the end that are summarized and trained
+            on with `"memory"`. Those before are read without dropout, and need memory for one
+            segment however many they are. `None` for all of them. Memory carries no gradient.
         name: Name of the model.
 
     Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`.
@@ -111,6 +125,7 @@ class XLNetTextClassifier(TextTaskModel):
         "pooling",
         "dropout",
         "class_names",
+        *DOCUMENT_ARGUMENTS,
     )
 
     def __init__(
@@ -122,6 +137,9 @@ class XLNetTextClassifier(TextTaskModel):
         pooling: str = "last",
         dropout: float = 0.1,
         class_names: Sequence[str] | None = None,
+        long_document: str = "truncate",
+        segment_length: int = 512,
+        gradient_segments: int | None = 1,
         name: str = "xlnet_text_classifier",
         **kwargs: Any,
     ) -> None:
@@ -129,10 +147,12 @@ class XLNetTextClassifier(TextTaskModel):
         check_classes(num_classes, activation, class_names)
         check_backbone(backbone)
         check_preprocessor(preprocessor, backbone)
+        document = long_document, segment_length, gradient_segments
+        check_long_document(backbone, pooling, *document)
 
         inputs = token_inputs(backbone)
         logits, summarize, logits_dense = pooled_logits(
-            backbone, inputs, num_classes, pooling, dropout
+            backbone, inputs, num_classes, pooling, dropout, *document
         )
         # Half precision is too coarse for probabilities near 0 and 1.
         activate = keras.layers.Activation(activation, dtype="float32", name="probabilities")
@@ -150,6 +170,9 @@ class XLNetTextClassifier(TextTaskModel):
         self.pooling = pooling
         self.dropout = dropout
         self.class_names = None if class_names is None else list(class_names)
+        self.long_document = long_document
+        self.segment_length = segment_length
+        self.gradient_segments = gradient_segments
         self._hold_preprocessor(preprocessor)
         self.compile()
 

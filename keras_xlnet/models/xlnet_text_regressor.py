@@ -4,6 +4,7 @@ import keras
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.inputs.labels import as_columns
+from keras_xlnet.models.long_documents import DOCUMENT_ARGUMENTS, check_long_document
 from keras_xlnet.models.task_model import check_backbone, pooled_logits, token_inputs
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
@@ -27,6 +28,7 @@ class XLNetTextRegressor(TextTaskModel):
         pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`, with padding on either
             side. Or `"pair"`: pairs of texts are compared token by token, by `PairComparison`.
         dropout: Float, dropout rate before the last layer.
+        long_document, segment_length, gradient_segments: As in `XLNetTextClassifier`.
         name: Name of the model.
 
     Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`.
@@ -52,7 +54,7 @@ class XLNetTextRegressor(TextTaskModel):
     Source: the original's `regression_loss` and `summarize_sequence`.
     """
 
-    _arguments = ("preprocessor", "pooling", "dropout")
+    _arguments = ("preprocessor", "pooling", "dropout", *DOCUMENT_ARGUMENTS)
 
     def __init__(
         self,
@@ -60,13 +62,20 @@ class XLNetTextRegressor(TextTaskModel):
         preprocessor: keras.layers.Layer | None = None,
         pooling: str = "last",
         dropout: float = 0.1,
+        long_document: str = "truncate",
+        segment_length: int = 512,
+        gradient_segments: int | None = 1,
         name: str = "xlnet_text_regressor",
         **kwargs: Any,
     ) -> None:
         check_backbone(backbone)
         check_preprocessor(preprocessor, backbone)
+        document = long_document, segment_length, gradient_segments
+        check_long_document(backbone, pooling, *document)
         inputs = token_inputs(backbone)
-        logits, summarize, logits_dense = pooled_logits(backbone, inputs, 1, pooling, dropout)
+        logits, summarize, logits_dense = pooled_logits(
+            backbone, inputs, 1, pooling, dropout, *document
+        )
         # Half precision is too coarse for an error that is squared.
         to_float32 = keras.layers.Activation("linear", dtype="float32", name="values")
         super().__init__(inputs=inputs, outputs=to_float32(logits), name=name, **kwargs)
@@ -79,6 +88,9 @@ class XLNetTextRegressor(TextTaskModel):
         # === Config ===
         self.pooling = pooling
         self.dropout = dropout
+        self.long_document = long_document
+        self.segment_length = segment_length
+        self.gradient_segments = gradient_segments
         self._hold_preprocessor(preprocessor)
         self.compile()
 

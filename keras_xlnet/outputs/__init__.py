@@ -1,1 +1,1 @@
-"""What models return, as Python objects: answers, entities, and how they are decoded."""
+"""What models return, as Python objects: answers, entities, continuations, and their decoding."""

@@ -12,6 +12,7 @@ from keras_xlnet.text.packing_layer import (
     SEGMENT_CLS,
     PackingLayer,
     first_tokens,
+    last_tokens,
     repeated,
 )
 from keras_xlnet.text.string_inputs import as_strings
@@ -103,7 +104,7 @@ class XLNetMultipleChoicePreprocessor(PackingLayer):
                 choices = tf.RaggedTensor.from_tensor(tf.ensure_shape(choices, (None, None)))
             choices = choices.with_row_splits_dtype(tf.int64)
             text_ids = self.tokenizer(text)
-            choice_ids = _last_tokens(self.tokenizer(choices.values), self.max_choice_length)
+            choice_ids = last_tokens(self.tokenizer(choices.values), self.max_choice_length)
             if self.as_original:
                 parts = self._with_leftovers(text_ids, choices.with_values(choice_ids))
             else:
@@ -158,10 +159,3 @@ class XLNetMultipleChoicePreprocessor(PackingLayer):
             "max_choice_length": self.max_choice_length,
             "as_original": self.as_original,
         }
-
-
-def _last_tokens(ids, count):
-    """The last `count` tokens of each row."""
-    position = tf.ragged.range(ids.row_lengths()).values
-    left_out = tf.repeat(tf.maximum(ids.row_lengths() - count, 0), ids.row_lengths())
-    return tf.ragged.boolean_mask(ids, ids.with_values(position >= left_out))

@@ -125,6 +125,13 @@ def first_tokens(ids: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:
     )
 
 
+def last_tokens(ids: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:
+    """Returns the last `lengths` tokens of each row; `(batch,)`, or one length for all."""
+    left_out = tf.repeat(tf.maximum(ids.row_lengths() - lengths, 0), ids.row_lengths())
+    position = tf.ragged.range(ids.row_lengths()).values
+    return tf.ragged.boolean_mask(ids, ids.with_values(position >= left_out))
+
+
 def repeated(token_id: int, lengths: tf.Tensor) -> tf.RaggedTensor:
     """Returns rows of `lengths` `(batch,)` times the same token."""
     return tf.RaggedTensor.from_row_lengths(tf.fill([tf.reduce_sum(lengths)], token_id), lengths)

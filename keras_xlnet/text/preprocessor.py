@@ -6,13 +6,15 @@ import keras
 import tensorflow as tf
 
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.text.packing_layer import PackingLayer, first_tokens
+from keras_xlnet.text.packing_layer import PackingLayer, first_tokens, last_tokens
 from keras_xlnet.text.string_inputs import as_strings, check_string_dtype
 from keras_xlnet.text.tokenizer import XLNetTokenizer
 from keras_xlnet.types import Shape
 
 # One token of each text, <sep> after each text, and <cls>.
 _MIN_LENGTH_PAIR = 5
+# A quarter of the tokens, where the middle is truncated.
+_HEAD_SHARE = 4
 
 
 @register
@@ -20,8 +22,8 @@ class XLNetPreprocessor(PackingLayer):
     """Converts a text or a pair of texts to `token_ids`, `segment_ids` and `padding_mask`.
 
     One text is packed as `[A, <sep>, <cls>]`, a pair as `[A, <sep>, B, <sep>, <cls>]`, as in the
-    original's `convert_single_example`. Texts that are too long are truncated at the end. Of a
-    pair, the longer text is truncated first, and B if both are equally long. A pair whose B has no
+    original's `convert_single_example`. Texts that are too long are truncated. Of a pair, the
+    longer text is truncated first, and B if both are equally long. A pair whose B has no
     tokens is packed as a single text. Segment ids are 0 for A and 1 for B (each with its `<sep>`),
     2 for `<cls>` and 4 for padding.
 
@@ -32,6 +34,9 @@ class XLNetPreprocessor(PackingLayer):
         padding_token_id: Int, the token id of padding. The default is 0 (`<unk>`) as in the
             original, not `<pad>`. Padding is masked, so its id does not change the outputs of a
             model.
+        truncation: Where texts that are too long are truncated: at the `"end"`, or in the
+            `"middle"`, so that the first quarter of the tokens are from the begin of the text, and
+            the others from its end (Sun et al. 2019).
         **kwargs: Other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -62,7 +67,8 @@ class XLNetPreprocessor(PackingLayer):
     >>> features["segment_ids"][-3:].numpy().tolist()
     [1, 1, 2]
 
-    Source: `classifier_utils.py` of the original; Yang et al. 2019 (XLNet), section 2.5.
+    Source: `classifier_utils.py` of the original; Yang et al. 2019 (XLNet), section 2.5; Sun et
+    al. 2019, "How to fine-tune BERT for text classification?", section 5.3.1 (head and tail).
     """
 
     def __init__(
@@ -71,9 +77,18 @@ class XLNetPreprocessor(PackingLayer):
         sequence_length: int = 512,
         padding_side: str = "left",
         padding_token_id: int = 0,
+        truncation: str = "end",
         **kwargs: Any,
     ) -> None:
         super().__init__(tokenizer, sequence_length, padding_side, padding_token_id, **kwargs)
+        if truncation not in ("end", "middle"):
+            raise ValueError(
+                f"`truncation` must be 'end' or 'middle'. Received: truncation={truncation!r}"
+            )
+        self.truncation = truncation
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "truncation": self.truncation}
 
     def call(self, inputs: Any, sampling_alpha: float | None = None) -> dict[str, tf.Tensor]:
         with tf.device("CPU:0"):
@@ -130,7 +145,15 @@ class XLNetPreprocessor(PackingLayer):
                 tf.zeros([0], tf.int32), tf.zeros_like(ids_a.row_splits)
             )
         length_a, length_b = self._truncated_lengths(ids_a.row_lengths(), ids_b.row_lengths())
-        return self._pack_pair(first_tokens(ids_a, length_a), first_tokens(ids_b, length_b))
+        return self._pack_pair(self._kept(ids_a, length_a), self._kept(ids_b, length_b))
+
+    def _kept(self, ids, lengths):
+        """The `lengths` `(batch,)` tokens of each row that are not truncated."""
+        if self.truncation == "end":
+            return first_tokens(ids, lengths)
+        lengths = tf.minimum(lengths, ids.row_lengths())
+        head = lengths // _HEAD_SHARE
+        return tf.concat([first_tokens(ids, head), last_tokens(ids, lengths - head)], axis=1)
 
     def _truncated_lengths(self, length_a, length_b):
         """Returns the lengths after truncating the longer text token by token."""

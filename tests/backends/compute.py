@@ -765,6 +765,11 @@ def fit_with_memory(directory, weights):
     }
 
 
+def _document_classifier(long_document):
+    arguments = {"long_document": long_document, "segment_length": 4}
+    return XLNetTextClassifier(small_backbone(memory_length=4), 3, dropout=0.0, **arguments)
+
+
 @computation
 def fit_task_models(directory, weights):
     """Three steps of the tasks whose data have other shapes than a text and a label."""
@@ -785,6 +790,8 @@ def fit_task_models(directory, weights):
         "question_answering": (
             XLNetQuestionAnswering(small_backbone(), 2, 3, dropout=0.0), (inputs, labels, None)
         ),
+        "segments": (_document_classifier("memory"), (inputs, LABELS, None)),
+        "windows": (_document_classifier("windows"), (inputs, LABELS, None)),
     }  # fmt: skip
     import tensorflow as tf  # tf.data feeds every backend.
 

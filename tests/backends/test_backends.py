@@ -255,7 +255,8 @@ def test_answers_equal_the_original(results, golden, backend):
 @every_backend
 def test_task_models_train(results, backend):
     arrays = results(backend).of("fit_task_models")
-    for name in ("token_classifier", "multiple_choice", "question_answering"):
+    names = "token_classifier", "multiple_choice", "question_answering", "segments", "windows"
+    for name in names:
         losses = arrays[f"{name}/losses"]
         assert losses[2] < losses[0] - 0.01, name
 

@@ -121,6 +121,23 @@ def test_any_pairs_equal_the_reference(tokenizer, processor, pairs, length, side
 # Kinds of inputs.
 
 
+@given(
+    words=st.lists(st.sampled_from("the cat a dog lantern".split()), max_size=40),
+    length=st.integers(5, 40),
+    side=st.sampled_from(["left", "right"]),
+)
+@settings(max_examples=25, deadline=None)
+def test_the_middle_is_truncated(tokenizer, words, length, side):
+    text = " ".join(words)
+    ids = tokenizer(text).numpy().tolist()
+    middle = XLNetPreprocessor(tokenizer, length, padding_side=side, truncation="middle")
+    outputs = middle(text)
+    found = outputs["token_ids"].numpy()[outputs["padding_mask"].numpy()].tolist()
+    kept = min(len(ids), length - 2)
+    head = kept // 4
+    assert found == [*ids[:head], *ids[len(ids) - (kept - head) :], 4, 3]
+
+
 @pytest.fixture(scope="module")
 def preprocessor(tokenizer):
     return XLNetPreprocessor(tokenizer, 16)
@@ -213,7 +230,7 @@ def test_compute_output_shape(preprocessor):
 
 
 def test_config_round_trip(tokenizers, tmp_path):
-    original = XLNetPreprocessor(tokenizers[True], 12, padding_side="right", padding_token_id=5)
+    original = XLNetPreprocessor(tokenizers[True], 12, "right", 5, truncation="middle")
     copy = XLNetPreprocessor.from_config(json.loads(json.dumps(original.get_config())))
     assert copy.get_config() == original.get_config()
     original.save_assets(tmp_path)
@@ -300,6 +317,7 @@ for outputs in (batch, preprocessor((a, b))):
         ({"sequence_length": 8.0}, "`sequence_length` must be an integer"),
         ({"padding_side": "top"}, "`padding_side` must be.*'top'"),
         ({"padding_token_id": -1}, "`padding_token_id` must be"),
+        ({"truncation": "start"}, "`truncation` must be 'end' or 'middle'.*'start'"),
     ],
 )
 def test_refuses_wrong_arguments(tokenizer, kwargs, message):
