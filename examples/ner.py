@@ -11,8 +11,8 @@ needs no network, and takes one to two minutes on 2 cores. More ways to run it:
     python examples/ner.py "Ann Lee moved from Nairobi to New York to work for Netflix"
     python examples/ner.py --data wnut17train.conll --test emerging.test.annotated
     python examples/ner.py --from_scratch                  # what the pretraining is good for
-    python examples/ner.py --lora_rank 8
-    python examples/ner.py --freeze_backbone
+    python examples/ner.py --lora_rank 8                   # or --freeze_backbone
+    python examples/ner.py --runs 3 --unfreeze_gradually --layer_decay 0.8
     python examples/ner.py --preset xlnet_cased_L-12_H-768_A-12 --gradient_checkpointing
 
 The sentences are tweets, comments and forum posts, and the names of the test were chosen to be new:
@@ -33,15 +33,11 @@ import quiet_start  # noqa: F401
 import collections
 import dataclasses
 import json
-import math
-import os
 import pathlib
-import sys
 
-import fast_dtype
+import fine_tuning
 import keras
-from absl import app, flags, logging
-from fine_tuning import make_optimizer, to_float32, untrained
+from absl import app, flags
 
 from keras_xlnet.evaluation import entity_scores, entity_spans
 from keras_xlnet.models import XLNetTokenClassifier
@@ -54,61 +50,31 @@ SENTENCES = (
     "just got the new iPhone from the Apple store in New York",
     "my sister watched Game of Thrones all weekend",
 )
-# Models from this width on, such as the released ones, are fine-tuned as in the paper.
-WIDE = 512
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("data", None, "CoNLL file to train on. [the sample of WNUT-17]")
 flags.DEFINE_string("test", None, "CoNLL file to test on. Needed with --data.")
-flags.DEFINE_string("output_dir", "runs/ner", "Where everything is written.")
-flags.DEFINE_string("preset", "xlnet_small_en", "Name or folder of the preset to fine-tune.")
-flags.DEFINE_bool("from_scratch", False, "Train the preset's architecture from random weights.")
-flags.DEFINE_integer("lora_rank", None, "Train LoRA matrices of this rank and the head alone.")
-flags.DEFINE_bool("freeze_backbone", False, "Train the head alone.")
-flags.DEFINE_bool("gradient_checkpointing", False, "Use less memory, and more time.")
-flags.DEFINE_integer("num_examples", None, "Limit of sentences of each file. [all]", lower_bound=1)
+fine_tuning.define_flags("runs/ner", batch_size=16, rows="Sentences")
 flags.DEFINE_integer("sequence_length", 64, "Tokens that a sentence is cut to.", lower_bound=3)
-flags.DEFINE_integer("batch_size", 16, "Sentences in a training step.", lower_bound=1)
-flags.DEFINE_integer("epochs", 6, "Number of epochs.", lower_bound=1)
-flags.DEFINE_float(
-    "learning_rate", None, "Peak. [5e-4; wide models 3e-5; 3e-3 if the backbone is frozen]"
-)
-flags.DEFINE_enum("dtype", "auto", fast_dtype.DTYPES, "Policy of the training. [the faster one]")
-flags.DEFINE_integer("seed", 1, "Seed of the weights, the order and the dropout.")
-
-
-def main(arguments):
-    logging.set_verbosity(logging.WARNING)  # Libraries log details of their start.
-    try:
-        run(arguments[1:] or SENTENCES)
-    except (OSError, RuntimeError, ValueError) as error:
-        sys.exit(f"error: {error}")
 
 
 def run(strings):
     """Trains and tests a model, writes everything, and finds the entities of strings."""
-    check_flags()
+    if (FLAGS.data is None) != (FLAGS.test is None):
+        raise ValueError("--data and --test need each other")
     train = read(FLAGS.data or DATA / "wnut17_sample.conll")
     test = read(FLAGS.test or DATA / "wnut17_sample_test.conll")
     print(f"{len(train['words'])} sentences to train on, {len(test['words'])} to test")
     # Entered before the training: if the folder cannot be written, the run fails at once.
     with replace_files(FLAGS.output_dir) as folder:
-        model = fit(train["words"], train["tags"])
-        tags = model.tag(test["words"], verbose=0)
-        write_report(folder, train, test, tags)
+        model, tags, _, all_runs = fine_tuning.repeat(
+            lambda seed: train_and_test(seed, train, test)
+        )
+        write_report(folder, train, test, tags, all_runs)
         write_conll(folder / "predictions.conll", test["words"], tags)
         model = save_and_load(model, folder / "model.keras", test["words"], tags)
-    print_entities(model, strings)
-    print(f"\nWritten to {FLAGS.output_dir}: {', '.join(sorted(os.listdir(FLAGS.output_dir)))}")
-
-
-def check_flags():
-    if (FLAGS.data is None) != (FLAGS.test is None):
-        raise ValueError("--data and --test need each other")
-    if FLAGS.lora_rank is not None and FLAGS.lora_rank < 1:
-        raise ValueError(f"--lora_rank must be at least 1. Received: {FLAGS.lora_rank}")
-    if sum([FLAGS.from_scratch, FLAGS.freeze_backbone, FLAGS.lora_rank is not None]) > 1:
-        raise ValueError("use one of --from_scratch, --freeze_backbone and --lora_rank")
+    print_entities(model, strings or SENTENCES)
+    fine_tuning.print_written()
 
 
 def read(path):
@@ -119,56 +85,31 @@ def read(path):
 # === The model ===
 
 
-def fit(words, tags):
-    """Returns a trained model that gives tags to words."""
-    keras.utils.set_random_seed(FLAGS.seed)
-    class_names = sorted({"O"}.union(*tags))
+def train_and_test(seed, train, test):
+    """Returns a trained model, the tags of the test sentences, and their scores."""
+    class_names = sorted({"O"}.union(*train["tags"]))
     if len(class_names) == 1:
         raise ValueError("the sentences to train on have no entities")
-    model = make_model(class_names)
-    steps = FLAGS.epochs * math.ceil(len(words) / FLAGS.batch_size)
-    # After LoRA and freezing, which change what is trained.
-    model.compile(make_optimizer(learning_rate(model), steps))
-    verbose = "auto" if sys.stdout.isatty() else 2  # A file gets a line an epoch.
-    model.fit(words, tags, batch_size=FLAGS.batch_size, epochs=FLAGS.epochs, verbose=verbose)
-    return to_float32(model)
-
-
-def make_model(class_names):
-    arguments = {"num_classes": len(class_names), "class_names": class_names}
-    model = XLNetTokenClassifier.from_preset(
-        FLAGS.preset,
-        **arguments,
+    model = fine_tuning.load_model(
+        XLNetTokenClassifier,
+        seed,
+        num_classes=len(class_names),
+        class_names=class_names,
         sequence_length=FLAGS.sequence_length,
-        # Presets that come from pretraining have none.
-        backbone_dropout=0.1,
-        attention_dropout=0.1,
-        gradient_checkpointing=FLAGS.gradient_checkpointing,
-        dtype=fast_dtype.choose(FLAGS.dtype),
-        seed=FLAGS.seed,
     )
-    if FLAGS.from_scratch:
-        backbone = untrained(model.backbone)
-        model = XLNetTokenClassifier(backbone, preprocessor=model.preprocessor, **arguments)
-    if FLAGS.freeze_backbone:
-        model.backbone.trainable = False
-    if FLAGS.lora_rank:
-        model.enable_lora(FLAGS.lora_rank)
-    return model
-
-
-def learning_rate(model):
-    if FLAGS.learning_rate is not None:
-        return FLAGS.learning_rate
-    if FLAGS.freeze_backbone or FLAGS.lora_rank:
-        return 3e-3
-    return 3e-5 if model.backbone.hidden_dim >= WIDE else 5e-4
+    model = fine_tuning.fit(
+        model, train["words"], train["tags"], len(train["tags"]), epochs=6, learning_rate=5e-4
+    )
+    tags = model.tag(test["words"], verbose=0)
+    scores = entity_scores(test["tags"], tags, scheme_of([*train["tags"], *test["tags"]]))
+    metrics = {"precision": scores.precision, "recall": scores.recall, "f1": scores.f1}
+    return model, tags, metrics
 
 
 def save_and_load(model, path, words, tags):
     """Saves a model and returns the loaded one, if it gives the same tags."""
     model.save(path)
-    model = keras.saving.load_model(path, compile=False)
+    model = keras.saving.load_model(path)
     if model.tag(words, verbose=0) != tags:
         raise RuntimeError(f"{path.name}: the model gives other tags after loading")
     print(f"\n{path.name}, loaded again, gives the same tags")
@@ -204,7 +145,7 @@ def dictionary_tags(train, sentences, scheme):
 # === What is printed and written ===
 
 
-def write_report(folder, train, test, tags):
+def write_report(folder, train, test, tags, all_runs):
     """Prints the scores of the model and of the dictionary, and writes metrics.json."""
     scheme = scheme_of([*train["tags"], *test["tags"]])
     name = "xlnet_from_scratch" if FLAGS.from_scratch else "xlnet_fine_tuned"
@@ -217,6 +158,7 @@ def write_report(folder, train, test, tags):
         "sentences": {"train": len(train["words"]), "test": len(test["words"])},
         "model": dataclasses.asdict(scores[name]),
         "baselines": {"dictionary": baseline},
+        "all_runs": all_runs,
     }
     (folder / "metrics.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
@@ -237,4 +179,4 @@ def print_entities(model, strings):
 
 
 if __name__ == "__main__":
-    app.run(main)
+    app.run(fine_tuning.main(run))

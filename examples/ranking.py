@@ -12,8 +12,8 @@ takes one to two minutes on 2 cores. More ways to run it:
     python examples/ranking.py --data cranfield --sequence_length 256 --batch_size 4
     python examples/ranking.py --loss hinge
     python examples/ranking.py --from_scratch              # what the pretraining is good for
-    python examples/ranking.py --lora_rank 8
-    python examples/ranking.py --freeze_backbone
+    python examples/ranking.py --lora_rank 8               # or --freeze_backbone
+    python examples/ranking.py --runs 3 --unfreeze_gradually --layer_decay 0.8
     python examples/ranking.py --preset xlnet_cased_L-12_H-768_A-12 --gradient_checkpointing
 
 WikiQA gives the candidates of each question. Those of Cranfield are the first documents of BM25,
@@ -32,17 +32,12 @@ import quiet_start  # noqa: F401
 import dataclasses
 import json
 import logging
-import math
-import os
 import pathlib
-import sys
 
-import fast_dtype
+import fine_tuning
 import keras
 import numpy as np
 from absl import app, flags
-from absl import logging as absl_logging
-from fine_tuning import make_optimizer, to_float32, untrained
 
 from keras_xlnet.evaluation import ranking_scores
 from keras_xlnet.models import ListSoftmaxLoss, PairwiseHingeLoss, XLNetRanker
@@ -56,29 +51,14 @@ LOSSES = {"softmax": ListSoftmaxLoss, "hinge": PairwiseHingeLoss}
 RELEVANT = 3
 # Random order is the mean of so many.
 SHUFFLES = 100
-# Models from this width on, such as the released ones, are fine-tuned as in the paper.
-WIDE = 512
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("data", None, "Folder of WikiQA or of Cranfield. [the bundled questions]")
-flags.DEFINE_string("output_dir", "runs/ranking", "Where everything is written.")
-flags.DEFINE_string("preset", "xlnet_small_en", "Name or folder of the preset to fine-tune.")
-flags.DEFINE_bool("from_scratch", False, "Train the preset's architecture from random weights.")
-flags.DEFINE_integer("lora_rank", None, "Train LoRA matrices of this rank and the head alone.")
-flags.DEFINE_bool("freeze_backbone", False, "Train the head alone.")
-flags.DEFINE_bool("gradient_checkpointing", False, "Use less memory, and more time.")
+fine_tuning.define_flags("runs/ranking", batch_size=8, rows="Lists")
 flags.DEFINE_enum("loss", "softmax", list(LOSSES), "Loss over the lists of documents.")
-flags.DEFINE_integer("num_examples", None, "Limit of queries of each part. [all]", lower_bound=1)
 flags.DEFINE_integer("list_size", 5, "Documents of no relevance in a training list.", lower_bound=1)
 flags.DEFINE_integer("candidates", 50, "Documents of Cranfield to rank, of BM25.", lower_bound=1)
 flags.DEFINE_integer("sequence_length", 64, "Tokens of query and document.", lower_bound=5)
-flags.DEFINE_integer("batch_size", 8, "Lists in a training step.", lower_bound=1)
-flags.DEFINE_integer("epochs", None, "Number of epochs. [8 for the bundled questions; 2]")
-flags.DEFINE_float(
-    "learning_rate", None, "Peak. [3e-4; wide models 3e-5; 3e-3 if the backbone is frozen]"
-)
-flags.DEFINE_enum("dtype", "auto", fast_dtype.DTYPES, "Policy of the training. [the faster one]")
-flags.DEFINE_integer("seed", 1, "Seed of the split, the lists, the weights and the dropout.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,37 +83,21 @@ class Query:
     judged: list
 
 
-def main(_):
-    absl_logging.set_verbosity(absl_logging.WARNING)  # Libraries log details of their start.
-    # It warns of batches with other numbers of documents than before.
-    logging.getLogger("tensorflow").setLevel(logging.ERROR)
-    try:
-        run()
-    except (ImportError, OSError, RuntimeError, ValueError) as error:
-        sys.exit(f"error: {error}")
-
-
-def run():
+def run(arguments):
     """Trains and tests a model, writes everything, and shows the first documents of queries."""
-    check_flags()
+    fine_tuning.no_arguments(arguments)
     train, test = read_data()
     print(f"{len(train)} queries to train on, {len(test)} to test")
     # Entered before the training: if the folder cannot be written, the run fails at once.
     with replace_files(FLAGS.output_dir) as folder:
-        model = fit(*training_lists(train))
-        scores = predict(model, test)
-        write_report(folder, train, test, scores)
+        model, scores, _, all_runs = fine_tuning.repeat(
+            lambda seed: train_and_test(seed, train, test)
+        )
+        write_report(folder, train, test, scores, all_runs)
         write_run(folder / "run.trec", test, scores)
         model = save_and_load(model, folder / "model.keras", test, scores)
     print_first(model, test[:3])
-    print(f"\nWritten to {FLAGS.output_dir}: {', '.join(sorted(os.listdir(FLAGS.output_dir)))}")
-
-
-def check_flags():
-    if FLAGS.lora_rank is not None and FLAGS.lora_rank < 1:
-        raise ValueError(f"--lora_rank must be at least 1. Received: {FLAGS.lora_rank}")
-    if sum([FLAGS.from_scratch, FLAGS.freeze_backbone, FLAGS.lora_rank is not None]) > 1:
-        raise ValueError("use one of --from_scratch, --freeze_backbone and --lora_rank")
+    fine_tuning.print_written()
 
 
 # === The data ===
@@ -243,12 +207,12 @@ class BM25:
         return self.index.get_scores(known)
 
 
-def training_lists(queries):
+def training_lists(queries, seed):
     """Returns queries with lists of documents, and the relevance of these.
 
     A list has relevant documents, all of which are in some list, and up to --list_size others.
     """
-    rng = np.random.default_rng(FLAGS.seed)
+    rng = np.random.default_rng(seed)
     texts, lists, labels = [], [], []
     for query in queries:
         relevance = np.array(query.relevance)
@@ -269,48 +233,27 @@ def training_lists(queries):
 # === The model ===
 
 
-def fit(lists, labels):
-    """Returns a trained model that gives scores to documents."""
-    keras.utils.set_random_seed(FLAGS.seed)
-    model = make_model()
-    epochs = FLAGS.epochs or (2 if FLAGS.data else 8)
-    steps = epochs * math.ceil(len(labels) / FLAGS.batch_size)
-    # After LoRA and freezing, which change what is trained.
-    model.compile(make_optimizer(learning_rate(model), steps), loss=LOSSES[FLAGS.loss]())
-    verbose = "auto" if sys.stdout.isatty() else 2  # A file gets a line an epoch.
-    model.fit(lists, labels, batch_size=FLAGS.batch_size, epochs=epochs, verbose=verbose)
-    return to_float32(model)
-
-
-def make_model():
-    model = XLNetRanker.from_preset(
-        FLAGS.preset,
+def train_and_test(seed, train, test):
+    """Returns a trained model, its scores for the documents of the test, and MAP, MRR and NDCG."""
+    model = fine_tuning.load_model(
+        XLNetRanker,
+        seed,
         # Compares query and document word by word: with few examples better than <cls>.
         pooling="pair",
         sequence_length=FLAGS.sequence_length,
-        # Presets that come from pretraining have none.
-        backbone_dropout=0.1,
-        attention_dropout=0.1,
-        gradient_checkpointing=FLAGS.gradient_checkpointing,
-        dtype=fast_dtype.choose(FLAGS.dtype),
-        seed=FLAGS.seed,
     )
-    if FLAGS.from_scratch:
-        backbone = untrained(model.backbone)
-        model = XLNetRanker(backbone, pooling="pair", preprocessor=model.preprocessor)
-    if FLAGS.freeze_backbone:
-        model.backbone.trainable = False
-    if FLAGS.lora_rank:
-        model.enable_lora(FLAGS.lora_rank)
-    return model
-
-
-def learning_rate(model):
-    if FLAGS.learning_rate is not None:
-        return FLAGS.learning_rate
-    if FLAGS.freeze_backbone or FLAGS.lora_rank:
-        return 3e-3
-    return 3e-5 if model.backbone.hidden_dim >= WIDE else 3e-4
+    lists, labels = training_lists(train, seed)
+    model = fine_tuning.fit(
+        model,
+        lists,
+        labels,
+        len(labels),
+        epochs=2 if FLAGS.data else 8,
+        learning_rate=3e-4,
+        loss=LOSSES[FLAGS.loss](),
+    )
+    scores = predict(model, test)
+    return model, scores, evaluate(test, scores)
 
 
 def predict(model, queries):
@@ -326,7 +269,7 @@ def predict(model, queries):
 def save_and_load(model, path, queries, scores):
     """Saves a model and returns the loaded one, if it gives the same scores."""
     model.save(path)
-    model = keras.saving.load_model(path, compile=False)
+    model = keras.saving.load_model(path)
     again = predict(model, queries)
     if not np.allclose(np.concatenate(again), np.concatenate(scores), atol=1e-5):
         raise RuntimeError(f"{path.name}: the model gives other scores after loading")
@@ -337,7 +280,7 @@ def save_and_load(model, path, queries, scores):
 # === What is printed and written ===
 
 
-def write_report(folder, train, test, scores):
+def write_report(folder, train, test, scores, all_runs):
     """Prints the scores of the model, of BM25 and of random order, and writes metrics.json."""
     name = "xlnet_from_scratch" if FLAGS.from_scratch else "xlnet_fine_tuned"
     metrics = {
@@ -350,6 +293,7 @@ def write_report(folder, train, test, scores):
         print(f"{key:20}  {row['map']:.4f}  {row['mrr']:.4f}   {row['ndcg@10']:.4f}")
     report = {"queries": {"train": len(train), "test": len(test)}, "model": metrics.pop(name)}
     report["baselines"] = metrics
+    report["all_runs"] = all_runs
     (folder / "metrics.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 
@@ -397,4 +341,4 @@ def print_first(model, queries):
 
 
 if __name__ == "__main__":
-    app.run(main)
+    app.run(fine_tuning.main(run))

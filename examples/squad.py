@@ -17,7 +17,8 @@ ways to run it:
     python examples/squad.py --data train-v2.0.json --test dev-v2.0.json --sequence_length 384
     python examples/squad.py --data dev-v2.0.json --num_examples 400
     python examples/squad.py --from_scratch      # what the pretraining is good for
-    python examples/squad.py --lora_rank 8
+    python examples/squad.py --lora_rank 8       # or --freeze_backbone
+    python examples/squad.py --runs 3 --unfreeze_gradually --layer_decay 0.8
     python examples/squad.py --preset xlnet_cased_L-12_H-768_A-12 --gradient_checkpointing
 """
 
@@ -28,17 +29,14 @@ import collections
 import dataclasses
 import json
 import math
-import os
 import pathlib
 import re
-import sys
 
-import fast_dtype
+import fine_tuning
 import keras
 import matplotlib
 import numpy as np
 from absl import app, flags
-from fine_tuning import make_optimizer, untrained
 
 from keras_xlnet.evaluation import answer_scores, normalize_answer
 from keras_xlnet.models import XLNetQuestionAnswering
@@ -49,11 +47,6 @@ matplotlib.use("Agg")  # Draws without a display.
 import matplotlib.pyplot as plt
 
 SAMPLE = pathlib.Path(__file__).parent / "data" / "squad_sample.json"
-# Models from this width on, such as the released ones, are fine-tuned as in the paper.
-WIDE = 512
-TEST_SHARE = 0.25
-# From this number of steps on a run is long.
-LONG = 1000
 NUM_SHOWN = 6
 # Of the plot: each takes a second on the questions of SQuAD.
 NUM_THRESHOLDS = 40
@@ -61,57 +54,35 @@ NUM_THRESHOLDS = 40
 FLAGS = flags.FLAGS
 flags.DEFINE_string("data", None, "Training questions, JSON of SQuAD 1.1 or 2.0. [the sample]")
 flags.DEFINE_string("test", None, "Test questions. [those on the last paragraphs of --data]")
-flags.DEFINE_string("output_dir", "runs/squad", "Where everything is written.")
-flags.DEFINE_string("preset", "xlnet_small_en", "Fine-tune this: a preset's name, path or URL.")
-flags.DEFINE_bool("from_scratch", False, "Train the preset's architecture from random weights.")
-flags.DEFINE_integer(
-    "num_examples", None, "Draw this many training and test questions. [all]", lower_bound=1
-)
-flags.DEFINE_integer("epochs", None, "Epochs. [2; on the sample 16]", lower_bound=1)
-flags.DEFINE_integer("batch_size", 8, "Windows in a training step.", lower_bound=1)
-flags.DEFINE_float("learning_rate", None, "Peak learning rate. [1e-3; wide models 3e-5]")
+fine_tuning.define_flags("runs/squad", batch_size=8, rows="Windows")
 flags.DEFINE_integer(
     "sequence_length", None, "Tokens of a window: context and question. [384; on the sample 72]"
 )
 flags.DEFINE_integer(
     "doc_stride", None, "Tokens from one window of a context to the next. [a third of the length]"
 )
-flags.DEFINE_integer("lora_rank", None, "Train LoRA matrices of this rank, not the backbone.")
-flags.DEFINE_bool("freeze_backbone", False, "Train the head alone.")
-flags.DEFINE_bool("gradient_checkpointing", False, "Take less memory and more time to train.")
-flags.DEFINE_enum("dtype", "auto", fast_dtype.DTYPES, "Policy of the training. [the faster one]")
-flags.DEFINE_integer("seed", 1, "Seed of the questions drawn, the weights and the dropout.")
 
 
-def main(arguments):
-    try:
-        if arguments[1:]:
-            raise ValueError(f"arguments that are no flags: {' '.join(arguments[1:])}")
-        run()
-    except (OSError, RuntimeError, ValueError) as error:
-        # Messages of several lines would hide the next prompt.
-        sys.exit(f"error: {' '.join(str(error).split())}")
-
-
-def run():
+def run(arguments):
     """Trains and tests a model, and writes everything."""
+    fine_tuning.no_arguments(arguments)
     train, test = read_questions()
     for name, part in (("training", train), ("test", test)):
         num_without = sum(not answers for answers in part["answers"])
         print(f"{len(part['id'])} {name} questions, {num_without} of them without an answer")
     # Entered before the training: if the folder cannot be written, the run fails at once.
     with replace_files(FLAGS.output_dir) as folder:
-        model = fit(train)
         # Training teaches nothing about questions without an answer if there are none, as in
         # SQuAD 1.1. Otherwise the null score is above 0 where none is more probable than one.
         threshold = None if all(train["answers"]) else 0.0
-        predictions = model.predict(texts(test), batch_size=FLAGS.batch_size, verbose=0)
+        model, predictions, _, all_runs = fine_tuning.repeat(
+            lambda seed: train_and_test(seed, train, test, threshold)
+        )
         show(test, predictions, threshold)
-        report(folder, test, predictions, threshold)
+        report(folder, test, predictions, threshold, all_runs)
         model.save(folder / "model.keras")
         check_loaded(folder / "model.keras", test, predictions)
-    written = sorted(name for name in os.listdir(FLAGS.output_dir) if name[0] != ".")
-    print(f"\nWritten to {FLAGS.output_dir}: {', '.join(written)}")
+    fine_tuning.print_written()
 
 
 # === Questions ===
@@ -123,31 +94,8 @@ def read_questions():
     if FLAGS.test:
         train, test = questions, read_squad(FLAGS.test)
     else:
-        train, test = split_by_context(questions)
-    rng = np.random.default_rng(FLAGS.seed)
-    return draw(train, rng), draw(test, rng)
-
-
-def split_by_context(questions):
-    """The questions on the first contexts and those on the last ones: no context is in both."""
-    contexts = list(dict.fromkeys(questions["context"]))
-    if len(contexts) < 2:
-        raise ValueError("--data has a single paragraph: pass other questions with --test")
-    last = set(contexts[-max(1, round(TEST_SHARE * len(contexts))) :])
-    is_test = np.array([context in last for context in questions["context"]])
-    return [rows_of(questions, np.flatnonzero(mask)) for mask in (~is_test, is_test)]
-
-
-def draw(questions, rng):
-    """--num_examples questions at random, in their order: the first ones are all on one topic."""
-    total = len(questions["id"])
-    if FLAGS.num_examples is None or FLAGS.num_examples >= total:
-        return questions
-    return rows_of(questions, np.sort(rng.choice(total, FLAGS.num_examples, replace=False)))
-
-
-def rows_of(questions, rows):
-    return {key: [column[row] for row in rows] for key, column in questions.items()}
+        train, test = fine_tuning.split_by(questions, "context")
+    return fine_tuning.draw(train, test)
 
 
 def texts(questions):
@@ -158,52 +106,34 @@ def texts(questions):
 # === The model ===
 
 
-def fit(train):
-    """Returns a model that was fitted on the training questions."""
-    keras.utils.set_random_seed(FLAGS.seed)
-    model = make_model()
-    if FLAGS.lora_rank:
-        model.enable_lora(FLAGS.lora_rank)
-    if FLAGS.freeze_backbone:
-        model.backbone.trainable = False
-    # The windows are made once, for their number. `fit` takes texts(train) just as well.
-    windows = model.preprocessor.windows(texts(train))
-    epochs = FLAGS.epochs or (2 if FLAGS.data else 16)
-    learning_rate = FLAGS.learning_rate or (3e-5 if model.backbone.hidden_dim >= WIDE else 1e-3)
-    steps = epochs * math.ceil(len(windows) / FLAGS.batch_size)
-    # The losses and metrics of the model stay. What is trainable counts from here on.
-    # Compiling with XLA pays in long runs alone.
-    jit_compile = "auto" if steps >= LONG else False
-    model.compile(make_optimizer(learning_rate, steps), jit_compile=jit_compile)
-    model.fit(
-        windows,
-        train["answers"],
-        batch_size=FLAGS.batch_size,
-        epochs=epochs,
-        verbose="auto" if sys.stdout.isatty() else 2,
-    )
-    return model
-
-
-def make_model():
+def train_and_test(seed, train, test, threshold):
+    """Returns a trained model, its answers to the test questions, and their scores."""
     length = FLAGS.sequence_length or (384 if FLAGS.data else 72)
-    model = XLNetQuestionAnswering.from_preset(
-        FLAGS.preset,
+    model = fine_tuning.load_model(
+        XLNetQuestionAnswering,
+        seed,
         sequence_length=length,
         doc_stride=FLAGS.doc_stride or max(1, length // 3),
         max_question_length=min(64, length // 3),
-        gradient_checkpointing=FLAGS.gradient_checkpointing,
-        dtype=fast_dtype.choose(FLAGS.dtype),
     )
-    if not FLAGS.from_scratch:
-        return model
-    backbone = untrained(model.backbone)
-    return XLNetQuestionAnswering(backbone, preprocessor=model.preprocessor)
+    # The windows are made once, for their number. `fit` takes texts(train) just as well.
+    windows = model.preprocessor.windows(texts(train))
+    model = fine_tuning.fit(
+        model,
+        windows,
+        train["answers"],
+        len(windows),
+        epochs=2 if FLAGS.data else 16,
+        learning_rate=1e-3,
+    )
+    predictions = model.predict(texts(test), batch_size=FLAGS.batch_size, verbose=0)
+    scores = answer_scores(predictions, test["answers"], threshold)
+    return model, predictions, {"exact": scores.exact, "f1": scores.f1}
 
 
 def check_loaded(path, test, predictions):
     """Raises `RuntimeError` unless the saved model gives the same answers."""
-    loaded = keras.saving.load_model(path, compile=False)
+    loaded = keras.saving.load_model(path)
     again = loaded.predict(texts(test), batch_size=FLAGS.batch_size, verbose=0)
     # The graphs of the two may add numbers in another order.
     scores, same = ([p.null_score for p in found] for found in (predictions, again))
@@ -235,7 +165,7 @@ def final_text(prediction, threshold):
     return "" if is_dropped else prediction.text
 
 
-def report(folder, test, predictions, threshold):
+def report(folder, test, predictions, threshold, all_runs):
     """Prints the scores, and writes `metrics.json`, `predictions.json` and `thresholds.png`."""
     scores = answer_scores(predictions, test["answers"], threshold)
     pairs = zip(test["question"], test["context"], strict=True)
@@ -257,7 +187,12 @@ def report(folder, test, predictions, threshold):
         "\nThey are chosen on the test questions, which flatters them: the table's is "
         f"{'none' if threshold is None else threshold}."
     )
-    metrics = {"model": dataclasses.asdict(scores), "threshold": threshold, "baselines": baselines}
+    metrics = {
+        "model": dataclasses.asdict(scores),
+        "threshold": threshold,
+        "baselines": baselines,
+        "all_runs": all_runs,
+    }
     write_json(folder / "metrics.json", metrics)
     answers = [final_text(prediction, threshold) for prediction in predictions]
     write_json(folder / "predictions.json", dict(zip(test["id"], answers, strict=True)))
@@ -303,4 +238,4 @@ def draw_thresholds(path, test, predictions, baselines):
 
 
 if __name__ == "__main__":
-    app.run(main)
+    app.run(fine_tuning.main(run))

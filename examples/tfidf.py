@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -55,18 +56,20 @@ def fit_tuned(texts, labels, score, seed=0):
                 extractor.transform(texts[test]),
             )
             for i, settings in enumerate(ParameterGrid(grid)):
-                model = linear_model(is_classes, settings).fit(train_x, labels[train])
+                model = linear_model(labels, settings).fit(train_x, labels[train])
                 scores[name, i].append(score(labels[test], model.predict(test_x)))
     name, i = max(scores, key=lambda key: np.mean(scores[key]))
-    model = linear_model(is_classes, ParameterGrid(grid)[i])
+    model = linear_model(labels, ParameterGrid(grid)[i])
     return Pipeline([("features", features[name]), ("model", model)]).fit(texts, labels)
 
 
-def linear_model(is_classes, settings):
+def linear_model(labels, settings):
     """Returns a logistic regression, or a ridge regression, that is not fitted."""
-    if is_classes:
-        return LogisticRegression(solver="liblinear", max_iter=2000, random_state=0, **settings)
-    return Ridge(**settings)
+    if not np.issubdtype(labels.dtype, np.integer):
+        return Ridge(**settings)
+    model = LogisticRegression(solver="liblinear", max_iter=2000, random_state=0, **settings)
+    # This solver has two classes.
+    return model if len(np.unique(labels)) <= 2 else OneVsRestClassifier(model)
 
 
 def text_features():

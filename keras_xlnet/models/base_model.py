@@ -408,10 +408,20 @@ class CompiledModel(BaseModel):
         given = {key: defaults.get(key) if _is_auto(v) else v for key, v in given.items()}
         super().compile(optimizer=optimizer, loss_weights=loss_weights, **given, **kwargs)
 
+    def get_compile_config(self) -> dict[str, Any] | None:
+        config = super().get_compile_config()
+        if config is not None:
+            config["has_optimizer_state"] = self.optimizer.built
+        return config
+
     def compile_from_config(self, config: dict[str, Any]) -> None:
         """Compiles as a saved model was. Keras calls this when it loads a model."""
+        config = dict(config)
+        # Of a model that was not trained there is none to load, of which Keras would warn.
+        has_optimizer_state = config.pop("has_optimizer_state", True)
         self.compile(**keras.saving.deserialize_keras_object(config))
-        self.optimizer.build(self.trainable_variables)
+        if has_optimizer_state:
+            self.optimizer.build(self.trainable_variables)
 
 
 def backbone_of(model: keras.Model) -> Any:

@@ -34,9 +34,9 @@ class TextTaskModel(TaskModel):
 
     Raw text is a list, an array or a string tensor of texts. Pairs of texts are a tuple of two of
     these, a list of pairs `(text, pair)`, or a dict with the keys `text` and `pair`. They are
-    tokenized once, before the first step. For text that does not fit in memory, pass a batched
-    `tf.data.Dataset` of any of these, alone or with labels and sample weights, which is tokenized
-    batch by batch.
+    tokenized once, before the first step, and have the length of the longest of them. For text that
+    does not fit in memory, pass a batched `tf.data.Dataset` of any of these, alone or with labels
+    and sample weights, which is tokenized batch by batch, to the length of the preprocessor.
     """
 
     # In `keras_xlnet.text`, which models do not import.
@@ -88,7 +88,7 @@ class TextTaskModel(TaskModel):
         """Predicts as `keras.Model.predict` does, also for raw text.
 
         A single batch of raw text is predicted at once, without a dataset and a progress bar, which
-        take much longer than the model, and without the padding that all of its texts have.
+        take much longer than the model.
         """
         features = self._features(x)
         if (
@@ -178,12 +178,13 @@ class TextTaskModel(TaskModel):
         self._required_preprocessor()
         x = text_columns(x)
         if len(x["text"]) <= _TOKENIZING_BATCH:
-            return self._preprocess(x)
+            return self._without_padding(self._preprocess(x))
         import tensorflow as tf  # tf.data, on every backend.
 
         batches = self._map(tf.data.Dataset.from_tensor_slices(x).batch(_TOKENIZING_BATCH))
         batches = list(batches.as_numpy_iterator())
-        return {key: np.concatenate([batch[key] for batch in batches]) for key in batches[0]}
+        features = {key: np.concatenate([b[key] for b in batches]) for key in batches[0]}
+        return self._without_padding(features)
 
     def _required_preprocessor(self) -> Any:
         """The preprocessor, for raw text."""

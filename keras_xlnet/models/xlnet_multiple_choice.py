@@ -188,7 +188,9 @@ class XLNetMultipleChoice(TextTaskModel):
             missing = most - features["token_ids"].shape[1]
             width = [(0, 0), (0, missing), (0, 0)]
             parts.append({key: np.pad(value, width) for key, value in features.items()})
-        return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+        return self._without_padding(
+            {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+        )
 
 
 def _choice(options, scores):

@@ -3,6 +3,7 @@
 from keras_xlnet.training.adam_weight_decay import AdamWeightDecay
 from keras_xlnet.training.average_checkpoints import load_average
 from keras_xlnet.training.exact_backup_and_restore import ExactBackupAndRestore
+from keras_xlnet.training.gradual_unfreezing import GradualUnfreezing
 from keras_xlnet.training.lamb_weight_decay import LambWeightDecay
 from keras_xlnet.training.model_parallel import layout_map
 from keras_xlnet.training.strategies import STRATEGIES, make_strategy, worker_directory
@@ -13,6 +14,7 @@ __all__ = [
     "STRATEGIES",
     "AdamWeightDecay",
     "ExactBackupAndRestore",
+    "GradualUnfreezing",
     "LambWeightDecay",
     "TokensPerSecond",
     "WarmupPolynomialDecay",

@@ -28,7 +28,7 @@ def test_trains_writes_and_answers_alike_after_loading(tmp_path, tiny_preset):
     }  # fmt: skip
     assert "gives the same answers to 16 questions" in result.stdout
     report = json.loads((tmp_path / "metrics.json").read_text())
-    assert set(report) == {"model", "threshold", "baselines"}
+    assert set(report) == {"model", "threshold", "baselines", "all_runs"}
     assert set(report["baselines"]) == {"closest_sentence", "no_answer"}
     for scores in (report["model"], *report["baselines"].values()):
         assert 0 <= scores["exact"] <= scores["f1"] <= 100

@@ -24,6 +24,12 @@ MODELS = {
     "pair_comparison": lambda **kwargs: XLNetTextClassifier(
         backbone_of(**kwargs), 2, pooling="pair"
     ),
+    "segments": lambda **kwargs: XLNetTextClassifier(
+        backbone_of(**{"memory_length": 4, **kwargs}), 2, long_document="memory", segment_length=4
+    ),
+    "windows": lambda **kwargs: XLNetTextClassifier(
+        backbone_of(**kwargs), 2, long_document="windows", segment_length=4
+    ),
     "text_regressor": lambda **kwargs: models.XLNetTextRegressor(backbone_of(**kwargs)),
     "token_classifier": lambda **kwargs: models.XLNetTokenClassifier(backbone_of(**kwargs), 3),
     "multiple_choice": lambda **kwargs: models.XLNetMultipleChoice(backbone_of(**kwargs)),
@@ -231,3 +237,17 @@ def test_with_arguments_reaches_a_stateful_permutation_model(rng):
 def test_with_arguments_of_another_shape_is_refused():
     with pytest.raises(ValueError, match=r"must have the same weights.*\(40,\), expected: \(50,\)"):
         stateful_lm().with_arguments(vocabulary_size=50)
+
+
+@pytest.mark.parametrize("is_trained", [False, True])
+def test_loading_warns_of_nothing(tmp_path, recwarn, is_trained):
+    model = XLNetTextClassifier(backbone_of(), 2)
+    if is_trained:
+        x, y = classifier_data(np.random.default_rng(0))
+        model.fit(x, y, verbose=0)
+    model.save(tmp_path / "model.keras")
+    recwarn.clear()
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert not [w for w in recwarn if "optimizer" in str(w.message)]
+    assert loaded.optimizer.built == is_trained
+    assert int(loaded.optimizer.iterations) == int(is_trained)

@@ -1,0 +1,241 @@
+"""Classifies documents of many pages, read in four ways, with a pretrained XLNet.
+
+    python examples/long_documents.py
+
+fine-tunes the preset xlnet_small_en to tell who wrote a piece of a novel, Burroughs, Dickens, Doyle
+or Hardy, from 64 pieces of half a page to five pages. It is tested on 40 pieces of other novels,
+whose persons and places it has not seen. Four models differ in how they read: "truncate" and
+"head_tail" keep 256 tokens of a piece, "windows" and "memory" read all of it. It prints the
+accuracy of each by the length of the pieces, beside tuned TF-IDF with a linear model, and writes
+the models, `metrics.json`, `predictions.tsv` and a plot to runs/long_documents. Preset and texts
+are in this repository: it needs no network. More ways to run it:
+
+    python examples/long_documents.py --data train.jsonl --test test.jsonl     # text, label
+    python examples/long_documents.py --long_document memory --gradient_segments 4
+    python examples/long_documents.py --from_scratch     # what the pretraining is good for
+    python examples/long_documents.py --lora_rank 8      # or --freeze_backbone
+    python examples/long_documents.py --runs 3 --unfreeze_gradually --layer_decay 0.8
+
+40 pieces are too few to compare methods: the figures show that the example works. The texts are in
+the public domain. docs/long_sequences.md has the four ways on movie reviews, and what they cost.
+"""
+
+import quiet_start  # noqa: F401
+
+# isort: split
+import json
+import pathlib
+import time
+
+import fine_tuning
+import keras
+import matplotlib
+import numpy as np
+import tensorflow as tf
+import tfidf
+from absl import app, flags
+from sklearn.metrics import accuracy_score
+
+from keras_xlnet.models import XLNetTextClassifier
+from keras_xlnet.preset_files import replace_files
+from keras_xlnet.task_files import read_json_lines, read_table
+
+matplotlib.use("Agg")  # Draws without a display.
+import matplotlib.pyplot as plt
+
+DATA = pathlib.Path(__file__).parent / "data"
+SAMPLE = DATA / "authors_sample.jsonl", DATA / "authors_sample_test.jsonl"
+WAYS = ("truncate", "head_tail", "windows", "memory")
+# Parts of the test documents, from short to long, of equal size.
+NUM_PARTS = 3
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("data", None, "JSON lines, TSV or CSV to train on. [the sample]")
+flags.DEFINE_string("test", None, "The same to test on. [the last quarter of --data]")
+flags.DEFINE_string("text_column", "text", "Column or key of the documents.")
+flags.DEFINE_string("label_column", "label", "Column or key of the classes.")
+fine_tuning.define_flags("runs/long_documents", batch_size=8, rows="Documents")
+flags.DEFINE_list("long_document", list(WAYS), f"Some of {', '.join(WAYS)}.")
+flags.DEFINE_integer("sequence_length", 256, "Tokens that truncate and head_tail keep.")
+flags.DEFINE_integer("segment_length", 128, "Tokens of a segment of memory, and of a window.")
+flags.DEFINE_integer("memory_length", 128, "Tokens before a segment that each layer remembers.")
+flags.DEFINE_integer("gradient_segments", 2, "Last segments of memory that are trained on.")
+flags.DEFINE_integer("max_length", 10_240, "Tokens of windows and memory, at most: 20 pages.")
+
+
+def run(arguments):
+    """Trains and tests a model for each way to read, and writes everything."""
+    fine_tuning.no_arguments(arguments)
+    unknown = set(FLAGS.long_document) - set(WAYS)
+    if unknown or not FLAGS.long_document:
+        given = ",".join(FLAGS.long_document)
+        raise ValueError(f"--long_document must be some of {', '.join(WAYS)}. Received: {given}")
+    train, test = read_documents()
+    lengths = [len(text) for text in test["text"]]
+    print(
+        f"{len(train['text'])} documents to train on, {len(lengths)} to test, of {min(lengths):,}"
+    )
+    print(f"to {max(lengths):,} characters, half of them under {int(np.median(lengths)):,}")
+    # Entered before the training: if the folder cannot be written, the run fails at once.
+    with replace_files(FLAGS.output_dir) as folder:
+        found, metrics = {"tfidf": baseline(train, test)}, {}
+        for way in FLAGS.long_document:
+            print(f"\n{way}", flush=True)
+            model, found[way], _, metrics[way] = fine_tuning.repeat(
+                lambda seed, way=way: train_and_test(seed, way, train, test)
+            )
+            save_and_load(model, folder / f"{way}.keras", test["text"], found[way])
+        report(folder, test, found, metrics)
+    fine_tuning.print_written()
+
+
+# === Documents ===
+
+
+def read_documents():
+    """Returns the documents to train on and those to test, dicts of `text` and `label`."""
+    if FLAGS.data is None:
+        return fine_tuning.draw(*map(read, SAMPLE))
+    rows = read(FLAGS.data)
+    parts = (rows, read(FLAGS.test)) if FLAGS.test else fine_tuning.split_by(rows, "text")
+    return fine_tuning.draw(*parts)
+
+
+def read(path):
+    columns = {"text": FLAGS.text_column, "label": FLAGS.label_column}
+    is_table = pathlib.Path(path).suffix.lower() in (".tsv", ".csv")
+    rows = (read_table if is_table else read_json_lines)(path, columns)
+    return {"text": rows["text"], "label": list(map(str, rows["label"]))}
+
+
+def batches(preprocessor, texts, labels=None):
+    """Returns batches of documents of similar length, and the order of the documents.
+
+    Without the padding that all documents of a batch have, short ones take little time.
+    """
+    order = np.argsort([len(text) for text in texts], kind="stable")
+    columns = [np.array(texts, object)[order]]
+    columns += [] if labels is None else [np.array(labels)[order]]
+    dataset = tf.data.Dataset.from_tensor_slices(tuple(columns)).batch(FLAGS.batch_size)
+
+    def features(text, *label):
+        found = preprocessor(text)
+        is_used = tf.reduce_any(found["padding_mask"], axis=0)
+        count = tf.reduce_sum(tf.cast(is_used, tf.int32))
+        count = -(-count // FLAGS.segment_length) * FLAGS.segment_length
+        return ({key: value[:, -count:] for key, value in found.items()}, *label)
+
+    dataset = dataset.map(features).cache()
+    if labels is not None:
+        dataset = dataset.shuffle(len(texts), seed=FLAGS.seed)
+    return dataset.prefetch(tf.data.AUTOTUNE), order
+
+
+# === The models ===
+
+
+def train_and_test(seed, way, train, test):
+    """Returns a trained model, its classes of the test documents, and how good and fast it is."""
+    names = sorted(set(train["label"]))
+    whole = way in ("windows", "memory")
+    model = fine_tuning.load_model(
+        XLNetTextClassifier,
+        seed,
+        narrow={"pooling": "mean"},
+        num_classes=len(names),
+        class_names=names,
+        long_document=way,
+        segment_length=FLAGS.segment_length,
+        gradient_segments=FLAGS.gradient_segments,
+        memory_length=FLAGS.memory_length if way == "memory" else None,
+        sequence_length=FLAGS.max_length if whole else FLAGS.sequence_length,
+    )
+    labels = [names.index(label) for label in train["label"]]
+    start = time.perf_counter()
+    dataset, _ = batches(model.preprocessor, train["text"], labels)
+    model = fine_tuning.fit(
+        model, dataset, None, len(labels), epochs=2 if FLAGS.data else 5, learning_rate=5e-4
+    )
+    seconds = time.perf_counter() - start
+    start = time.perf_counter()
+    found = classes(model, test["text"])
+    metrics = {
+        "accuracy": accuracy_score(test["label"], found),
+        "training_seconds": seconds,
+        "test_seconds": time.perf_counter() - start,
+    }
+    return model, found, metrics
+
+
+def classes(model, texts):
+    """Returns the names of the classes of documents."""
+    dataset, order = batches(model.preprocessor, texts)
+    found = model.predict(dataset, verbose=0).argmax(axis=1)
+    names = np.empty(len(texts), object)
+    names[order] = np.array(model.class_names, object)[found]
+    return names.tolist()
+
+
+def save_and_load(model, path, texts, found):
+    """Saves a model, and raises `RuntimeError` unless the loaded one finds the same."""
+    model.save(path)
+    if classes(keras.saving.load_model(path), texts) != found:
+        raise RuntimeError(f"{path.name}: the model finds other classes after loading")
+    print(f"{path.name}, loaded again, finds the same classes")
+
+
+def baseline(train, test):
+    """Returns the classes that tuned TF-IDF with a linear model finds."""
+    names = sorted(set(train["label"]))
+    labels = np.array([names.index(label) for label in train["label"]])
+    texts = np.array(train["text"], object)
+    fitted = tfidf.fit_tuned(texts, labels, accuracy_score, FLAGS.seed)
+    return [names[int(i)] for i in fitted.predict(np.array(test["text"], object))]
+
+
+# === Results ===
+
+
+def report(folder, test, found, metrics):
+    """Prints the table, and writes `metrics.json`, `predictions.tsv` and `accuracy.png`."""
+    lengths = np.array([len(text) for text in test["text"]])
+    parts = np.array_split(np.argsort(lengths, kind="stable"), NUM_PARTS)
+    labels = np.array(test["label"])
+    rows = {
+        name: [float(np.mean((np.array(classes) == labels)[part])) for part in parts]
+        for name, classes in found.items()
+    }
+    ranges = [f"{lengths[part].min():,} to {lengths[part].max():,}" for part in parts]
+    print(f"\nAccuracy in percent, by characters{'':>5}all" + "".join(f"{r:>18}" for r in ranges))
+    for name, values in rows.items():
+        total = float(np.mean(np.array(found[name]) == labels))
+        cells = "".join(f"{100 * value:18.1f}" for value in values)
+        print(f"{name:<37}{100 * total:5.1f}{cells}")
+    for name, runs in metrics.items():
+        first = runs["runs"][0]
+        seconds = f"{first['training_seconds']:.0f} s to train, {first['test_seconds']:.0f} s"
+        print(f"{name:<12} {seconds} to test")
+    values = {"by_length": rows, "characters": ranges, "all_runs": metrics}
+    (folder / "metrics.json").write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+    lines = ["\t".join(["label", *found])]
+    lines += map("\t".join, zip(test["label"], *found.values(), strict=True))
+    (folder / "predictions.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    draw(folder / "accuracy.png", rows, ranges)
+
+
+def draw(path, rows, ranges):
+    """Draws the accuracies by length."""
+    figure, axes = plt.subplots(figsize=(8, 4))
+    width = 0.8 / len(rows)
+    for i, (name, values) in enumerate(rows.items()):
+        places = np.arange(NUM_PARTS) + (i - (len(rows) - 1) / 2) * width
+        axes.bar(places, [100 * value for value in values], width, label=name)
+    axes.set_xticks(np.arange(NUM_PARTS), ranges)
+    axes.set(xlabel="characters of the document", ylabel="accuracy in percent", ylim=(0, 100))
+    axes.legend(ncols=len(rows), loc="upper center", bbox_to_anchor=(0.5, 1.12), frameon=False)
+    figure.savefig(path, dpi=120, bbox_inches="tight")
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    app.run(fine_tuning.main(run))
