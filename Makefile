@@ -21,6 +21,8 @@ COMMA := ,
 TEST_STAMP := $(VENV)/.installed-$(subst $(COMMA),-,$(TEST_EXTRAS))
 ALL_STAMP := $(VENV)/.installed-test-backends-transformers
 EXAMPLES_STAMP := $(VENV)/.installed-examples
+# The examples, and BM25 for that of ranking.
+RANKING_STAMP := $(VENV)/.installed-ranking
 DOCS_STAMP := $(VENV)/.installed-docs
 # What `make bench` compares on all three Keras backends; its peers have environments of their own.
 BENCH_STAMP := $(VENV)/.installed-examples-backends
@@ -38,7 +40,7 @@ BEAM_TESTED := $(addprefix tests/pretraining/test_, beam_record_writer.py docume
 	keras_xlnet/pretraining/beam_record_writer.py
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart spam results pretrain bench tpu-compile test test-all test-beam lint format coverage docs docs-links bazel-test clean
+.PHONY: help quickstart spam results tasks pretrain bench tpu-compile test test-all test-beam lint format coverage docs docs-links bazel-test clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +53,9 @@ spam: $(EXAMPLES_STAMP) ## fine-tune the preset on spam; ARGS="..." passes flags
 
 results: $(EXAMPLES_STAMP) ## compare the preset on seven tasks (hours); ARGS="--data ..." passes flags on
 	$(BIN)/python examples/results.py $(ARGS)
+
+tasks: $(RANKING_STAMP) ## the examples on real files of nine tasks, in a table (hours); ARGS="--data ..."
+	$(BIN)/python examples/task_table.py $(ARGS)
 
 pretrain: $(EXAMPLES_STAMP) ## pretrain on a made-up corpus; ARGS="..." passes flags on
 	$(BIN)/python examples/pretrain.py $(ARGS)

@@ -207,15 +207,15 @@ def report(folder, test, found, metrics):
     }
     ranges = [f"{lengths[part].min():,} to {lengths[part].max():,}" for part in parts]
     print(f"\nAccuracy in percent, by characters{'':>5}all" + "".join(f"{r:>18}" for r in ranges))
+    totals = {name: accuracy_score(labels, classes) for name, classes in found.items()}
     for name, values in rows.items():
-        total = float(np.mean(np.array(found[name]) == labels))
         cells = "".join(f"{100 * value:18.1f}" for value in values)
-        print(f"{name:<37}{100 * total:5.1f}{cells}")
+        print(f"{name:<37}{100 * totals[name]:5.1f}{cells}")
     for name, runs in metrics.items():
         first = runs["runs"][0]
         seconds = f"{first['training_seconds']:.0f} s to train, {first['test_seconds']:.0f} s"
         print(f"{name:<12} {seconds} to test")
-    values = {"by_length": rows, "characters": ranges, "all_runs": metrics}
+    values = {"accuracy": totals, "by_length": rows, "characters": ranges, "all_runs": metrics}
     (folder / "metrics.json").write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
     lines = ["\t".join(["label", *found])]
     lines += map("\t".join, zip(test["label"], *found.values(), strict=True))

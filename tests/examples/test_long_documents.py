@@ -38,7 +38,7 @@ def test_reads_in_two_ways_and_writes_everything(tmp_path, tiny_preset):
     assert rows[0] == ["label", "tfidf", "head_tail", "memory"] and len(rows) == 13
     right = [row[0] == row[3] for row in rows[1:]]
     (first,) = report["all_runs"]["memory"]["runs"]
-    assert first["accuracy"] == pytest.approx(sum(right) / 12)
+    assert first["accuracy"] == report["accuracy"]["memory"] == pytest.approx(sum(right) / 12)
 
 
 def test_sample_has_all_authors_in_both_parts_and_few_pages():

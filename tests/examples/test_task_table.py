@@ -1,0 +1,105 @@
+"""The table of nine tasks, without the trainings: examples that write what real ones write."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.examples import EXAMPLES
+
+# Runs the command with examples that write their metrics at once, and prints what it runs.
+DRIVER = """
+import json, pathlib, subprocess, sys
+import task_table
+
+def run(command, check):
+    print("RUN", command)
+    folder = next(c for c in command if c.startswith("--output_dir=")).partition("=")[2]
+    if "fails" in folder:
+        return subprocess.CompletedProcess(command, 1)
+    pathlib.Path(folder).mkdir(parents=True)
+    name = "map" if "ranking" in command[1] else "accuracy"
+    value = 0.5 if "--from_scratch" in command else 0.75
+    report = {
+        "baselines": {"tfidf": {"accuracy": 0.6}, "bm25": {"map": 0.25}},
+        "all_runs": {"runs": [], "mean": {name: value}, "deviation": {name: 0.0125}},
+    }
+    (pathlib.Path(folder) / "metrics.json").write_text(json.dumps(report), encoding="utf-8")
+    return subprocess.CompletedProcess(command, 0)
+
+task_table.subprocess.run = run
+task_table.app.run(task_table.main)
+"""
+
+
+@pytest.fixture
+def data(tmp_path):
+    """The path of a folder with the folders of two tasks."""
+    for name in ("rte", "wikiqa"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+    return tmp_path / "data"
+
+
+def run(data, output_dir, *flags):
+    """Runs the command; returns its output, and the commands of examples that it ran."""
+    command = [sys.executable, "-c", DRIVER, f"--data={data}", f"--output_dir={output_dir}"]
+    environment = {"PYTHONPATH": str(EXAMPLES)}
+    result = subprocess.run([*command, *flags], capture_output=True, text=True, env=environment)
+    return result, [line for line in result.stdout.splitlines() if line.startswith("RUN")]
+
+
+def test_table_of_the_tasks_that_there_are(data, tmp_path):
+    result, commands = run(data, tmp_path / "out")
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "out" / "table.md").read_text().splitlines() == [
+        "| task | metric | preset | from scratch | baseline |",
+        "| --- | --- | ---: | ---: | ---: |",
+        "| RTE | accuracy | 75.0 ± 1.2 | 50.0 ± 1.2 | 60.0 (tfidf) |",
+        "| WikiQA | map | 75.0 ± 1.2 | 50.0 ± 1.2 | 25.0 (bm25) |",
+    ]
+    assert "SST-2 is left out" in result.stdout
+    assert len(commands) == 4
+    assert f"--data={data / 'rte' / 'train.tsv'}" in commands[0] and "--runs=3" in commands[0]
+    assert ["--from_scratch" in command for command in commands] == [False, True] * 2
+
+
+def test_what_is_finished_is_not_run_again(data, tmp_path):
+    output_dir = tmp_path / "out"
+    assert len(run(data, output_dir, "--tasks=rte")[1]) == 2
+    assert len(run(data, output_dir)[1]) == 2
+    shutil.rmtree(output_dir / "rte_preset")
+    assert len(run(data, output_dir)[1]) == 1
+    result, commands = run(data, output_dir, "--more=--lora_rank=8")
+    assert result.returncode == 1 and "is of other flags" in result.stderr and not commands
+
+
+@pytest.mark.parametrize(
+    "flags, message",
+    [
+        (["--tasks=rte"], "error: RTE, preset: the example failed"),
+        (["--tasks=glue"], "error: --tasks must be some of sst2"),
+        (["rte"], "error: arguments that are no flags: rte"),
+    ],
+)
+def test_errors(data, tmp_path, flags, message):
+    result, _ = run(data, tmp_path / "fails", *flags)
+    assert result.returncode == 1
+    assert message in result.stderr and "Traceback" not in result.stderr
+
+
+def test_the_flags_of_the_examples_exist():
+    source = (EXAMPLES / "task_table.py").read_text(encoding="utf-8")
+    shared = (EXAMPLES / "fine_tuning.py").read_text(encoding="utf-8")
+    for example, flags in {
+        "glue": ("text", "pair", "label", "metric", "delimiter", "sequence_length", "data", "test"),
+        "long_documents": ("long_document", "max_length", "data", "test"),
+        "ranking": ("data",),
+        "ner": ("data", "test"),
+        "multiple_choice": ("data", "test"),
+    }.items():
+        defined = pathlib.Path(EXAMPLES / f"{example}.py").read_text(encoding="utf-8")
+        assert f'"{example}"' in source
+        assert all(f'"{flag}"' in defined for flag in flags)
+    assert all(f'"{flag}"' in shared for flag in ("runs", "from_scratch", "num_examples", "epochs"))
