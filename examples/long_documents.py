@@ -31,9 +31,9 @@ import fine_tuning
 import keras
 import matplotlib
 import numpy as np
-import tensorflow as tf
 import tfidf
 from absl import app, flags
+from results_models import Batches
 from sklearn.metrics import accuracy_score
 
 from keras_xlnet.models import XLNetTextClassifier
@@ -108,29 +108,6 @@ def read(path):
     return {"text": rows["text"], "label": list(map(str, rows["label"]))}
 
 
-def batches(preprocessor, texts, labels=None):
-    """Returns batches of documents of similar length, and the order of the documents.
-
-    Without the padding that all documents of a batch have, short ones take little time.
-    """
-    order = np.argsort([len(text) for text in texts], kind="stable")
-    columns = [np.array(texts, object)[order]]
-    columns += [] if labels is None else [np.array(labels)[order]]
-    dataset = tf.data.Dataset.from_tensor_slices(tuple(columns)).batch(FLAGS.batch_size)
-
-    def features(text, *label):
-        found = preprocessor(text)
-        is_used = tf.reduce_any(found["padding_mask"], axis=0)
-        count = tf.reduce_sum(tf.cast(is_used, tf.int32))
-        count = -(-count // FLAGS.segment_length) * FLAGS.segment_length
-        return ({key: value[:, -count:] for key, value in found.items()}, *label)
-
-    dataset = dataset.map(features).cache()
-    if labels is not None:
-        dataset = dataset.shuffle(len(texts), seed=FLAGS.seed)
-    return dataset.prefetch(tf.data.AUTOTUNE), order
-
-
 # === The models ===
 
 
@@ -150,9 +127,12 @@ def train_and_test(seed, way, train, test):
         memory_length=FLAGS.memory_length if way == "memory" else None,
         sequence_length=FLAGS.max_length if whole else FLAGS.sequence_length,
     )
-    labels = [names.index(label) for label in train["label"]]
+    labels = np.array([names.index(label) for label in train["label"]])
     start = time.perf_counter()
-    dataset, _ = batches(model.preprocessor, train["text"], labels)
+    # Batches of documents of similar length have little padding, and take less time.
+    batches = Batches(model.preprocessor, np.array(train["text"], object), labels)
+    steps, rng = math.ceil(len(labels) / FLAGS.batch_size), np.random.default_rng(seed)
+    dataset = batches.dataset(lambda: batches.shuffled(FLAGS.batch_size, steps, rng), steps)
     model = fine_tuning.fit(
         model, dataset, None, len(labels), epochs=2 if FLAGS.data else 5, learning_rate=5e-4
     )
@@ -169,11 +149,8 @@ def train_and_test(seed, way, train, test):
 
 def classes(model, texts):
     """Returns the names of the classes of documents."""
-    dataset, order = batches(model.preprocessor, texts)
-    found = model.predict(dataset, verbose=0).argmax(axis=1)
-    names = np.empty(len(texts), object)
-    names[order] = np.array(model.class_names, object)[found]
-    return names.tolist()
+    outputs = Batches(model.preprocessor, np.array(texts, object)).predict(model)
+    return [model.class_names[i] for i in outputs.argmax(axis=1)]
 
 
 def save_and_load(model, path, texts, found):

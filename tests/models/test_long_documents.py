@@ -4,6 +4,7 @@ import pytest
 
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier, XLNetTextRegressor
 from keras_xlnet.models.long_documents import DivideIntoWindows, SegmentReader
+from keras_xlnet.serving import export_text_classifier
 from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
 
 WORDS = "a quick brown fox jumps over the lazy dog and runs home to its small red den".split()
@@ -254,6 +255,18 @@ def test_saved_and_loaded(tokenizer, tmp_path):
         loaded = XLNetTextClassifier.from_preset(tmp_path / mode)
         np.testing.assert_allclose(loaded.predict(texts, verbose=0), expected, atol=1e-6)
         assert loaded.long_document == mode
+
+
+@pytest.mark.parametrize("mode", ["windows", "memory"])
+def test_exported(tokenizer, tmp_path, mode):
+    import tensorflow as tf
+
+    model = make(mode, XLNetPreprocessor(tokenizer, sequence_length=40))
+    export_text_classifier(model, tmp_path)
+    served = tf.saved_model.load(tmp_path).signatures["serving_default"]
+    texts = texts_of(3, 40)
+    found = served(text=tf.constant(texts))["probabilities"]
+    np.testing.assert_allclose(found, model.predict(texts, verbose=0), atol=1e-5)
 
 
 def test_from_the_preset_of_a_backbone(tokenizer, tmp_path):
