@@ -24,6 +24,7 @@ import quiet_start  # noqa: F401
 
 # isort: split
 import json
+import math
 import pathlib
 import time
 

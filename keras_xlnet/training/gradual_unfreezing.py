@@ -45,7 +45,7 @@ class GradualUnfreezing(keras.callbacks.Callback):
                 "`GradualUnfreezing` needs TensorFlow or PyTorch: with JAX, optimizers of Keras "
                 "take the gradients of all weights"
             )
-        backbone = getattr(self.model, "backbone", None)
+        backbone: Any = getattr(self.model, "backbone", None)
         if not getattr(backbone, "blocks", None):
             raise ValueError(
                 "`GradualUnfreezing` needs a task model, with a `backbone` that has `blocks`. "
