@@ -28,7 +28,7 @@ class GradualUnfreezing(keras.callbacks.Callback):
     >>> classifier = keras_xlnet.models.XLNetTextClassifier(backbone, num_classes=2)
     >>> x, y = {"token_ids": np.arange(12).reshape(4, 3)}, np.array([0, 1, 0, 1])
     >>> unfreezing = keras_xlnet.training.GradualUnfreezing()
-    >>> history = classifier.fit(x, y, epochs=4, callbacks=[unfreezing], verbose=0)
+    >>> history = classifier.fit(x, y, epochs=2, callbacks=[unfreezing], verbose=0)
 
     Source: Howard and Ruder 2018, "Universal language model fine-tuning for text classification",
     section 3.3.

@@ -137,6 +137,7 @@ def results(folder, workers, timeout=240):
     ]
 
 
+@pytest.mark.slow
 def test_two_workers_train_as_one_device(tmp_path, one_device):
     for result in results(tmp_path, start_workers(tmp_path, epochs=2, steps_per_execution=2)):
         assert_same(result, one_device)

@@ -23,6 +23,7 @@ def test_fills_the_given_sentence_and_draws_it(tmp_path):
     assert (tmp_path / "fillings.png").stat().st_size > 5000
 
 
+@pytest.mark.slow
 def test_a_sentence_without_blanks_is_refused(tmp_path):
     result = run("--steps=1", "--text=New York is a city", f"--output_dir={tmp_path}")
     assert result.returncode == 1

@@ -58,6 +58,7 @@ def test_writes_a_preset_and_what_it_learnt(finished):
     assert "held-out loss" in printed
 
 
+@pytest.mark.slow
 def test_a_run_that_is_done_starts_anew(finished):
     # Other flags, the same corpus: BERT's objective, no memory, one direction.
     folder, _ = finished
@@ -72,6 +73,7 @@ def test_a_run_that_is_done_starts_anew(finished):
     assert history["epoch"] == [0.0]
 
 
+@pytest.mark.slow
 def test_goes_on_from_an_original_checkpoint(tmp_path, golden_dir):
     checkpoint, corpus = tmp_path / "checkpoint", tmp_path / "corpus.txt"
     checkpoint.mkdir()

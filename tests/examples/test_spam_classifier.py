@@ -55,6 +55,7 @@ def test_cross_validates_from_scratch(tmp_path, tiny):
     assert [len(folds) for folds in report["folds"].values()] == [2, 2, 2]
 
 
+@pytest.mark.slow
 def test_fine_tunes_an_original_checkpoint(tmp_path, golden_dir, tiny):
     checkpoint = tmp_path / "checkpoint"
     checkpoint.mkdir()

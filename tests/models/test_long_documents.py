@@ -29,7 +29,9 @@ def make_backbone(**kwargs):
 def make(long_document, preprocessor=None, backbone=None, **kwargs):
     backbone = backbone or make_backbone()
     kwargs = {"segment_length": 8, "dropout": 0.0, **kwargs}
-    return XLNetTextClassifier(backbone, 2, preprocessor, long_document=long_document, **kwargs)
+    model = XLNetTextClassifier(backbone, 2, preprocessor, long_document=long_document, **kwargs)
+    model.compile(jit_compile=False)  # Where not tested: XLA compiles for seconds.
+    return model
 
 
 def random_features(*lengths, width=24):
@@ -131,7 +133,7 @@ def test_gradients_flow_through_the_segments_that_are_asked_for():
 
 
 @pytest.mark.parametrize("mode", ["memory", "windows"])
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_trains(mode, jit_compile):
     model = make(mode, backbone=make_backbone(dropout=0.1))
     model.compile(keras.optimizers.Adam(0.01), jit_compile=jit_compile)

@@ -28,7 +28,8 @@ def make(preprocessor, num_classes=2, **kwargs):
         200, 1, 2, 16, 32, dropout=0.0, attention_dropout=0.0, kernel_initializer="glorot_normal"
     )
     model = XLNetTextClassifier(backbone, num_classes, preprocessor, dropout=0.0, **kwargs)
-    model.compile(keras.optimizers.Adam(0.01))
+    # Where not tested: XLA compiles for seconds.
+    model.compile(keras.optimizers.Adam(0.01), jit_compile=False)
     return model
 
 

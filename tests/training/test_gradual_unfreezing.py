@@ -13,7 +13,7 @@ def make(optimizer=None):
     keras.utils.set_random_seed(1)
     backbone = XLNetBackbone(40, 3, 2, 8, 16, dropout=0.0, attention_dropout=0.0)
     model = XLNetTextClassifier(backbone, 2, dropout=0.0)
-    model.compile(optimizer or keras.optimizers.Adam(0.01))
+    model.compile(optimizer or keras.optimizers.Adam(0.01), jit_compile=False)
     return model
 
 
@@ -68,7 +68,7 @@ def test_what_was_frozen_stays_frozen():
     model, changes = make(), Changes()
     model.backbone.token_embedding.trainable = False
     model.enable_lora(2)
-    model.compile(keras.optimizers.Adam(0.01))
+    model.compile(keras.optimizers.Adam(0.01), jit_compile=False)
     trainable = [w.path for w in model.trainable_variables]
     model.fit(X, Y, epochs=5, verbose=0, callbacks=[GradualUnfreezing(), changes])
     assert all("embedding" not in found for found in changes.epochs)
