@@ -8,7 +8,8 @@ whose persons and places it has not seen. Four models differ in how they read: "
 "head_tail" keep 256 tokens of a piece, "windows" and "memory" read all of it. It prints the
 accuracy of each by the length of the pieces, beside tuned TF-IDF with a linear model, and writes
 the models, `metrics.json`, `predictions.tsv` and a plot to runs/long_documents. Preset and texts
-are in this repository: it needs no network. More ways to run it:
+are in this repository: it needs no network, and takes about six minutes on 2 cores. More ways to
+run it:
 
     python examples/long_documents.py --data train.jsonl --test test.jsonl     # text, label
     python examples/long_documents.py --long_document memory --gradient_segments 4
