@@ -94,7 +94,7 @@ class SegmentReader(keras.layers.Layer):
             segment = _segment(inputs, i, self.segment_length)
             given = dict(zip(keys, values, strict=True))
             outputs = self.backbone({**segment, **given}, training=False)
-            return (i + 1, *(ops.stop_gradient(outputs[key]) for key in keys))
+            return (i + 1, *(outputs[key] for key in keys))
 
         state = ops.while_loop(lambda i, *_: i < end, read, (start, *memory.values()))
         return dict(zip(keys, map(ops.stop_gradient, state[1:]), strict=True))
@@ -169,7 +169,7 @@ class DivideIntoWindows(keras.Operation):
         return flat, keras.KerasTensor((batch_size, None), dtype="bool")
 
 
-class JoinWindows(keras.Operation):
+class GroupWindows(keras.Operation):
     """`(batch * num_windows, hidden_dim)` -> `(batch, num_windows, hidden_dim)`."""
 
     def call(self, summaries: Tensor, is_there: Tensor) -> Tensor:
@@ -230,9 +230,8 @@ def fitting_preprocessor(
         )
     if long_document != "head_tail" or preprocessor.truncation == "middle":
         return preprocessor
-    config = {**preprocessor.get_config(), "truncation": "middle"}
-    tokenizer = preprocessor.tokenizer
-    return type(preprocessor)(**{**config, "tokenizer": tokenizer})
+    changed = {"tokenizer": preprocessor.tokenizer, "truncation": "middle"}
+    return type(preprocessor)(**{**preprocessor.get_config(), **changed})
 
 
 def _whole_segments(inputs, length, at_least=1):

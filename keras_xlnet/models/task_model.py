@@ -10,7 +10,7 @@ from keras_xlnet.layers import PairComparison, SequencePooling, SequenceSummary
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
 from keras_xlnet.models.base_model import CompiledModel
-from keras_xlnet.models.long_documents import DivideIntoWindows, JoinWindows, SegmentReader
+from keras_xlnet.models.long_documents import DivideIntoWindows, GroupWindows, SegmentReader
 from keras_xlnet.models.vocabulary import import_text
 from keras_xlnet.types import Shape, Tensor
 
@@ -162,7 +162,7 @@ def _read_windows(backbone, inputs, summarize, segment_length):
     windows, is_there = DivideIntoWindows(segment_length)(inputs)
     summaries = _summary(backbone(windows)["sequence_output"], windows, summarize)
     mean = SequencePooling("mean", dtype=backbone.dtype_policy, name="mean_of_windows")
-    return mean(JoinWindows()(summaries, is_there), padding_mask=is_there)
+    return mean(GroupWindows()(summaries, is_there), padding_mask=is_there)
 
 
 def _compare_pairs(backbone, inputs, dropout):

@@ -97,7 +97,7 @@ class TextTaskModel(TaskModel):
             and not callbacks
             and self._is_one_batch(features, batch_size)
         ):
-            return self.predict_on_batch(self._without_padding(features))
+            return self.predict_on_batch(features)
         return super().predict(
             features, batch_size=batch_size, verbose=verbose, steps=steps, callbacks=callbacks
         )

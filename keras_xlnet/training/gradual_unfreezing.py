@@ -36,7 +36,6 @@ class GradualUnfreezing(keras.callbacks.Callback):
 
     def __init__(self, epochs_per_block: int = 1) -> None:
         super().__init__()
-        self._num_trained: int | None = None
         self.epochs_per_block = check_positive_int("epochs_per_block", epochs_per_block)
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
@@ -58,7 +57,7 @@ class GradualUnfreezing(keras.callbacks.Callback):
         self._groups = [*in_blocks, others]
         # A new optimizer would be made for the weights of the head alone.
         self.model.optimizer.build(self.model.trainable_variables)
-        self._num_trained = None
+        self._num_trained: int | None = None
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         num_trained = min(epoch // self.epochs_per_block, len(self._groups))
