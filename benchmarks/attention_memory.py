@@ -11,14 +11,13 @@ import json
 import os
 import platform
 import resource
-import subprocess
-import sys
 import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 from absl import app, flags
+from peak_memory import draw, in_process
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list("lengths", ["512", "1024", "2048", "4096", "8192"], "Tokens of the one text.")
@@ -55,23 +54,22 @@ def main(_):
             growth = (length / lengths[i - 1]) ** 2 if i else 0
             last = found[-1] if found else {"peak": 0}
             too_much = last is None or last["peak"] * growth > FLAGS.limit_mib
-            found.append(None if too_much else in_process(way, length))
+            found.append(None if too_much else measured(way, length))
         print(f"{length:8}" + "".join(f"{cell(found[-1]):>20}" for found in rows.values()))
     if FLAGS.plot:
-        draw(lengths, rows)
+        title = f"{FLAGS.num_layers} layers x {FLAGS.hidden_dim}, batch 1"
+        draw(FLAGS.plot, lengths, rows, range(5, 15), "tokens", title)
 
 
 def cell(found):
     return "-" if found is None else f"{found['peak']:.0f} ({found['seconds']:.1f})"
 
 
-def in_process(way, length):
-    """A peak is that of a process, so each case has its own."""
-    command = [sys.executable, __file__, "--case", way, "--lengths", str(length)]
-    command += [f"--{name}={FLAGS[name].value}" for name in ("chunk_size", "num_layers",
-                "hidden_dim", "dropout")]  # fmt: skip
-    printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-    return json.loads(printed.splitlines()[-1])
+def measured(way, length):
+    """What `measure` prints in a process of its own."""
+    names = ("chunk_size", "num_layers", "hidden_dim", "dropout")
+    others = [f"--{name}={FLAGS[name].value}" for name in names]
+    return in_process(__file__, "--case", way, "--lengths", str(length), *others)
 
 
 def measure(way, length):
@@ -114,28 +112,6 @@ def measure(way, length):
     loss, norm = graph(token_ids)
     assert np.isfinite(float(loss)) and 0 < float(norm) < np.inf
     print(json.dumps({"peak": peak, "seconds": time.perf_counter() - start}))
-
-
-def draw(lengths, rows):
-    """Both axes are logarithmic: a slope of 1 is linear, of 2 quadratic."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
-    for (way, found), marker in zip(rows.items(), "osD^", strict=True):
-        points = [(n, f["peak"]) for n, f in zip(lengths, found, strict=True) if f]
-        axes.loglog(*zip(*points, strict=True), marker=marker, label=way)
-    axes.set_xticks(lengths, [f"{n:,}" for n in lengths])
-    axes.minorticks_off()
-    axes.set_yticks([2**k for k in range(5, 15)], [f"{2**k:,}" for k in range(5, 15)])
-    axes.grid(alpha=0.3)
-    axes.set_xlabel("tokens")
-    axes.set_ylabel("MiB at the peak of a training step")
-    axes.set_title(f"{FLAGS.num_layers} layers x {FLAGS.hidden_dim}, batch 1")
-    axes.legend()
-    figure.savefig(FLAGS.plot, dpi=130)
 
 
 if __name__ == "__main__":

@@ -11,19 +11,17 @@ needs without a model is shown, with the seconds of a step once it is warm: 3 an
 to 12 GB, on two cores.
 """
 
-import functools
 import json
 import os
 import platform
 import resource
-import subprocess
-import sys
 import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 from absl import app, flags
+from peak_memory import draw, in_process
 
 FLAGS = flags.FLAGS
 flags.DEFINE_enum("table", "fine_tuning", ["fine_tuning", "long_documents"], "What to measure.")
@@ -67,7 +65,7 @@ def compare_fine_tuning():
     print(f"XLNet-Base, 512 tokens, batch {batch_size}; {machine()}")
     print(f"{'':32}{'trained':>14}{'MiB':>8}{'s a step':>10}")
     for name, way in FINE_TUNING.items():
-        found = in_process(length=512, batch_size=batch_size, size=BASE, **way)
+        found = measured(length=512, batch_size=batch_size, size=BASE, **way)
         trained = f"{found['trained']:,}"
         print(f"{name:32}{trained:>14}{found['peak']:8.0f}{found['training']:10.2f}", flush=True)
 
@@ -86,12 +84,12 @@ def compare_documents():
             too_much = last is None or last["peak"] * growth > FLAGS.limit_mib
             if way.get("gradient_segments", 1) is None:
                 too_much = length > MOST_SEGMENTS * SEGMENT
-            measured = functools.partial(in_process, size=SMALL, document=True, **way)
-            found = None if too_much else measured(length=length, batch_size=batch_size)
+            case = {"size": SMALL, "document": True, "length": length, "batch_size": batch_size}
+            found = None if too_much else measured(**case, **way)
             rows[name].append(found)
         print(f"{length:8}" + "".join(f"{cell(r[-1]):>24}" for r in rows.values()), flush=True)
     if FLAGS.plot:
-        draw(lengths, rows)
+        draw(FLAGS.plot, lengths, rows, range(7, 15), "tokens of the document")
 
 
 def cell(found):
@@ -104,11 +102,9 @@ def machine():
     return f"{os.cpu_count()} x {platform.machine()}, float32"
 
 
-def in_process(**case):
-    """A peak is that of a process, so each case has its own."""
-    command = [sys.executable, __file__, "--case", json.dumps(case)]
-    printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-    return json.loads(printed.splitlines()[-1])
+def measured(**case):
+    """What `measure` returns in a process of its own."""
+    return in_process(__file__, "--case", json.dumps(case))
 
 
 def measure(
@@ -157,27 +153,6 @@ def seconds_of(call):
 
 def peak_mib():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-
-
-def draw(lengths, rows):
-    """Both axes are logarithmic: a slope of 1 is linear, of 2 quadratic."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
-    for (name, found), marker in zip(rows.items(), "osD^", strict=True):
-        points = [(n, f["peak"]) for n, f in zip(lengths, found, strict=True) if f]
-        axes.loglog(*zip(*points, strict=True), marker=marker, label=name)
-    axes.set_xticks(lengths, [f"{n:,}" for n in lengths])
-    axes.minorticks_off()
-    axes.set_yticks([2**k for k in range(7, 15)], [f"{2**k:,}" for k in range(7, 15)])
-    axes.grid(alpha=0.3)
-    axes.set_xlabel("tokens of the document")
-    axes.set_ylabel("MiB at the peak of a training step")
-    axes.legend()
-    figure.savefig(FLAGS.plot, dpi=130)
 
 
 if __name__ == "__main__":
