@@ -1,3 +1,21 @@
+"""What the tests of the examples have in common."""
+
 import pathlib
+import subprocess
+import sys
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
+
+
+def run_example(name, *arguments, timeout=420):
+    """Runs an example as its users do, in a process of its own, and returns what it did."""
+    command = [sys.executable, str(EXAMPLES / f"{name}.py"), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+
+
+def assert_one_error(result, message):
+    """Fails unless a run ended with one error, in one line, with a message in it."""
+    assert result.returncode == 1
+    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1 and message in errors[0]
+    assert "Traceback" not in result.stderr

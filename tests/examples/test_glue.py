@@ -1,22 +1,18 @@
 """The example of tables as its users run it: a process of its own."""
 
+import functools
 import json
-import subprocess
-import sys
 
 import pytest
 
-from tests.examples import EXAMPLES
+from tests.examples import EXAMPLES, assert_one_error, run_example
+
+run = functools.partial(run_example, "glue")
 
 DATA = EXAMPLES / "data"
 PAIRS = "a\tb\tlabel\n" + "".join(
     f"the cat number {i}\t{'the cat' if i % 2 else 'a dog'}\t{i % 2}\n" for i in range(24)
 )
-
-
-def run(*arguments, timeout=420):
-    command = [sys.executable, str(EXAMPLES / "glue.py"), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
 
 
 def short(tiny_preset, output):
@@ -82,10 +78,7 @@ def test_pairs_of_any_table(tmp_path, tiny_preset, has_header):
 )
 def test_errors_are_one_line_and_leave_nothing(tmp_path, flags, message):
     result = run(f"--output_dir={tmp_path / 'out'}", *flags)
-    assert result.returncode == 1
-    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
-    assert len(errors) == 1 and message in errors[0]
-    assert "Traceback" not in result.stderr
+    assert_one_error(result, message)
     assert not (tmp_path / "out").exists()
 
 

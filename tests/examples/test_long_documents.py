@@ -1,19 +1,15 @@
 """The example of long documents as its users run it: a process of its own."""
 
+import functools
 import json
-import subprocess
-import sys
 
 import pytest
 
-from tests.examples import EXAMPLES
+from tests.examples import EXAMPLES, assert_one_error, run_example
+
+run = functools.partial(run_example, "long_documents")
 
 DATA = EXAMPLES / "data"
-
-
-def run(*arguments, timeout=420):
-    command = [sys.executable, str(EXAMPLES / "long_documents.py"), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
 
 
 def short(tiny_preset, output):
@@ -71,9 +67,7 @@ def test_other_ways_to_train(tmp_path, tiny_preset, flags):
 )
 def test_errors_are_one_line_and_leave_nothing(tmp_path, flags, message):
     result = run(f"--output_dir={tmp_path / 'out'}", *flags)
-    assert result.returncode == 1
-    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
-    assert len(errors) == 1 and message in errors[0]
+    assert_one_error(result, message)
     assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
 
 

@@ -1,20 +1,16 @@
 """The example of multiple choice as its users run it: a process of its own."""
 
+import functools
 import json
-import subprocess
-import sys
 
 import pytest
 
 from keras_xlnet.task_files import read_race
-from tests.examples import EXAMPLES
+from tests.examples import EXAMPLES, assert_one_error, run_example
+
+run = functools.partial(run_example, "multiple_choice")
 
 SAMPLE = EXAMPLES / "data" / "multiple_choice_sample.jsonl"
-
-
-def run(*arguments, timeout=420):
-    command = [sys.executable, str(EXAMPLES / "multiple_choice.py"), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
 
 
 def write_mctest(path):
@@ -76,10 +72,7 @@ def test_errors_are_one_line_and_leave_nothing(tmp_path, name, content):
     if content is not None:
         path.write_text(content)
     result = run(f"--output_dir={tmp_path / 'out'}", f"--data={path}")
-    assert result.returncode == 1
-    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
-    assert len(errors) == 1 and path.stem in errors[0]
-    assert "Traceback" not in result.stderr
+    assert_one_error(result, path.stem)
     assert not (tmp_path / "out").exists()
 
 

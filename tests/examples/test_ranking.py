@@ -1,22 +1,18 @@
 """The ranking of documents as its users run it: a process of its own."""
 
+import functools
 import json
-import subprocess
-import sys
 
 import pytest
 
 from keras_xlnet.task_files import read_table
-from tests.examples import EXAMPLES
+from tests.examples import EXAMPLES, assert_one_error, run_example
+
+run = functools.partial(run_example, "ranking")
 
 SAMPLE = EXAMPLES / "data" / "ranking_sample.tsv"
 
 pytest.importorskip("bm25s")
-
-
-def run(*arguments, timeout=420):
-    command = [sys.executable, str(EXAMPLES / "ranking.py"), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
 
 
 def short(tiny_preset, output):
@@ -139,10 +135,7 @@ def test_errors_are_one_line_and_leave_nothing(tmp_path, wikiqa):
     for flag, message in cases.items():
         output = tmp_path / "out"
         result = run(f"--output_dir={output}", flag)
-        assert result.returncode == 1
-        errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
-        assert len(errors) == 1 and message in errors[0]
-        assert "Traceback" not in result.stderr
+        assert_one_error(result, message)
         assert not output.exists() or not list(output.iterdir())
 
 

@@ -1,13 +1,14 @@
 """The spam filter as its users run it: a process of its own."""
 
+import functools
 import json
 import pathlib
-import subprocess
-import sys
 
 import pytest
 
-from tests.examples import EXAMPLES
+from tests.examples import assert_one_error, run_example
+
+run = functools.partial(run_example, "spam_classifier")
 
 
 @pytest.fixture
@@ -16,11 +17,6 @@ def tiny(tiny_preset, messages_file):
     return [
         f"--preset={tiny_preset}", f"--data={messages_file}", "--epochs=1", "--sequence_length=16",
     ]  # fmt: skip
-
-
-def run(*arguments, timeout=420):
-    command = [sys.executable, str(EXAMPLES / "spam_classifier.py"), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
 
 
 def test_trains_writes_and_classifies(tmp_path, tiny):
@@ -80,10 +76,7 @@ def test_errors_are_one_line_and_leave_nothing(tmp_path, arguments, message):
     if not any(a.startswith("--output_dir") for a in arguments):
         arguments = [f"--output_dir={output}", *arguments]
     result = run(*arguments)
-    assert result.returncode == 1
-    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
-    assert len(errors) == 1 and message in errors[0]
-    assert "Traceback" not in result.stderr
+    assert_one_error(result, message)
     assert not output.exists() or not list(pathlib.Path(output).iterdir())
 
 

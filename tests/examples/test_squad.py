@@ -1,20 +1,16 @@
 """The example of question answering as its users run it: a process of its own."""
 
+import functools
 import json
-import subprocess
-import sys
 
 import pytest
 
 from keras_xlnet.task_files import read_squad
-from tests.examples import EXAMPLES
+from tests.examples import EXAMPLES, assert_one_error, run_example
+
+run = functools.partial(run_example, "squad")
 
 SAMPLE = EXAMPLES / "data" / "squad_sample.json"
-
-
-def run(*arguments, timeout=420):
-    command = [sys.executable, str(EXAMPLES / "squad.py"), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
 
 
 def test_trains_writes_and_answers_alike_after_loading(tmp_path, tiny_preset):
@@ -69,10 +65,7 @@ def test_errors_are_one_line_and_leave_nothing(tmp_path, content, message):
     if content is not None:
         path.write_text(content)
     result = run(f"--output_dir={tmp_path / 'out'}", f"--data={path}")
-    assert result.returncode == 1
-    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
-    assert len(errors) == 1 and message in errors[0]
-    assert "Traceback" not in result.stderr
+    assert_one_error(result, message)
     assert not (tmp_path / "out").exists()
 
 
