@@ -1,5 +1,6 @@
 """What the examples of the tasks have in common: flags, the model, its training, several runs."""
 
+import json
 import logging
 import math
 import os
@@ -90,6 +91,16 @@ def _check_flags():
         raise ValueError("--unfreeze_gradually trains all weights of a pretrained model")
 
 
+def model_name():
+    """Returns what reports call the trained model."""
+    return "xlnet_from_scratch" if FLAGS.from_scratch else "xlnet_fine_tuned"
+
+
+def write_json(path, value):
+    """Writes a value that people read too: indented, and with the letters of all languages."""
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
 def print_written():
     """Prints the names of the files that a run wrote."""
     names = sorted(name for name in os.listdir(FLAGS.output_dir) if name[0] != ".")
@@ -109,7 +120,7 @@ def split_by(columns, name):
         raise ValueError(f"--data has a single {name}: pass other rows with --test")
     last = set(different[-max(1, round(TEST_SHARE * len(different))) :])
     is_test = np.array([value in last for value in columns[name]])
-    return [rows_of(columns, np.flatnonzero(mask)) for mask in (~is_test, is_test)]
+    return [_rows_of(columns, np.flatnonzero(mask)) for mask in (~is_test, is_test)]
 
 
 def draw(*parts):
@@ -122,11 +133,10 @@ def _draw(columns, rng):
     total = len(next(iter(columns.values())))
     if FLAGS.num_examples is None or FLAGS.num_examples >= total:
         return columns
-    return rows_of(columns, np.sort(rng.choice(total, FLAGS.num_examples, replace=False)))
+    return _rows_of(columns, np.sort(rng.choice(total, FLAGS.num_examples, replace=False)))
 
 
-def rows_of(columns, rows):
-    """Returns some rows of all columns."""
+def _rows_of(columns, rows):
     return {key: [column[row] for row in rows] for key, column in columns.items()}
 
 
@@ -174,12 +184,11 @@ def new_head(model, backbone, **arguments):
     return type(model)(backbone, preprocessor=model.preprocessor, **config | arguments)
 
 
-def untrained(backbone):
-    """Returns a backbone of the same architecture with new weights."""
+def untrained(backbone, **arguments):
+    """Returns a backbone of the same arguments, but these, with new weights."""
     # Larger initial weights than XLNet's, which are meant for long pretraining.
-    return XLNetBackbone.from_config(
-        {**backbone.get_config(), "kernel_initializer": "glorot_normal"}
-    )
+    changed = {"kernel_initializer": "glorot_normal", **arguments}
+    return XLNetBackbone.from_config({**backbone.get_config(), **changed})
 
 
 def fit(model, x, y, num_rows, epochs, learning_rate, **arguments):
@@ -259,15 +268,15 @@ def repeat(train_and_test):
             metrics by name.
 
     Returns:
-        The model and the predictions of the first run, its metrics, and a dict with `runs`, `mean`
-        and `deviation` of the metrics of all.
+        The model and the predictions of the first run, and a dict with `runs`, `mean` and
+        `deviation` of the metrics of all.
     """
     model, predictions, metrics = train_and_test(FLAGS.seed)
     rows = [metrics]
     for seed in range(FLAGS.seed + 1, FLAGS.seed + FLAGS.runs):
         print(f"\nRun {len(rows) + 1} of {FLAGS.runs}, seed {seed}", flush=True)
         rows.append(train_and_test(seed)[2])
-    return model, predictions, metrics, summarize(rows)
+    return model, predictions, summarize(rows)
 
 
 def summarize(rows):

@@ -34,7 +34,6 @@ import quiet_start  # noqa: F401
 # isort: split
 import collections
 import functools
-import json
 import pathlib
 
 import fine_tuning
@@ -92,7 +91,7 @@ def run(arguments):
     print(f"{len(train['label'])} examples to train on, {len(test['label'])} to test")
     # Entered before the training: if the folder cannot be written, the run fails at once.
     with replace_files(FLAGS.output_dir) as folder:
-        model, outputs, _, all_runs = fine_tuning.repeat(
+        model, outputs, all_runs = fine_tuning.repeat(
             lambda seed: train_and_test(seed, train, test)
         )
         found = decide(model, outputs)
@@ -235,19 +234,17 @@ def baselines(train, test):
         labels = np.array(train["label"], "float32")
         fitted = tfidf.fit_tuned(texts[0], labels, NUMBER_METRICS[FLAGS.metric], FLAGS.seed)
         return {"tfidf": fitted.predict(texts[1]).tolist()}
-    names = sorted(set(train["label"]))
-    labels = np.array([names.index(label) for label in train["label"]])
-    fitted = tfidf.fit_tuned(texts[0], labels, CLASS_METRICS[FLAGS.metric], FLAGS.seed)
+    score = CLASS_METRICS[FLAGS.metric]
     (most_frequent, _), *_ = collections.Counter(train["label"]).most_common()
     return {
-        "tfidf": [names[i] for i in fitted.predict(texts[1])],
+        "tfidf": tfidf.predict_names(texts[0], train["label"], texts[1], score, FLAGS.seed),
         "most_frequent": [most_frequent] * len(test["label"]),
     }
 
 
 def report(folder, train, test, found, all_runs):
     """Prints the metrics of the model and of the baselines, and writes metrics.json."""
-    name = "xlnet_from_scratch" if FLAGS.from_scratch else "xlnet_fine_tuned"
+    name = fine_tuning.model_name()
     rows = {name: found, **baselines(train, test)}
     rows = {key: evaluate(test["label"], row) for key, row in rows.items()}
     print(f"\n{'':20}" + "".join(f"{key:>10}" for key in rows[name]))
@@ -259,7 +256,7 @@ def report(folder, train, test, found, all_runs):
         "baselines": rows,
         "all_runs": all_runs,
     }
-    (folder / "metrics.json").write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+    fine_tuning.write_json(folder / "metrics.json", values)
 
 
 def show(test, model, outputs):

@@ -24,7 +24,6 @@ the public domain. docs/long_sequences.md has the four ways on movie reviews, an
 import quiet_start  # noqa: F401
 
 # isort: split
-import json
 import math
 import pathlib
 import time
@@ -83,7 +82,7 @@ def run(arguments):
         found, metrics = {"tfidf": baseline(train, test)}, {}
         for way in FLAGS.long_document:
             print(f"\n{way}", flush=True)
-            model, found[way], _, metrics[way] = fine_tuning.repeat(
+            model, found[way], metrics[way] = fine_tuning.repeat(
                 lambda seed, way=way: train_and_test(seed, way, train, test)
             )
             save_and_load(model, folder / f"{way}.keras", test["text"], found[way])
@@ -165,11 +164,8 @@ def save_and_load(model, path, texts, found):
 
 def baseline(train, test):
     """Returns the classes that tuned TF-IDF with a linear model finds."""
-    names = sorted(set(train["label"]))
-    labels = np.array([names.index(label) for label in train["label"]])
-    texts = np.array(train["text"], object)
-    fitted = tfidf.fit_tuned(texts, labels, accuracy_score, FLAGS.seed)
-    return [names[int(i)] for i in fitted.predict(np.array(test["text"], object))]
+    texts, test_texts = (np.array(part["text"], object) for part in (train, test))
+    return tfidf.predict_names(texts, train["label"], test_texts, accuracy_score, FLAGS.seed)
 
 
 # === Results ===
@@ -195,7 +191,7 @@ def report(folder, test, found, metrics):
         seconds = f"{first['training_seconds']:.0f} s to train, {first['test_seconds']:.0f} s"
         print(f"{name:<12} {seconds} to test")
     values = {"accuracy": totals, "by_length": rows, "characters": ranges, "all_runs": metrics}
-    (folder / "metrics.json").write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+    fine_tuning.write_json(folder / "metrics.json", values)
     lines = ["\t".join(["label", *found])]
     lines += map("\t".join, zip(test["label"], *found.values(), strict=True))
     (folder / "predictions.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -26,7 +26,6 @@ beside it):
 import quiet_start  # noqa: F401
 
 # isort: split
-import json
 import math
 import pathlib
 
@@ -60,9 +59,7 @@ def run(arguments):
     print(f"{len(train['label'])} training questions, {len(test['label'])} test questions")
     # Entered before the training: if the folder cannot be written, the run fails at once.
     with replace_files(FLAGS.output_dir) as folder:
-        model, chosen, _, all_runs = fine_tuning.repeat(
-            lambda seed: train_and_test(seed, train, test)
-        )
+        model, chosen, all_runs = fine_tuning.repeat(lambda seed: train_and_test(seed, train, test))
         show(test, chosen)
         report(folder, test, chosen, all_runs)
         model.save(folder / "model.keras")
@@ -168,7 +165,7 @@ def report(folder, test, chosen, all_runs):
     print(f"\nAccuracy on {len(labels)} test questions, in percent:\n")
     for name, value in {"model": metrics["accuracy"], **metrics["baselines"]}.items():
         print(f"{name:<14}{100 * value:6.1f}")
-    write_json(folder / "metrics.json", metrics)
+    fine_tuning.write_json(folder / "metrics.json", metrics)
     rows = zip(test["id"], test["question"], chosen, test["label"], strict=True)
     predictions = [
         {
@@ -180,7 +177,7 @@ def report(folder, test, chosen, all_runs):
         }
         for key, question, found, label in rows
     ]
-    write_json(folder / "predictions.json", predictions)
+    fine_tuning.write_json(folder / "predictions.json", predictions)
 
 
 def accuracy(test, chosen):
@@ -191,10 +188,6 @@ def most_shared_words(text, choices):
     """The index of the choice that shares the most words with its text, a baseline."""
     words = set(normalize_answer(text).split())
     return int(np.argmax([len(words & set(normalize_answer(c).split())) for c in choices]))
-
-
-def write_json(path, value):
-    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -32,7 +32,6 @@ import quiet_start  # noqa: F401
 # isort: split
 import collections
 import dataclasses
-import json
 import pathlib
 
 import fine_tuning
@@ -67,9 +66,7 @@ def run(strings):
     print(f"{len(train['words'])} sentences to train on, {len(test['words'])} to test")
     # Entered before the training: if the folder cannot be written, the run fails at once.
     with replace_files(FLAGS.output_dir) as folder:
-        model, tags, _, all_runs = fine_tuning.repeat(
-            lambda seed: train_and_test(seed, train, test)
-        )
+        model, tags, all_runs = fine_tuning.repeat(lambda seed: train_and_test(seed, train, test))
         write_report(folder, train, test, tags, all_runs)
         write_conll(folder / "predictions.conll", test["words"], tags)
         model = save_and_load(model, folder / "model.keras", test["words"], tags)
@@ -148,7 +145,7 @@ def dictionary_tags(train, sentences, scheme):
 def write_report(folder, train, test, tags, all_runs):
     """Prints the scores of the model and of the dictionary, and writes metrics.json."""
     scheme = scheme_of([*train["tags"], *test["tags"]])
-    name = "xlnet_from_scratch" if FLAGS.from_scratch else "xlnet_fine_tuned"
+    name = fine_tuning.model_name()
     predictions = {name: tags, "dictionary": dictionary_tags(train, test["words"], scheme)}
     scores = {key: entity_scores(test["tags"], rows, scheme) for key, rows in predictions.items()}
     for key, row in scores.items():
@@ -160,7 +157,7 @@ def write_report(folder, train, test, tags, all_runs):
         "baselines": {"dictionary": baseline},
         "all_runs": all_runs,
     }
-    (folder / "metrics.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    fine_tuning.write_json(folder / "metrics.json", report)
 
 
 def scheme_of(rows):

@@ -30,7 +30,6 @@ import quiet_start  # noqa: F401
 
 # isort: split
 import dataclasses
-import json
 import logging
 import pathlib
 
@@ -90,9 +89,7 @@ def run(arguments):
     print(f"{len(train)} queries to train on, {len(test)} to test")
     # Entered before the training: if the folder cannot be written, the run fails at once.
     with replace_files(FLAGS.output_dir) as folder:
-        model, scores, _, all_runs = fine_tuning.repeat(
-            lambda seed: train_and_test(seed, train, test)
-        )
+        model, scores, all_runs = fine_tuning.repeat(lambda seed: train_and_test(seed, train, test))
         write_report(folder, train, test, scores, all_runs)
         write_run(folder / "run.trec", test, scores)
         model = save_and_load(model, folder / "model.keras", test, scores)
@@ -282,7 +279,7 @@ def save_and_load(model, path, queries, scores):
 
 def write_report(folder, train, test, scores, all_runs):
     """Prints the scores of the model, of BM25 and of random order, and writes metrics.json."""
-    name = "xlnet_from_scratch" if FLAGS.from_scratch else "xlnet_fine_tuned"
+    name = fine_tuning.model_name()
     metrics = {
         name: evaluate(test, scores),
         "bm25": evaluate(test, [query.bm25 for query in test]),
@@ -294,7 +291,7 @@ def write_report(folder, train, test, scores, all_runs):
     report = {"queries": {"train": len(train), "test": len(test)}, "model": metrics.pop(name)}
     report["baselines"] = metrics
     report["all_runs"] = all_runs
-    (folder / "metrics.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    fine_tuning.write_json(folder / "metrics.json", report)
 
 
 def evaluate(queries, scores):

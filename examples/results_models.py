@@ -10,10 +10,11 @@ import tempfile
 import keras
 import numpy as np
 import tensorflow as tf
+from fine_tuning import new_head, untrained
 
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.inputs.token_lists import rounded
-from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier, XLNetTextRegressor
+from keras_xlnet.models import XLNetTextClassifier, XLNetTextRegressor
 from keras_xlnet.text import XLNetPreprocessor
 
 # Rows of similar length are brought together within this many batches.
@@ -113,10 +114,7 @@ class Trainer:
         )
         if not from_scratch:
             return model
-        # Larger initial weights than XLNet's, which are meant for long pretraining.
-        config = {**model.backbone.get_config(), "kernel_initializer": "glorot_normal"}
-        backbone = XLNetBackbone.from_config(config)
-        return model_class(backbone, preprocessor=model.preprocessor, **arguments)
+        return new_head(model, untrained(model.backbone))
 
     def _recompile(self, model, kind, recipe):
         """Returns a compiled model of the same kind, with the weights and seeds of `model`."""

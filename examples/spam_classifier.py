@@ -32,7 +32,7 @@ import numpy as np
 import spam_data
 import spam_report
 from absl import app, flags, logging
-from fine_tuning import make_optimizer
+from fine_tuning import make_optimizer, model_name, untrained
 from results_models import Batches
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
@@ -200,10 +200,6 @@ def progress_verbosity():
     return "auto" if sys.stdout.isatty() else 2
 
 
-def model_name():
-    return "xlnet_from_scratch" if FLAGS.from_scratch else "xlnet_fine_tuned"
-
-
 def make_model(texts):
     backbone, tokenizer = load_pretrained()
     if FLAGS.from_scratch:
@@ -245,12 +241,10 @@ def is_other_format(location):
 
 def start_again(backbone, tokenizer, texts):
     """Returns a backbone of the same architecture with random weights, and its tokenizer."""
-    # Larger initial weights than XLNet's, which are meant for long pretraining.
-    config = {**backbone.get_config(), "kernel_initializer": "glorot_normal"}
-    if FLAGS.vocabulary_size:
-        tokenizer = XLNetTokenizer.train(iter(texts), FLAGS.vocabulary_size)
-        config["vocabulary_size"] = tokenizer.vocabulary_size()
-    return XLNetBackbone.from_config(config), tokenizer
+    if not FLAGS.vocabulary_size:
+        return untrained(backbone), tokenizer
+    tokenizer = XLNetTokenizer.train(iter(texts), FLAGS.vocabulary_size)
+    return untrained(backbone, vocabulary_size=tokenizer.vocabulary_size()), tokenizer
 
 
 def to_serve(model):

@@ -27,7 +27,6 @@ import quiet_start  # noqa: F401
 # isort: split
 import collections
 import dataclasses
-import json
 import math
 import pathlib
 import re
@@ -75,7 +74,7 @@ def run(arguments):
         # Training teaches nothing about questions without an answer if there are none, as in
         # SQuAD 1.1. Otherwise the null score is above 0 where none is more probable than one.
         threshold = None if all(train["answers"]) else 0.0
-        model, predictions, _, all_runs = fine_tuning.repeat(
+        model, predictions, all_runs = fine_tuning.repeat(
             lambda seed: train_and_test(seed, train, test, threshold)
         )
         show(test, predictions, threshold)
@@ -193,9 +192,9 @@ def report(folder, test, predictions, threshold, all_runs):
         "baselines": baselines,
         "all_runs": all_runs,
     }
-    write_json(folder / "metrics.json", metrics)
+    fine_tuning.write_json(folder / "metrics.json", metrics)
     answers = [final_text(prediction, threshold) for prediction in predictions]
-    write_json(folder / "predictions.json", dict(zip(test["id"], answers, strict=True)))
+    fine_tuning.write_json(folder / "predictions.json", dict(zip(test["id"], answers, strict=True)))
     draw_thresholds(folder / "thresholds.png", test, predictions, baselines)
 
 
@@ -207,10 +206,6 @@ def closest_sentence(question, context):
         return sum((words & collections.Counter(normalize_answer(sentence).split())).values())
 
     return max(re.split(r"(?<=[.!?])\s+", context), key=num_shared)
-
-
-def write_json(path, value):
-    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def draw_thresholds(path, test, predictions, baselines):

@@ -40,7 +40,6 @@ class Task:
         metric: Name of the metric of the example.
         baseline: Name of the baseline of the example.
         flags: Other flags.
-        scale: Float, what the metric is multiplied by to be in percent.
     """
 
     title: str
@@ -49,7 +48,6 @@ class Task:
     metric: str
     baseline: str
     flags: tuple = ()
-    scale: float = 100.0
 
 
 def _glue(title, train, test, columns, metric, *more):
@@ -171,7 +169,7 @@ def table(rows):
     for name, found in rows.items():
         task = TASKS[name]
         cells = [of_runs(task, report) for report in found.values()]
-        value = task.scale * of_baseline(task, next(iter(found.values())))
+        value = 100 * of_baseline(task, next(iter(found.values())))
         cells.append(f"{value:.1f} ({task.baseline})")
         lines.append(f"| {task.title} | {task.metric} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
@@ -183,8 +181,8 @@ def of_runs(task, report):
     if task.example == "long_documents":
         (runs,) = runs.values()
     mean, deviation = (runs[key][task.metric] for key in ("mean", "deviation"))
-    found = f"{task.scale * mean:.1f}"
-    return found if deviation is None else f"{found} ± {task.scale * deviation:.1f}"
+    found = f"{100 * mean:.1f}"
+    return found if deviation is None else f"{found} ± {100 * deviation:.1f}"
 
 
 def of_baseline(task, report):

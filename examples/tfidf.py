@@ -63,6 +63,19 @@ def fit_tuned(texts, labels, score, seed=0):
     return Pipeline([("features", features[name]), ("model", model)]).fit(texts, labels)
 
 
+def predict_names(texts, names, test_texts, score, seed=0):
+    """Fits as `fit_tuned` does, on classes by name, and returns the names of those of other texts.
+
+    Args:
+        texts, score, seed: As in `fit_tuned`.
+        names: List of strings, the classes of `texts`.
+        test_texts: Array of str, of the shape of `texts` but for the number of examples.
+    """
+    different, labels = np.unique(names, return_inverse=True)
+    found = fit_tuned(texts, labels, score, seed).predict(test_texts)
+    return different[found].tolist()
+
+
 def linear_model(labels, settings):
     """Returns a logistic regression, or a ridge regression, that is not fitted."""
     if not np.issubdtype(labels.dtype, np.integer):
