@@ -32,15 +32,17 @@ def compiled_update(optimizer: keras.optimizers.Optimizer | None) -> Iterator[No
     if nothing_to_do or optimizer is None or "apply" in vars(optimizer):
         yield
         return
-    vars(optimizer)["apply"] = _update_with(optimizer.apply)
+    vars(optimizer)["apply"] = _update_with(optimizer)
     try:
         yield
     finally:
         del vars(optimizer)["apply"]
 
 
-def _update_with(apply):
+def _update_with(optimizer):
     import tensorflow as tf
+
+    apply = optimizer.apply
 
     def update(gradients, trainable_variables=None):
         pairs = zip(gradients, trainable_variables, strict=True)
@@ -50,6 +52,10 @@ def _update_with(apply):
         gradients, variables = zip(*pairs, strict=True)
         if tf.executing_eagerly() or tf.distribute.has_strategy():
             return apply(gradients, variables)
+        if not optimizer.built:
+            # Here, because in the program its variables would have this traced a second time.
+            with keras.name_scope(optimizer.name):
+                optimizer.build(list(trainable_variables))
         return compiled(gradients, variables)
 
     def compiled(gradients, variables):

@@ -55,8 +55,14 @@ def check_container(x: Any) -> None:
         )
     if is_dataset(x):
         _check_batched(split_spec(x.element_spec)[0])
-    elif hasattr(x, "__len__") and not len(x):
+    elif _is_empty(x):
         raise ValueError(f"`x` must have at least one text. Received: x={x!r}")
+
+
+def _is_empty(x):
+    if hasattr(x, "shape"):  # Symbolic tensors refuse `len`.
+        return x.shape[:1] == (0,)
+    return hasattr(x, "__len__") and not len(x)
 
 
 def _check_batched(spec):

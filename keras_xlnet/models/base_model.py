@@ -6,6 +6,7 @@ import keras
 from keras_xlnet.compat.cloning import RefusesCloning
 from keras_xlnet.compat.compiled_update import compiled_update
 from keras_xlnet.compat.distributed_training import DistributedTraining
+from keras_xlnet.compat.eager_variables import eager_variables
 from keras_xlnet.compat.optional_inputs import OptionalInputs
 from keras_xlnet.compat.quantization import RestoresQuantization
 from keras_xlnet.compat.quick_deletion import quick_deletion
@@ -78,8 +79,13 @@ class BaseModel(
 
     def train_step(self, *args: Any, **kwargs: Any) -> Any:
         """Computes a train step as `keras.Model` does, with one compiled update of all weights."""
-        with compiled_update(self.optimizer):
+        with eager_variables(), compiled_update(self.optimizer):
             return super().train_step(*args, **kwargs)
+
+    def test_step(self, *args: Any, **kwargs: Any) -> Any:
+        """Computes a test step as `keras.Model` does."""
+        with eager_variables():
+            return super().test_step(*args, **kwargs)
 
     def inspect(self, inputs: Any) -> Inspection:
         """Runs the model, and returns what its attention layers computed.

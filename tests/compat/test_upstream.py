@@ -73,6 +73,20 @@ def test_compiled_update():
     assert np.abs(updated[0] - updated[1]).max() > 1e-3, delete("compiled_update")
 
 
+def test_eager_variables():
+    traces = []
+
+    class Model(keras.Sequential):
+        def train_step(self, data):
+            traces.append(data)
+            return super().train_step(data)
+
+    model = Model([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile("adam", "mse", metrics=["mae"])
+    model.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
+    assert len(traces) > 1, delete("eager_variables")
+
+
 def test_distributed_training(two_replicas):
     with two_replicas.scope():
         inputs = keras.Input((3,), dtype="bool")

@@ -1,0 +1,44 @@
+"""Variables that a step creates while it is traced, created outside of its graph.
+
+Upstream: TensorFlow traces a `tf.function` anew if it created variables when it was traced first.
+Keras creates those of the optimizer and of metrics in the first step, so that `fit` and `evaluate`
+trace a model twice before they begin.
+Seen in: Keras 3.12 to 3.15 with TensorFlow 2.21.
+Reproduction: `upstream/model-traced-twice`.
+Delete this file when: `fit` of a compiled model calls its `train_step` once.
+"""
+
+import concurrent.futures
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+
+
+@contextlib.contextmanager
+def eager_variables() -> Iterator[None]:
+    """A context in which a function that TensorFlow traces creates its variables eagerly.
+
+    In eager mode, under a `tf.distribute` strategy, whose scope creates the variables, and on
+    other backends it does nothing.
+    """
+    if keras.backend.backend() != "tensorflow":
+        yield
+        return
+    import tensorflow as tf
+
+    if tf.executing_eagerly() or tf.distribute.has_strategy():
+        yield
+        return
+    with tf.variable_creator_scope(_create_eagerly):
+        yield
+
+
+def _create_eagerly(_: Any, **arguments: Any) -> Any:
+    import tensorflow as tf
+
+    # Graphs and their scopes belong to a thread. `tf.init_scope` leaves the graph, but not the
+    # scopes in which `tf.function` takes note of the variables.
+    with concurrent.futures.ThreadPoolExecutor(1) as other_thread:
+        return other_thread.submit(tf.Variable, **arguments).result()
