@@ -55,7 +55,7 @@ class TextTaskModel(TaskModel):
         # Not a sublayer: it uses strings, which XLA does not support, and Keras would not compile
         # the model. Saving finds it through the property.
         self._untracked = types.SimpleNamespace(
-            **{**vars(self._untracked), "preprocessor": preprocessor, "compiled": {}}
+            **vars(self._untracked) | {"preprocessor": preprocessor}
         )
 
     def fit(
@@ -175,12 +175,13 @@ class TextTaskModel(TaskModel):
             return self._map(x, has_labels)
         if not is_text(x):
             return x
-        self._required_preprocessor()
+        preprocessor = self._required_preprocessor()
         x = text_columns(x)
-        if len(x["text"]) <= _TOKENIZING_BATCH:
-            return self._without_padding(self._preprocess(x))
-        import tensorflow as tf  # tf.data, on every backend.
+        import tensorflow as tf  # Preprocessors are TensorFlow's, on every backend.
 
+        if len(x["text"]) <= _TOKENIZING_BATCH:
+            features = preprocessor({name: tf.constant(texts) for name, texts in x.items()})
+            return self._without_padding({key: value.numpy() for key, value in features.items()})
         batches = self._map(tf.data.Dataset.from_tensor_slices(x).batch(_TOKENIZING_BATCH))
         batches = list(batches.as_numpy_iterator())
         features = {key: np.concatenate([b[key] for b in batches]) for key in batches[0]}
@@ -204,21 +205,6 @@ class TextTaskModel(TaskModel):
     def _label_encoder(self, spec):
         """A function of batches of labels in a dataset, or `None` if they stay as they are."""
         return None
-
-    def _preprocess(self, texts):
-        """The features of few texts: a dataset would be traced anew in each call."""
-        import tensorflow as tf  # Preprocessors are TensorFlow's, on every backend.
-
-        compiled, key = self._untracked.compiled, tuple(texts)
-        if key not in compiled:
-            signature = {name: tf.TensorSpec([None], tf.string) for name in texts}
-            compiled[key] = tf.function(
-                self._required_preprocessor().__call__,
-                input_signature=[signature],
-                autograph=False,
-            )
-        features = compiled[key]({name: tf.constant(part) for name, part in texts.items()})
-        return {name: feature.numpy() for name, feature in features.items()}
 
     def _map(self, dataset, has_labels=False):
         """A dataset with the features of its texts and the numbers of its labels."""

@@ -147,7 +147,9 @@ class XLNetMultipleChoicePreprocessor(PackingLayer):
                 if len(text) + len(choice) <= self.sequence_length - _NUM_SPECIAL:
                     sep, cls = self.tokenizer.sep_token_id, self.tokenizer.cls_token_id
                     text = tf.concat([text, [sep], choice, [sep, cls]], axis=0)
-        return tf.ragged.stack(texts), tf.ragged.stack(choices)
+        return tuple(
+            tf.ragged.stack(ids).with_row_splits_dtype(tf.int64) for ids in (texts, choices)
+        )
 
     def compute_output_shape(self, input_shape: dict[str, Shape]) -> dict[str, Shape]:
         shape = (*input_shape["choices"], self.sequence_length)

@@ -99,39 +99,69 @@ class PackingLayer(StringLayer):
 
     def _pack(self, parts: Sequence[tuple[tf.RaggedTensor, int]]) -> dict[str, tf.Tensor]:
         """The features of parts of tokens, one after another, each with its segment id."""
-        token_ids = tf.concat([ids for ids, _ in parts], axis=1)
-        segment_ids = tf.concat(
-            [ids.with_values(tf.fill(tf.shape(ids.values), segment)) for ids, segment in parts],
-            axis=1,
-        )
+        token_ids, is_in_part = self._place([ids for ids, _ in parts], self.padding_token_id)
+        segments = tf.constant([segment for _, segment in parts])[:, tf.newaxis, tf.newaxis]
+        segment_ids = tf.reduce_sum(tf.where(is_in_part, segments, 0), axis=0)
+        is_token = tf.reduce_any(is_in_part, axis=0)
         return {
-            "token_ids": self._pad(token_ids, self.padding_token_id),
-            "segment_ids": self._pad(segment_ids, self._padding_segment),
-            "padding_mask": self._pad(tf.ones_like(token_ids, tf.bool), False),
+            "token_ids": token_ids,
+            "segment_ids": tf.where(is_token, segment_ids, self._padding_segment),
+            "padding_mask": is_token,
         }
 
-    def _pad(self, rows, value):
-        padded = rows.to_tensor(value, shape=(None, self.sequence_length))
-        if self.padding_side == "right":
-            return padded
-        return tf.reverse(tf.reverse_sequence(padded, rows.row_lengths(), seq_axis=1), [1])
+    def _place(self, parts, padding):
+        """Puts the parts of each row one after another, with padding.
+
+        A single gather from the values of all parts: ragged concatenation and padding are some
+        hundred operations, which take longer to trace than a dataset of few texts to read.
+
+        Args:
+            parts: List of integer `tf.RaggedTensor`s `(batch, None)`.
+            padding: Int, the value of padding.
+
+        Returns:
+            The values `(batch, sequence_length)`, and `(parts, batch, sequence_length)` bool, where
+            each part is.
+        """
+        count = tf.stack([part.row_lengths() for part in parts])
+        end = tf.cumsum(count)
+        length, end, begin = (n[..., tf.newaxis] for n in (end[-1], end, end - count))
+        position = tf.range(self.sequence_length, dtype=tf.int64)
+        if self.padding_side == "left":
+            position -= self.sequence_length - length
+        is_in_part = (position >= begin) & (position < end)
+        # Where each part of each row begins among the values, the last of which is the padding.
+        values = tf.concat([*(part.values for part in parts), [padding]], axis=0)
+        sizes = tf.stack([tf.size(part.values, tf.int64) for part in parts])
+        start = tf.stack([part.row_starts() for part in parts])
+        start += tf.cumsum(sizes, exclusive=True)[:, tf.newaxis]
+        index = tf.where(is_in_part, start[..., tf.newaxis] + position - begin, 0)
+        is_padding = ~tf.reduce_any(is_in_part, axis=0)
+        index = tf.where(is_padding, tf.reduce_sum(sizes), tf.reduce_sum(index, axis=0))
+        return tf.gather(values, index), is_in_part
+
+
+def tokens_at(
+    ids: tf.RaggedTensor, position: tf.RaggedTensor, row: tf.Tensor | None = None
+) -> tf.RaggedTensor:
+    """Returns the tokens at ragged positions `(batch, None)` of each row, or of the rows `row`."""
+    start = ids.row_starts() if row is None else tf.gather(ids.row_starts(), row)
+    flat = position.values + tf.repeat(start, position.row_lengths())
+    return position.with_values(tf.gather(ids.values, flat))
 
 
 def first_tokens(ids: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:
     """Returns the first `lengths` `(batch,)` tokens of each row."""
-    position = tf.ragged.range(ids.row_lengths()).values
-    return tf.ragged.boolean_mask(
-        ids, ids.with_values(position < tf.repeat(lengths, ids.row_lengths()))
-    )
+    return tokens_at(ids, tf.ragged.range(tf.minimum(lengths, ids.row_lengths())))
 
 
 def last_tokens(ids: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:
     """Returns the last `lengths` tokens of each row; `(batch,)`, or one length for all."""
-    left_out = tf.repeat(tf.maximum(ids.row_lengths() - lengths, 0), ids.row_lengths())
-    position = tf.ragged.range(ids.row_lengths()).values
-    return tf.ragged.boolean_mask(ids, ids.with_values(position >= left_out))
+    total = ids.row_lengths()
+    return tokens_at(ids, tf.ragged.range(tf.maximum(total - lengths, 0), total))
 
 
 def repeated(token_id: int, lengths: tf.Tensor) -> tf.RaggedTensor:
     """Returns rows of `lengths` `(batch,)` times the same token."""
-    return tf.RaggedTensor.from_row_lengths(tf.fill([tf.reduce_sum(lengths)], token_id), lengths)
+    values = tf.fill([tf.reduce_sum(lengths)], token_id)
+    return tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.text.packing_layer import PackingLayer, first_tokens, last_tokens
+from keras_xlnet.text.packing_layer import PackingLayer, first_tokens, repeated, tokens_at
 from keras_xlnet.text.string_inputs import as_strings, check_string_dtype
 from keras_xlnet.text.tokenizer import XLNetTokenizer
 from keras_xlnet.types import Shape
@@ -86,6 +86,12 @@ class XLNetPreprocessor(PackingLayer):
                 f"`truncation` must be 'end' or 'middle'. Received: truncation={truncation!r}"
             )
         self.truncation = truncation
+        ids = tf.RaggedTensorSpec([None, None], tf.int32, row_splits_dtype=tf.int64)
+        # Compiled as the tokenizer is, and for the same reasons.
+        self._pack_single, self._pack_two = (
+            tf.function(self._pack_texts, input_signature=signature, autograph=False)
+            for signature in ([ids], [ids, ids])
+        )
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "truncation": self.truncation}
@@ -95,14 +101,17 @@ class XLNetPreprocessor(PackingLayer):
             text, pair = self._text_and_pair(inputs)
             text = _as_batch(text, "text")
             ids_a = self.tokenizer(_flat(text), sampling_alpha=sampling_alpha)
-            ids_b = None
-            if pair is not None:
+            if pair is None:
+                outputs = self._pack_single(ids_a)
+            else:
                 pair = _as_batch(pair, "pair")
                 _check_same_batch(text, pair)
                 ids_b = self.tokenizer(_flat(pair), sampling_alpha=sampling_alpha)
-            outputs = self._pack_texts(ids_a, ids_b)
+                outputs = self._pack_two(ids_a, ids_b)
             if text.shape.rank == 0:
                 return {name: value[0] for name, value in outputs.items()}
+            for value in outputs.values():
+                value.set_shape((text.shape[0], self.sequence_length))
             return outputs
 
     def compute_output_shape(self, input_shape: Any) -> dict[str, Shape]:
@@ -139,11 +148,9 @@ class XLNetPreprocessor(PackingLayer):
             )
         return text, pair
 
-    def _pack_texts(self, ids_a, ids_b):
+    def _pack_texts(self, ids_a, ids_b=None):
         if ids_b is None:
-            ids_b = tf.RaggedTensor.from_row_splits(
-                tf.zeros([0], tf.int32), tf.zeros_like(ids_a.row_splits)
-            )
+            ids_b = repeated(0, tf.zeros_like(ids_a.row_lengths()))
         length_a, length_b = self._truncated_lengths(ids_a.row_lengths(), ids_b.row_lengths())
         return self._pack_pair(self._kept(ids_a, length_a), self._kept(ids_b, length_b))
 
@@ -152,8 +159,10 @@ class XLNetPreprocessor(PackingLayer):
         if self.truncation == "end":
             return first_tokens(ids, lengths)
         lengths = tf.minimum(lengths, ids.row_lengths())
-        head = lengths // _HEAD_SHARE
-        return tf.concat([first_tokens(ids, head), last_tokens(ids, lengths - head)], axis=1)
+        position = tf.ragged.range(lengths)
+        is_tail = position.values >= tf.repeat(lengths // _HEAD_SHARE, lengths)
+        skipped = tf.repeat(ids.row_lengths() - lengths, lengths) * tf.cast(is_tail, tf.int64)
+        return tokens_at(ids, position.with_values(position.values + skipped))
 
     def _truncated_lengths(self, length_a, length_b):
         """Returns the lengths after truncating the longer text token by token."""

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.inputs.answer_windows import AnswerWindows
 from keras_xlnet.inputs.answers import question_columns
-from keras_xlnet.text.packing_layer import PackingLayer, first_tokens
+from keras_xlnet.text.packing_layer import PackingLayer, first_tokens, tokens_at
 from keras_xlnet.text.string_inputs import as_strings
 from keras_xlnet.text.tokenizer import XLNetTokenizer
 
@@ -122,9 +122,8 @@ class XLNetQuestionAnsweringPreprocessor(PackingLayer):
             parts = (context_ids, offsets.start, offsets.end)
             context_ids, start, end = (tf.gather(part, index) for part in parts)
             row, first, count = self._plan(context_ids.row_lengths(), length)
-            features = self._pack_pair(
-                _slices(context_ids, row, first, count), tf.gather(question_ids, row)
-            )
+            context_ids = tokens_at(context_ids, tf.ragged.range(first, first + count), row)
+            features = self._pack_pair(context_ids, tf.gather(question_ids, row))
             return self._with_masks(features, row, first, count, (start, end))
 
     def _plan(self, context_length, question_length):
@@ -193,14 +192,6 @@ class XLNetQuestionAnsweringPreprocessor(PackingLayer):
             "doc_stride": self.doc_stride,
             "max_question_length": self.max_question_length,
         }
-
-
-def _slices(ids, row, first, count):
-    """Some tokens of rows: `count` ones from `first`, for each `row`."""
-    index = tf.ragged.range(first, first + count)
-    start = tf.gather(ids.row_splits, row)
-    flat = index.flat_values + tf.repeat(start, count)
-    return index.with_flat_values(tf.gather(ids.flat_values, flat))
 
 
 def _as_arrays(outputs, first_question):

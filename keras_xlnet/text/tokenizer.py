@@ -198,7 +198,7 @@ class XLNetTokenizer(StringTokenizer):
                 input_signature=[tf.TensorSpec([None], tf.string)],
                 autograph=False,
             )
-        if sampling_alpha is None and tf.executing_eagerly():
+        if sampling_alpha is None:
             return on_texts(self._untracked.split, inputs)
         return on_texts(lambda texts: self._split(texts, sampling_alpha, return_offsets), inputs)
 
@@ -476,10 +476,12 @@ class XLNetTokenizer(StringTokenizer):
 
     def _tokenize(self, texts):
         self._require_proto()
-        # Compiled, because starting a hundred eager ops takes longer than splitting a text.
-        if tf.executing_eagerly():
-            return self._compiled_tokenize(texts)
-        return self._tokenize_in_graph(texts)
+        # Compiled, because starting a hundred eager ops takes longer than splitting a text, and
+        # tracing them for each dataset longer than splitting a thousand.
+        ids = self._compiled_tokenize(texts)
+        if texts.shape[0] is not None:
+            ids.row_splits.set_shape([texts.shape[0] + 1])
+        return ids
 
     def _tokenize_in_graph(self, texts):
         return self._split_digit_comma(self._pieces.tokenize(self._preprocess(texts)))

@@ -88,8 +88,8 @@ class XLNetWordPreprocessor(PackingLayer):
                     (repeated(self.tokenizer.cls_token_id, one), SEGMENT_CLS),
                 ]
             )
-            index = tf.concat([index, repeated(_NO_WORD, _NUM_SPECIAL * one)], axis=1)
-            return {**features, "word_index": self._pad(index, _NO_WORD)}
+            index, _ = self._place([index, repeated(_NO_WORD, _NUM_SPECIAL * one)], _NO_WORD)
+            return {**features, "word_index": index}
 
     def compute_output_spec(self, inputs: Any) -> Any:
         raise ValueError(
