@@ -38,6 +38,18 @@ def define_flags(output_dir, batch_size, rows):
     """
     flags.DEFINE_string("output_dir", output_dir, "Where everything is written.")
     flags.DEFINE_string("preset", "xlnet_small_en", "Fine-tune this: a preset's name or location.")
+    define_method_flags()
+    flags.DEFINE_integer("epochs", None, "Number of epochs.", lower_bound=1)
+    flags.DEFINE_integer("batch_size", batch_size, f"{rows} in a training step.", lower_bound=1)
+    flags.DEFINE_integer(
+        "num_examples", None, "Use so many rows to train on and to test. [all]", lower_bound=1
+    )
+    flags.DEFINE_integer("runs", 1, "Trainings, each with another seed.", lower_bound=1)
+    flags.DEFINE_integer("seed", 1, "Seed of the first run.")
+
+
+def define_method_flags():
+    """Defines the flags that say which weights are trained, and how."""
     flags.DEFINE_bool("from_scratch", False, "Train its architecture from random weights.")
     flags.DEFINE_integer("lora_rank", None, "Train LoRA matrices of this rank and the head alone.")
     flags.DEFINE_bool("freeze_backbone", False, "Train the head alone.")
@@ -45,14 +57,7 @@ def define_flags(output_dir, batch_size, rows):
     flags.DEFINE_float("layer_decay", None, "Each layer learns at this times the rate of the next.")
     flags.DEFINE_bool("gradient_checkpointing", False, "Use less memory, and more time.")
     flags.DEFINE_enum("dtype", "auto", fast_dtype.DTYPES, "Policy of the training. [the faster]")
-    flags.DEFINE_integer("epochs", None, "Number of epochs.", lower_bound=1)
-    flags.DEFINE_integer("batch_size", batch_size, f"{rows} in a training step.", lower_bound=1)
     flags.DEFINE_float("learning_rate", None, "Peak. [of the example; 3e-5 for wide models]")
-    flags.DEFINE_integer(
-        "num_examples", None, "Use so many rows to train on and to test. [all]", lower_bound=1
-    )
-    flags.DEFINE_integer("runs", 1, "Trainings, each with another seed.", lower_bound=1)
-    flags.DEFINE_integer("seed", 1, "Seed of the first run.")
 
 
 def main(run):
@@ -67,7 +72,7 @@ def main(run):
         # It warns of several models, and of batches of several lengths.
         logging.getLogger("tensorflow").setLevel(logging.ERROR)
         try:
-            _check_flags()
+            check_method_flags()
             run(arguments[1:])
         except (ImportError, OSError, RuntimeError, ValueError) as error:
             sys.exit(f"error: {' '.join(str(error).split())}")
@@ -81,7 +86,8 @@ def no_arguments(arguments):
         raise ValueError(f"arguments that are no flags: {' '.join(arguments)}")
 
 
-def _check_flags():
+def check_method_flags():
+    """Raises `ValueError` if flags of the method contradict each other."""
     if FLAGS.lora_rank is not None and FLAGS.lora_rank < 1:
         raise ValueError(f"--lora_rank must be at least 1. Received: {FLAGS.lora_rank}")
     alternatives = FLAGS.from_scratch, FLAGS.freeze_backbone, FLAGS.lora_rank is not None
@@ -167,6 +173,11 @@ def load_model(model_class, seed, narrow=None, **arguments):
         model = new_head(model, model.backbone, **narrow)
     if FLAGS.from_scratch:
         model = new_head(model, untrained(model.backbone))
+    return freeze(model)
+
+
+def freeze(model):
+    """Freezes what --freeze_backbone or --lora_rank do not train, and returns the model."""
     if FLAGS.freeze_backbone:
         model.backbone.trainable = False
     if FLAGS.lora_rank:
@@ -206,7 +217,7 @@ def fit(model, x, y, num_rows, epochs, learning_rate, **arguments):
     steps = epochs * math.ceil(num_rows / FLAGS.batch_size)
     # The loss and the metrics of the model stay. What is trainable counts from here on.
     model.compile(
-        make_optimizer(_peak(model, learning_rate), steps, FLAGS.layer_decay),
+        make_optimizer(model, learning_rate, steps),
         jit_compile="auto" if steps >= LONG else False,
         **arguments,
     )
@@ -216,7 +227,7 @@ def fit(model, x, y, num_rows, epochs, learning_rate, **arguments):
         batch_size=None if y is None else FLAGS.batch_size,
         shuffle=y is not None,
         epochs=epochs,
-        callbacks=[GradualUnfreezing()] if FLAGS.unfreeze_gradually else [],
+        callbacks=unfreezing(),
         verbose="auto" if sys.stdout.isatty() else 2,  # A file gets a line an epoch.
     )
     return to_float32(model)
@@ -230,22 +241,31 @@ def _peak(model, learning_rate):
     return WIDE_RATE if model.backbone.hidden_dim >= WIDE else learning_rate
 
 
-def make_optimizer(peak, steps, layer_decay=None):
-    """Returns AdamW with a warmup and a cosine to zero.
+def make_optimizer(model, learning_rate, steps):
+    """Returns AdamW with a warmup and a cosine to zero, as the flags say.
 
     Args:
-        peak: Float, the learning rate after the warmup of a tenth of the steps.
+        model: A task model.
+        learning_rate: Float, the peak after the warmup of a tenth of the steps, for models that
+            are less wide than the released ones.
         steps: Int, all steps of the run.
-        layer_decay: Optional float, at how many times the rate of the next a layer learns.
     """
     warmup = max(1, steps // 10)
     schedule = keras.optimizers.schedules.CosineDecay(
-        0.0, max(1, steps - warmup), warmup_target=peak, warmup_steps=warmup
+        0.0,
+        max(1, steps - warmup),
+        warmup_target=_peak(model, learning_rate),
+        warmup_steps=warmup,
     )
     arguments = {"weight_decay": 0.01, "global_clipnorm": 1.0}
-    if layer_decay is not None:
-        return AdamWeightDecay(schedule, layer_decay=layer_decay, **arguments)
+    if FLAGS.layer_decay is not None:
+        return AdamWeightDecay(schedule, layer_decay=FLAGS.layer_decay, **arguments)
     return keras.optimizers.AdamW(schedule, **arguments)
+
+
+def unfreezing():
+    """Returns the callbacks of --unfreeze_gradually."""
+    return [GradualUnfreezing()] if FLAGS.unfreeze_gradually else []
 
 
 def to_float32(model):

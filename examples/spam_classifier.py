@@ -10,6 +10,7 @@ are in this repository: it needs no network, and takes four minutes on 2 cores. 
     python examples/spam_classifier.py "You have won a prize, call 09061701461 now" "see you at six"
     python examples/spam_classifier.py --load runs/spam "You have won a prize, call 09061701461 now"
     python examples/spam_classifier.py --from_scratch      # what the pretraining is good for
+    python examples/spam_classifier.py --lora_rank 8       # or --freeze_backbone
     python examples/spam_classifier.py --folds 5
     python examples/spam_classifier.py --data mine.csv --text_column body --label_column kind
     python examples/spam_classifier.py --preset xlnet_cased_L-12_H-768_A-12
@@ -27,12 +28,12 @@ import sys
 import tempfile
 
 import fast_dtype
+import fine_tuning
 import keras
 import numpy as np
 import spam_data
 import spam_report
 from absl import app, flags, logging
-from fine_tuning import make_optimizer, model_name, untrained
 from results_models import Batches
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
@@ -42,9 +43,6 @@ from keras_xlnet.preset_files import replace_files
 from keras_xlnet.serving import export_text_classifier
 from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
 from keras_xlnet.training import STRATEGIES, make_strategy, worker_directory
-
-# Models from this width on, such as the released ones, are fine-tuned as in the paper.
-WIDE = 512
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("data", None, "A file: UCI, TSV or CSV. [the UCI messages in examples/data]")
@@ -58,7 +56,7 @@ flags.DEFINE_string(
     "xlnet_small_en",
     "Fine-tune this: a preset, or an original or Hugging Face checkpoint.",
 )
-flags.DEFINE_bool("from_scratch", False, "Train the preset's architecture from random weights.")
+fine_tuning.define_method_flags()
 flags.DEFINE_integer("folds", None, "Cross-validate with this many folds; writes no model.")
 flags.DEFINE_integer(
     "vocabulary_size", None, "With --from_scratch, train a vocabulary of this size. [the preset's]"
@@ -66,8 +64,6 @@ flags.DEFINE_integer(
 flags.DEFINE_integer("sequence_length", 80, "Tokens that a message is cut to.", lower_bound=3)
 flags.DEFINE_integer("batch_size", 32, "Messages in a training step.", lower_bound=1)
 flags.DEFINE_integer("epochs", None, "Maximum number of epochs. [4; wide models 3; from scratch 8]")
-flags.DEFINE_float("learning_rate", None, "Peak learning rate. [5e-4; wide models 3e-5]")
-flags.DEFINE_enum("dtype", "auto", fast_dtype.DTYPES, "Policy of the training. [the faster one]")
 flags.DEFINE_integer("seed", 1, "Seed of the splits, the weights and the dropout.")
 flags.DEFINE_enum("strategy", "one_device", STRATEGIES, "Devices to use: docs/distributed.md.")
 flags.DEFINE_integer("num_replicas", None, "Devices of --strategy mirrored. [all GPUs]")
@@ -94,6 +90,7 @@ def load(folder):
 
 def run():
     """Trains and tests a model, writes everything, and returns the model and its threshold."""
+    fine_tuning.check_method_flags()
     if FLAGS.vocabulary_size and not FLAGS.from_scratch:
         raise ValueError("--vocabulary_size needs --from_scratch: a preset has a vocabulary")
     strategy = make_strategy(FLAGS.strategy, FLAGS.num_replicas)
@@ -125,7 +122,7 @@ def train_and_test(texts, labels, strategy, folder):
     )
     model, threshold, history = train(texts, labels, strategy)
     baselines = spam_report.fit_baselines(texts, labels)
-    scores = {model_name(): model.predict(test_texts, verbose=0)[:, 1]}
+    scores = {fine_tuning.model_name(): model.predict(test_texts, verbose=0)[:, 1]}
     scores |= {name: found.predict_proba(test_texts)[:, 1] for name, found in baselines.items()}
 
     spam_report.write_report(folder, test_labels, scores, threshold, history, model.class_names)
@@ -140,7 +137,9 @@ def cross_validate(texts, labels, strategy, folder):
     for number, (rest, test) in enumerate(folds.split(texts, labels), 1):
         print(f"\nFold {number} of {FLAGS.folds}")
         model, threshold, _ = train(texts[rest], labels[rest], strategy, verbose=2)
-        predicted = {model_name(): model.predict(texts[test], verbose=0)[:, 1] >= threshold}
+        predicted = {
+            fine_tuning.model_name(): model.predict(texts[test], verbose=0)[:, 1] >= threshold
+        }
         for name, baseline in spam_report.fit_baselines(texts[rest], labels[rest]).items():
             predicted[name] = baseline.predict(texts[test])
         results.append(
@@ -163,13 +162,12 @@ def train(texts, labels, strategy, verbose=None):
     steps = math.ceil(len(texts) / FLAGS.batch_size)
     with strategy.scope():
         model = make_model(texts)
-        is_wide = model.backbone.hidden_dim >= WIDE
+        is_wide = model.backbone.hidden_dim >= fine_tuning.WIDE
         epochs = FLAGS.epochs or (8 if FLAGS.from_scratch else 3 if is_wide else 4)
-        learning_rate = FLAGS.learning_rate or (3e-5 if is_wide else 5e-4)
         # Of class 1 alone.
         auc = keras.metrics.AUC(curve="PR", name="pr_auc", multi_label=True, label_weights=[0, 1])
         model.compile(
-            make_optimizer(learning_rate, epochs * steps),
+            fine_tuning.make_optimizer(model, 5e-4, epochs * steps),
             # Label smoothing keeps the model from growing overconfident on few messages.
             loss=keras.losses.CategoricalCrossentropy(label_smoothing=0.1),
             metrics=["accuracy", auc],
@@ -186,7 +184,10 @@ def train(texts, labels, strategy, verbose=None):
         validation_data=validation,
         # Spam is the rarer class. The square root is half of the way to equal influence of both.
         class_weight={c: math.sqrt(len(labels) / (2 * np.sum(labels == c))) for c in (0, 1)},
-        callbacks=[keras.callbacks.EarlyStopping(patience=5, restore_best_weights=True)],
+        callbacks=[
+            keras.callbacks.EarlyStopping(patience=5, restore_best_weights=True),
+            *fine_tuning.unfreezing(),
+        ],
         verbose=progress_verbosity() if verbose is None else verbose,
     ).history
     if strategy.num_replicas_in_sync > 1 or model.backbone.dtype_policy.name != "float32":
@@ -204,30 +205,34 @@ def make_model(texts):
     backbone, tokenizer = load_pretrained()
     if FLAGS.from_scratch:
         backbone, tokenizer = start_again(backbone, tokenizer, texts)
-    return XLNetTextClassifier(
+    model = XLNetTextClassifier(
         backbone,
         num_classes=2,
         preprocessor=XLNetPreprocessor(tokenizer, FLAGS.sequence_length),
         # The released models summarize a text in <cls>, the last token. With less pretraining,
         # the mean learns faster.
-        pooling="last" if backbone.hidden_dim >= WIDE else "mean",
+        pooling="last" if backbone.hidden_dim >= fine_tuning.WIDE else "mean",
         class_names=["ham", "spam"]
         if FLAGS.positive_label == "spam"
         else [f"not {FLAGS.positive_label}", FLAGS.positive_label],
     )
+    return fine_tuning.freeze(model)
 
 
 def load_pretrained():
     """Returns the backbone and the tokenizer of --preset."""
-    dtype = fast_dtype.choose(FLAGS.dtype)
+    arguments = {
+        "dtype": fast_dtype.choose(FLAGS.dtype),
+        "gradient_checkpointing": FLAGS.gradient_checkpointing,
+    }
     if is_other_format(FLAGS.preset):
-        backbone = load_checkpoint(FLAGS.preset, dtype=dtype)
+        backbone = load_checkpoint(FLAGS.preset, **arguments)
         tokenizer = load_tokenizer(FLAGS.preset)
         if tokenizer is None:
             raise ValueError(f"--preset {FLAGS.preset}: it has no tokenizer files")
         return backbone, tokenizer
     backbone = XLNetBackbone.from_preset(
-        FLAGS.preset, dropout=0.1, attention_dropout=0.1, dtype=dtype
+        FLAGS.preset, dropout=0.1, attention_dropout=0.1, **arguments
     )
     return backbone, XLNetTokenizer.from_preset(FLAGS.preset)
 
@@ -242,9 +247,9 @@ def is_other_format(location):
 def start_again(backbone, tokenizer, texts):
     """Returns a backbone of the same architecture with random weights, and its tokenizer."""
     if not FLAGS.vocabulary_size:
-        return untrained(backbone), tokenizer
+        return fine_tuning.untrained(backbone), tokenizer
     tokenizer = XLNetTokenizer.train(iter(texts), FLAGS.vocabulary_size)
-    return untrained(backbone, vocabulary_size=tokenizer.vocabulary_size()), tokenizer
+    return fine_tuning.untrained(backbone, vocabulary_size=tokenizer.vocabulary_size()), tokenizer
 
 
 def to_serve(model):

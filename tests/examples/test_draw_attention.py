@@ -1,18 +1,14 @@
 """The pictures of attention, for any preset of a language model."""
 
-import subprocess
-import sys
+import functools
 
 import pytest
 
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
 from keras_xlnet.text import XLNetTokenizer
-from tests.examples import EXAMPLES
+from tests.examples import fork_example
 
-
-def run(*arguments):
-    command = [sys.executable, EXAMPLES / "draw_attention.py", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True)
+run = functools.partial(fork_example, "draw_attention")
 
 
 @pytest.fixture(scope="module")

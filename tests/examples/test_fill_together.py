@@ -1,17 +1,13 @@
 """The "New York" example: blanks that are filled together fit together."""
 
+import functools
 import re
-import subprocess
-import sys
 
 import pytest
 
-from tests.examples import EXAMPLES
+from tests.examples import fork_example
 
-
-def run(*arguments):
-    command = [sys.executable, EXAMPLES / "fill_together.py", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True)
+run = functools.partial(fork_example, "fill_together")
 
 
 def test_fills_the_given_sentence_and_draws_it(tmp_path):

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from tests.examples import EXAMPLES, assert_one_error, run_example
+from tests.examples import EXAMPLES, assert_one_error, fork_example, run_example
 
-run = functools.partial(run_example, "glue")
+run = functools.partial(fork_example, "glue")
 
 DATA = EXAMPLES / "data"
 PAIRS = "a\tb\tlabel\n" + "".join(
@@ -65,7 +65,6 @@ def test_pairs_of_any_table(tmp_path, tiny_preset, has_header):
     assert "18 examples to train on, 6 to test" in result.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "flags, message",
     [
@@ -84,7 +83,7 @@ def test_errors_are_one_line_and_leave_nothing(tmp_path, flags, message):
 
 @pytest.mark.slow
 def test_default_run_beats_its_baselines(tmp_path):
-    result = run(f"--output_dir={tmp_path}", timeout=900)
+    result = run_example("glue", f"--output_dir={tmp_path}", timeout=900)
     assert result.returncode == 0, result.stderr[-3000:]
     report = json.loads((tmp_path / "metrics.json").read_text())
     # 0.66 and 0.60 in the first run.

@@ -1,12 +1,11 @@
 """The example of the language model: trains, is killed and continues, continues a prompt."""
 
+import functools
 import json
-import subprocess
-import sys
 
 import pytest
 
-from tests.examples import EXAMPLES
+from tests.examples import fork_example
 
 SMALL = (
     "--num_layers=1 --hidden_dim=16 --num_heads=2 --intermediate_dim=16 --sequence_length=8 "
@@ -15,9 +14,7 @@ SMALL = (
 TEXT = "the cat sat on the mat\nthe dog ran to the cat\n" * 30
 
 
-def run(*arguments):
-    command = [sys.executable, EXAMPLES / "language_model.py", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True)
+run = functools.partial(fork_example, "language_model")
 
 
 @pytest.fixture(scope="module")

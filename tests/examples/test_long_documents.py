@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from tests.examples import EXAMPLES, assert_one_error, run_example
+from tests.examples import EXAMPLES, assert_one_error, fork_example, run_example
 
-run = functools.partial(run_example, "long_documents")
+run = functools.partial(fork_example, "long_documents")
 
 DATA = EXAMPLES / "data"
 
@@ -55,7 +55,6 @@ def test_other_ways_to_train(tmp_path, tiny_preset, flags):
     assert result.returncode == 0, result.stderr[-3000:]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "flags, message",
     [
@@ -73,7 +72,7 @@ def test_errors_are_one_line_and_leave_nothing(tmp_path, flags, message):
 
 @pytest.mark.slow
 def test_default_run_reads_more_with_windows(tmp_path):
-    result = run(f"--output_dir={tmp_path}", timeout=1800)
+    result = run_example("long_documents", f"--output_dir={tmp_path}", timeout=1800)
     assert result.returncode == 0, result.stderr[-3000:]
     runs = json.loads((tmp_path / "metrics.json").read_text())["all_runs"]
     # 0.88 and 0.70 in the first run.

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from keras_xlnet.task_files import read_race
-from tests.examples import EXAMPLES, assert_one_error, run_example
+from tests.examples import EXAMPLES, assert_one_error, fork_example, run_example
 
-run = functools.partial(run_example, "multiple_choice")
+run = functools.partial(fork_example, "multiple_choice")
 
 SAMPLE = EXAMPLES / "data" / "multiple_choice_sample.jsonl"
 
@@ -61,7 +61,6 @@ def test_sample_has_three_or_four_choices():
     assert SAMPLE.stat().st_size < 80_000
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, content",
     [("sample.jsonl", None), ("sample.jsonl", "{"), ("sample.tsv", "one column\n")],
@@ -78,7 +77,7 @@ def test_errors_are_one_line_and_leave_nothing(tmp_path, name, content):
 
 @pytest.mark.slow
 def test_default_run_beats_its_baselines(tmp_path):
-    result = run(f"--output_dir={tmp_path}", timeout=1200)
+    result = run_example("multiple_choice", f"--output_dir={tmp_path}", timeout=1200)
     assert result.returncode == 0, result.stderr[-3000:]
     report = json.loads((tmp_path / "metrics.json").read_text())
     assert report["accuracy"] > max(report["baselines"].values())

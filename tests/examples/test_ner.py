@@ -6,9 +6,9 @@ import json
 import pytest
 
 from keras_xlnet.task_files import read_conll
-from tests.examples import EXAMPLES, assert_one_error, run_example
+from tests.examples import EXAMPLES, assert_one_error, fork_example, run_example
 
-run = functools.partial(run_example, "ner")
+run = functools.partial(fork_example, "ner")
 
 SAMPLE_TEST = EXAMPLES / "data" / "wnut17_sample_test.conll"
 
@@ -66,7 +66,6 @@ def without_entities(tmp_path):
     return path
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "flags, message",
     [
@@ -90,7 +89,7 @@ def test_errors_are_one_line_and_leave_nothing(tmp_path, flags, message):
 @pytest.mark.slow
 def test_default_run_beats_the_dictionary_and_knows_plain_cases(tmp_path):
     text = "Justin Bieber is in London tonight"
-    result = run(f"--output_dir={tmp_path}", text, timeout=900)
+    result = run_example("ner", f"--output_dir={tmp_path}", text, timeout=900)
     assert result.returncode == 0, result.stderr[-3000:]
     report = json.loads((tmp_path / "metrics.json").read_text())
     # 0.40 and 0.00 in the first runs.

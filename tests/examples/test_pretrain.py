@@ -1,5 +1,6 @@
-"""The pretraining example as its users run it: a process of its own."""
+"""The pretraining example as its users run it: in a process of its own."""
 
+import functools
 import json
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
-from tests.examples import EXAMPLES
+from tests.examples import EXAMPLES, fork_example
 
 TINY = [
     "--num_layers=1", "--hidden_dim=8", "--sequence_length=24",
@@ -19,12 +20,7 @@ TINY = [
 ]  # fmt: skip
 
 
-def command(*arguments):
-    return [sys.executable, str(EXAMPLES / "pretrain.py"), *map(str, arguments)]
-
-
-def run(*arguments):
-    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=420)
+run = functools.partial(fork_example, "pretrain")
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +126,7 @@ def test_killed_and_started_again_it_ends_as_one_never_killed(tmp_path):
     whole = run(f"--output_dir={folders[0]}", *arguments)
     assert whole.returncode == 0, whole.stderr[-3000:]
     process = subprocess.Popen(
-        command(f"--output_dir={folders[1]}", *arguments),
+        [sys.executable, EXAMPLES / "pretrain.py", f"--output_dir={folders[1]}", *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

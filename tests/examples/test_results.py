@@ -1,20 +1,14 @@
 """The whole command on few examples, and how it continues."""
 
-import subprocess
 import sys
 
 import pytest
 
-from tests.examples import EXAMPLES
+from tests.examples import EXAMPLES, fork_example
 
 sys.path.insert(0, str(EXAMPLES))
 import results
 from results import Results, Run, remaining_seconds
-
-
-def command(*arguments):
-    command = [sys.executable, str(EXAMPLES / "results.py"), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=420)
 
 
 def new_run(method="tfidf", seed=0, work=1.0, **others):
@@ -24,7 +18,7 @@ def new_run(method="tfidf", seed=0, work=1.0, **others):
 
 def test_runs_and_continues(tmp_path, tiny_preset):
     flags = [f"--preset={tiny_preset}", f"--output_dir={tmp_path}", "--sizes=20", "--seeds=1"]
-    done = command(*flags)
+    done = fork_example("results", *flags)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "SST-2 is left out: no --data" in done.stdout
     assert "3 runs, 0 of them finished before" in done.stdout
@@ -34,7 +28,7 @@ def test_runs_and_continues(tmp_path, tiny_preset):
     assert (tmp_path / "results.png").is_file()
     # One more seed of the cheapest method: what is finished is not run again.
     before = (tmp_path / "results.jsonl").read_text()
-    done = command(*flags[:3], "--seeds=2", "--methods=tfidf")
+    done = fork_example("results", *flags[:3], "--seeds=2", "--methods=tfidf")
     assert done.returncode == 0, done.stderr[-3000:]
     assert "2 runs, 1 of them finished before" in done.stdout
     after = (tmp_path / "results.jsonl").read_text()

@@ -6,9 +6,9 @@ import pathlib
 
 import pytest
 
-from tests.examples import assert_one_error, run_example
+from tests.examples import assert_one_error, fork_example, run_example
 
-run = functools.partial(run_example, "spam_classifier")
+run = functools.partial(fork_example, "spam_classifier")
 
 
 @pytest.fixture
@@ -21,7 +21,13 @@ def tiny(tiny_preset, messages_file):
 
 def test_trains_writes_and_classifies(tmp_path, tiny):
     output = tmp_path / "out"
-    result = run(f"--output_dir={output}", *tiny, "WIN cash now, text 87121", "see you at six")
+    result = run_example(
+        "spam_classifier",
+        f"--output_dir={output}",
+        *tiny,
+        "WIN cash now, text 87121",
+        "see you at six",
+    )
     assert result.returncode == 0, result.stderr[-3000:]
     assert {path.name for path in output.iterdir()} == {
         "confusion_matrix.png", "metrics.json", "model.keras", "precision_recall.png",
@@ -52,6 +58,22 @@ def test_cross_validates_from_scratch(tmp_path, tiny):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--lora_rank=2"],
+        ["--freeze_backbone", "--gradient_checkpointing"],
+        ["--unfreeze_gradually", "--layer_decay=0.8", "--dtype=mixed_bfloat16"],
+    ],
+)
+def test_other_ways_to_train(tmp_path, tiny, flags):
+    result = run(f"--output_dir={tmp_path / 'out'}", *tiny, *flags, "see you at six")
+    assert result.returncode == 0, result.stderr[-3000:]
+    loaded = run(f"--load={tmp_path / 'out'}", "see you at six")
+    assert loaded.stdout.splitlines()[-1] == result.stdout.splitlines()[-1]
+
+
+@pytest.mark.slow
 def test_fine_tunes_an_original_checkpoint(tmp_path, golden_dir, tiny):
     checkpoint = tmp_path / "checkpoint"
     checkpoint.mkdir()
@@ -67,6 +89,7 @@ def test_fine_tunes_an_original_checkpoint(tmp_path, golden_dir, tiny):
         (["--data=nowhere.tsv"], "nowhere.tsv: cannot be read: No such file or directory"),
         (["--output_dir=/proc/spam"], "'/proc/spam'"),
         (["--preset=nowhere"], "nowhere"),
+        (["--lora_rank=8", "--freeze_backbone"], "use one of --from_scratch"),
         (["--vocabulary_size=300"], "--vocabulary_size needs --from_scratch"),
         (["--load=nowhere", "hi"], "'nowhere/metrics.json'"),
     ],
@@ -91,7 +114,13 @@ def test_trains_on_two_replicas(tmp_path, tiny):
 @pytest.mark.slow
 def test_default_run_beats_tfidf_and_knows_plain_cases(tmp_path):
     spam = "Congratulations! You have won a £1000 prize, call 0900 555 0123 now to claim"
-    result = run(f"--output_dir={tmp_path}", spam, "running late, see you at six", timeout=900)
+    result = run_example(
+        "spam_classifier",
+        f"--output_dir={tmp_path}",
+        spam,
+        "running late, see you at six",
+        timeout=900,
+    )
     assert result.returncode == 0, result.stderr[-3000:]
     report = json.loads((tmp_path / "metrics.json").read_text())
     assert report["model"]["f1"] > report["baselines"]["tfidf_tuned"]["f1"]

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from keras_xlnet.task_files import read_squad
-from tests.examples import EXAMPLES, assert_one_error, run_example
+from tests.examples import EXAMPLES, assert_one_error, fork_example, run_example
 
-run = functools.partial(run_example, "squad")
+run = functools.partial(fork_example, "squad")
 
 SAMPLE = EXAMPLES / "data" / "squad_sample.json"
 
@@ -54,7 +54,6 @@ def test_sample_has_both_kinds_of_questions():
     assert SAMPLE.stat().st_size < 80_000
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "content, message",
     [(None, "sample.json"), ("{", "sample.json"), ('{"data": []}', "sample.json")],
@@ -71,7 +70,7 @@ def test_errors_are_one_line_and_leave_nothing(tmp_path, content, message):
 
 @pytest.mark.slow
 def test_default_run_beats_its_baselines(tmp_path):
-    result = run(f"--output_dir={tmp_path}", timeout=1200)
+    result = run_example("squad", f"--output_dir={tmp_path}", timeout=1200)
     assert result.returncode == 0, result.stderr[-3000:]
     report = json.loads((tmp_path / "metrics.json").read_text())
     best_baseline = max(scores["f1"] for scores in report["baselines"].values())
