@@ -3,9 +3,12 @@
 import subprocess
 import sys
 
+import pytest
+
 from tests.examples import EXAMPLES
 
 
+@pytest.mark.slow  # It runs in CI.
 def test_exports_a_model_that_knows_plain_cases(tmp_path):
     result = subprocess.run(
         [sys.executable, str(EXAMPLES / "quickstart.py")],

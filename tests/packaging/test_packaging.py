@@ -24,7 +24,7 @@ ALLOWED = [
     r"keras_xlnet/shipped/[a-z_0-9]+/(README\.md|\w+\.json|curves\.png|model\.safetensors)",
     r"keras_xlnet/shipped/[a-z_0-9]+/assets/spiece\.model",
     r"xlnet_command\.py",
-    r"xlnet_keras-[\d.]+\.dist-info/(licenses/LICENSE|METADATA|WHEEL|RECORD)",
+    r"xlnet_keras-[\d.]+\.dist-info/((licenses/)?LICENSE|METADATA|WHEEL|RECORD)",
     r"xlnet_keras-[\d.]+\.dist-info/(entry_points|top_level)\.txt",
 ]
 VERSIONS = ("3.10", "3.11", "3.12", "3.13")
