@@ -9,13 +9,15 @@ runs/tasks. What is finished is not run again, so a command that was killed goes
 many hours on 2 cores. Parts of it:
 
     python examples/task_table.py --data data --tasks rte,wnut17 --runs 1
-    python examples/task_table.py --data data --num_examples 1000
-    python examples/task_table.py --data data --more "--lora_rank 8" --output_dir runs/tasks_lora
+    python examples/task_table.py --data data --num_examples 500
 
---data has the folders sst2, cola, mrpc, rte, stsb, wnut17, race, wikiqa and imdb, as in
-docs/results.md and docs/tasks.md. Tasks whose folders are not there are left out.
+--data has the folder `tasks`, and in it sst2, cola, mrpc, rte, stsb, wnut17, race, wikiqa and imdb,
+as in docs/results.md and docs/tasks.md. Tasks whose folders are not there are left out. Those of
+single sentences and pairs are run by results.py: where runs/tasks/results/results.jsonl is a copy
+of one that has some of the runs, these are not run again.
 """
 
+import collections
 import dataclasses
 import json
 import pathlib
@@ -23,15 +25,19 @@ import shlex
 import subprocess
 import sys
 
+import numpy as np
 from absl import app, flags
 
 EXAMPLES = pathlib.Path(__file__).parent
 KINDS = {"preset": [], "from scratch": ["--from_scratch"]}
+# Tasks of results.py, and its names for the columns.
+SENTENCES = {"sst2": "SST-2", "cola": "CoLA", "mrpc": "MRPC", "rte": "RTE", "stsb": "STS-B"}
+METHODS = ("fine_tuned", "from_scratch", "tfidf")
 
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """A task.
+    """A task that has an example of its own.
 
     Args:
         title: String, what the table calls it.
@@ -40,6 +46,7 @@ class Task:
         metric: Name of the metric of the example.
         baseline: Name of the baseline of the example.
         flags: Other flags.
+        num_examples: Rows to train on and to test, at most. `None`: all.
     """
 
     title: str
@@ -48,36 +55,10 @@ class Task:
     metric: str
     baseline: str
     flags: tuple = ()
+    num_examples: int | None = None
 
 
-def _glue(title, train, test, columns, metric, *more):
-    files = {"data": train, "test": test}
-    names = [f"--{name}={column}" for name, column in columns.items()]
-    return Task(title, "glue", files, metric, "tfidf", (*names, f"--metric={metric}", *more))
-
-
-PAIR = {"text": 0, "pair": 1, "label": 2}
 TASKS = {
-    "sst2": _glue("SST-2", "train.tsv", "test.tsv", {"text": 0, "label": 1}, "accuracy"),
-    "cola": _glue(
-        "CoLA", "raw_in_domain_train.tsv", "raw_in_domain_dev.tsv", {"text": 3, "label": 1}, "mcc"
-    ),
-    "mrpc": _glue(
-        "MRPC",
-        "msr_paraphrase_train.txt",
-        "msr_paraphrase_test.txt",
-        {"text": "#1 String", "pair": "#2 String", "label": "Quality"},
-        "f1",
-    ),
-    "rte": _glue("RTE", "train.tsv", "dev.tsv", PAIR, "accuracy", "--sequence_length=208"),
-    "stsb": _glue(
-        "STS-B",
-        "sts-train.csv",
-        "sts-test.csv",
-        {"text": 5, "pair": 6, "label": 4},
-        "pearson",
-        "--delimiter=tab",
-    ),
     "wnut17": Task(
         "WNUT-17",
         "ner",
@@ -92,6 +73,7 @@ TASKS = {
         {"data": "train.middle.jsonl", "test": "test.middle.jsonl"},
         "accuracy",
         "word_overlap",
+        num_examples=2000,
     ),
     "wikiqa": Task("WikiQA", "ranking", {"data": "."}, "map", "bm25"),
     "imdb": Task(
@@ -101,78 +83,129 @@ TASKS = {
         "accuracy",
         "tfidf",
         ("--long_document=windows", "--max_length=1024", "--batch_size=16"),
+        num_examples=2000,
     ),
 }
+NAMES = [*SENTENCES, *TASKS]
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("data", None, "Folder with a folder for each task.", required=True)
+flags.DEFINE_string("data", None, "Folder with tasks/, as for results.py.", required=True)
 flags.DEFINE_string("output_dir", "runs/tasks", "Where everything is written.")
 flags.DEFINE_string("preset", "xlnet_small_en", "Name or location of the preset.")
-flags.DEFINE_list("tasks", list(TASKS), f"Some of {', '.join(TASKS)}.")
+flags.DEFINE_list("tasks", NAMES, f"Some of {', '.join(NAMES)}.")
 flags.DEFINE_integer("runs", 3, "Trainings of each kind.", lower_bound=1)
-flags.DEFINE_integer("num_examples", None, "Rows to train on and to test. [all]", lower_bound=1)
-flags.DEFINE_string("more", "", "Other flags for the examples.")
+flags.DEFINE_integer(
+    "num_examples",
+    None,
+    "Rows to train on and to test. [all; 2,000 of RACE and IMDb]",
+    lower_bound=10,
+)
 
 
 def main(arguments):
     if arguments[1:]:
         sys.exit(f"error: arguments that are no flags: {' '.join(arguments[1:])}")
-    unknown = [name for name in FLAGS.tasks if name not in TASKS]
+    unknown = [name for name in FLAGS.tasks if name not in NAMES]
     if unknown or not FLAGS.tasks:
-        sys.exit(f"error: --tasks must be some of {', '.join(TASKS)}. Received: {FLAGS.tasks}")
+        sys.exit(f"error: --tasks must be some of {', '.join(NAMES)}. Received: {FLAGS.tasks}")
     output_dir = pathlib.Path(FLAGS.output_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
-    rows = {}
+    lines = [
+        f"| task | metric | examples | {' | '.join(KINDS)} | baseline |",
+        f"| --- | --- | --- | {' | '.join('---:' for _ in KINDS)} | ---: |",
+    ]
     for name in FLAGS.tasks:
-        if not (pathlib.Path(FLAGS.data) / name).is_dir():
-            print(f"{TASKS[name].title} is left out: no {pathlib.Path(FLAGS.data) / name}")
+        folder = pathlib.Path(FLAGS.data) / "tasks" / name
+        if not folder.is_dir():
+            print(f"{title_of(name)} is left out: no {folder}")
             continue
-        rows[name] = {kind: finished(name, kind, output_dir) for kind in KINDS}
+        row = sentences_row if name in SENTENCES else example_row
+        lines.append(f"| {' | '.join([title_of(name), *row(name, output_dir)])} |")
         # After each task: a command that is killed leaves what it had.
-        (output_dir / "table.md").write_text(table(rows), encoding="utf-8")
-    print(f"\n{table(rows)}\nWritten to {output_dir}")
+        (output_dir / "table.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print("\n" + "\n".join(lines) + f"\nWritten to {output_dir}")
+
+
+def title_of(name):
+    return SENTENCES.get(name) or TASKS[name].title
+
+
+def run(name, command):
+    """Runs an example, unless it fails."""
+    print(f"\n{shlex.join(command)}", flush=True)
+    if subprocess.run(command, check=False).returncode:
+        sys.exit(f"error: {title_of(name)}: the example failed")
+
+
+def cell(mean, deviation):
+    """A metric in percent."""
+    return f"{mean:.1f}" if deviation is None else f"{mean:.1f} ± {deviation:.1f}"
+
+
+# === Single sentences and pairs ===
+
+
+def sentences_row(name, output_dir):
+    """The cells of a task of results.py, which runs what it has not run yet."""
+    size, folder = FLAGS.num_examples or "all", output_dir / "results"
+    flags = {"data": FLAGS.data, "tasks": name, "sizes": size, "seeds": FLAGS.runs}
+    flags |= {"preset": FLAGS.preset, "output_dir": folder}
+    run(name, [sys.executable, str(EXAMPLES / "results.py"), *_as_arguments(flags)])
+    lines = (folder / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    found = collections.defaultdict(dict)
+    for row in map(json.loads, lines):
+        done = row["run"]
+        if (done["task"], done["size"]) == (name, size) and done["seed"] < FLAGS.runs:
+            # The first metric is that of the task. Later lines are of newer recipes.
+            (metric, value), *_ = row["metrics"].items()
+            found[done["method"]][done["seed"]] = value
+    cells = [
+        cell(np.mean(values), np.std(values, ddof=1) if values[1:] else None)
+        for values in (list(found[method].values()) for method in METHODS)
+    ]
+    return metric, _number(FLAGS.num_examples), *cells[:2], f"{cells[2]} (tfidf)"
+
+
+def _as_arguments(flags):
+    return [f"--{flag}={value}" for flag, value in flags.items()]
+
+
+def _number(num_examples):
+    return "all" if num_examples is None else f"{num_examples:,}"
+
+
+# === The other tasks ===
+
+
+def example_row(name, output_dir):
+    """The cells of a task that has an example of its own."""
+    task = TASKS[name]
+    reports = {kind: finished(name, kind, output_dir) for kind in KINDS}
+    cells = [of_runs(task, report) for report in reports.values()]
+    baseline = 100 * of_baseline(task, reports["preset"])
+    size = _number(FLAGS.num_examples or task.num_examples)
+    return task.metric, size, *cells, f"{baseline:.1f} ({task.baseline})"
 
 
 def finished(name, kind, output_dir):
     """Returns what metrics.json of an example has, which is run unless it is there."""
     task = TASKS[name]
     folder = output_dir / f"{name}_{kind.replace(' ', '_')}"
-    command = [sys.executable, str(EXAMPLES / f"{task.example}.py"), f"--preset={FLAGS.preset}"]
-    data = pathlib.Path(FLAGS.data) / name
-    command += [f"--{flag}={data / file}" for flag, file in task.files.items()]
-    command += [*task.flags, *KINDS[kind], f"--runs={FLAGS.runs}", *shlex.split(FLAGS.more)]
-    if FLAGS.num_examples is not None:
-        command.append(f"--num_examples={FLAGS.num_examples}")
+    data = pathlib.Path(FLAGS.data) / "tasks" / name
+    flags = {flag: data / file for flag, file in task.files.items()}
+    flags |= {"preset": FLAGS.preset, "runs": FLAGS.runs}
+    if size := FLAGS.num_examples or task.num_examples:
+        flags["num_examples"] = size
+    command = [sys.executable, str(EXAMPLES / f"{task.example}.py"), *_as_arguments(flags)]
+    command += [*task.flags, *KINDS[kind]]
     # Beside the folder, which the example replaces.
-    record = folder.with_suffix(".command")
-    written = shlex.join(command[1:])
+    record, written = folder.with_suffix(".command"), shlex.join(command[1:])
     if not (folder / "metrics.json").exists():
-        print(f"\n{shlex.join(command)}", flush=True)
-        completed = subprocess.run([*command, f"--output_dir={folder}"], check=False)
-        if completed.returncode:
-            sys.exit(f"error: {task.title}, {kind}: the example failed")
+        run(name, [*command, f"--output_dir={folder}"])
         record.write_text(written, encoding="utf-8")
     elif not record.exists() or record.read_text(encoding="utf-8") != written:
         sys.exit(f"error: {folder} is of other flags: use another --output_dir, or remove it")
     return json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-
-
-# === The table ===
-
-
-def table(rows):
-    """Returns the results of the tasks as a table in Markdown, in percent."""
-    lines = [
-        f"| task | metric | {' | '.join(KINDS)} | baseline |",
-        f"| --- | --- | {' | '.join('---:' for _ in KINDS)} | ---: |",
-    ]
-    for name, found in rows.items():
-        task = TASKS[name]
-        cells = [of_runs(task, report) for report in found.values()]
-        value = 100 * of_baseline(task, next(iter(found.values())))
-        cells.append(f"{value:.1f} ({task.baseline})")
-        lines.append(f"| {task.title} | {task.metric} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
 
 
 def of_runs(task, report):
@@ -181,8 +214,7 @@ def of_runs(task, report):
     if task.example == "long_documents":
         (runs,) = runs.values()
     mean, deviation = (runs[key][task.metric] for key in ("mean", "deviation"))
-    found = f"{100 * mean:.1f}"
-    return found if deviation is None else f"{found} ± {100 * deviation:.1f}"
+    return cell(100 * mean, None if deviation is None else 100 * deviation)
 
 
 def of_baseline(task, report):

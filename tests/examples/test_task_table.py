@@ -1,4 +1,4 @@
-"""The table of nine tasks, without the trainings: examples that write what real ones write."""
+"""The table of nine tasks, without the trainings: with examples that write what real ones do."""
 
 import pathlib
 import shutil
@@ -16,17 +16,27 @@ import task_table
 
 def run(command, check):
     print("RUN", command)
-    folder = next(c for c in command if c.startswith("--output_dir=")).partition("=")[2]
-    if "fails" in folder:
+    flags = dict(part[2:].split("=", 1) for part in command if "=" in part)
+    folder = pathlib.Path(flags["output_dir"])
+    if "fails" in str(folder):
         return subprocess.CompletedProcess(command, 1)
-    pathlib.Path(folder).mkdir(parents=True)
-    name = "map" if "ranking" in command[1] else "accuracy"
-    value = 0.5 if "--from_scratch" in command else 0.75
-    report = {
-        "baselines": {"tfidf": {"accuracy": 0.6}, "bm25": {"map": 0.25}},
-        "all_runs": {"runs": [], "mean": {name: value}, "deviation": {name: 0.0125}},
-    }
-    (pathlib.Path(folder) / "metrics.json").write_text(json.dumps(report), encoding="utf-8")
+    folder.mkdir(parents=True, exist_ok=True)
+    if "results.py" in command[1]:
+        values = {"tfidf": 60.0, "from_scratch": 50.0, "fine_tuned": 75.0}
+        rows = [
+            {"run": {"task": task, "method": method, "size": size, "seed": seed},
+             "metrics": {"accuracy": value + seed, "F1": 1.0}}
+            for method, value in values.items()
+            for seed in range(5)
+            for task, size in ((flags["tasks"], "all"), ("sst2", "all"), (flags["tasks"], 50))
+        ]
+        text = "".join(json.dumps(row) + "\\n" for row in rows)
+        (folder / "results.jsonl").write_text(text, encoding="utf-8")
+    else:
+        value = 0.5 if "--from_scratch" in command else 0.75
+        runs = {"runs": [], "mean": {"map": value}, "deviation": {"map": 0.0125}}
+        report = {"baselines": {"bm25": {"map": 0.25}}, "all_runs": runs}
+        (folder / "metrics.json").write_text(json.dumps(report), encoding="utf-8")
     return subprocess.CompletedProcess(command, 0)
 
 task_table.subprocess.run = run
@@ -38,7 +48,7 @@ task_table.app.run(task_table.main)
 def data(tmp_path):
     """The path of a folder with the folders of two tasks."""
     for name in ("rte", "wikiqa"):
-        (tmp_path / "data" / name).mkdir(parents=True)
+        (tmp_path / "data" / "tasks" / name).mkdir(parents=True)
     return tmp_path / "data"
 
 
@@ -54,31 +64,32 @@ def test_table_of_the_tasks_that_there_are(data, tmp_path):
     result, commands = run(data, tmp_path / "out")
     assert result.returncode == 0, result.stderr
     assert (tmp_path / "out" / "table.md").read_text().splitlines() == [
-        "| task | metric | preset | from scratch | baseline |",
-        "| --- | --- | ---: | ---: | ---: |",
-        "| RTE | accuracy | 75.0 ± 1.2 | 50.0 ± 1.2 | 60.0 (tfidf) |",
-        "| WikiQA | map | 75.0 ± 1.2 | 50.0 ± 1.2 | 25.0 (bm25) |",
+        "| task | metric | examples | preset | from scratch | baseline |",
+        "| --- | --- | --- | ---: | ---: | ---: |",
+        "| RTE | accuracy | all | 76.0 ± 1.0 | 51.0 ± 1.0 | 61.0 ± 1.0 (tfidf) |",
+        "| WikiQA | map | all | 75.0 ± 1.2 | 50.0 ± 1.2 | 25.0 (bm25) |",
     ]
     assert "SST-2 is left out" in result.stdout
-    assert len(commands) == 4
-    assert f"--data={data / 'rte' / 'train.tsv'}" in commands[0] and "--runs=3" in commands[0]
-    assert ["--from_scratch" in command for command in commands] == [False, True] * 2
+    sentences, preset, from_scratch = commands
+    assert f"--data={data}" in sentences and "--seeds=3" in sentences and "--sizes=all" in sentences
+    assert f"--data={data / 'tasks' / 'wikiqa'}" in preset and "--runs=3" in preset
+    assert "--from_scratch" in from_scratch and "--from_scratch" not in preset
 
 
 def test_what_is_finished_is_not_run_again(data, tmp_path):
     output_dir = tmp_path / "out"
-    assert len(run(data, output_dir, "--tasks=rte")[1]) == 2
-    assert len(run(data, output_dir)[1]) == 2
-    shutil.rmtree(output_dir / "rte_preset")
-    assert len(run(data, output_dir)[1]) == 1
-    result, commands = run(data, output_dir, "--more=--lora_rank=8")
+    assert len(run(data, output_dir, "--tasks=wikiqa")[1]) == 2
+    assert len(run(data, output_dir, "--tasks=wikiqa")[1]) == 0
+    shutil.rmtree(output_dir / "wikiqa_preset")
+    assert len(run(data, output_dir, "--tasks=wikiqa")[1]) == 1
+    result, commands = run(data, output_dir, "--tasks=wikiqa", "--num_examples=50")
     assert result.returncode == 1 and "is of other flags" in result.stderr and not commands
 
 
 @pytest.mark.parametrize(
     "flags, message",
     [
-        (["--tasks=rte"], "error: RTE, preset: the example failed"),
+        (["--tasks=rte"], "error: RTE: the example failed"),
         (["--tasks=glue"], "error: --tasks must be some of sst2"),
         (["rte"], "error: arguments that are no flags: rte"),
     ],
@@ -93,13 +104,13 @@ def test_the_flags_of_the_examples_exist():
     source = (EXAMPLES / "task_table.py").read_text(encoding="utf-8")
     shared = (EXAMPLES / "fine_tuning.py").read_text(encoding="utf-8")
     for example, flags in {
-        "glue": ("text", "pair", "label", "metric", "delimiter", "sequence_length", "data", "test"),
+        "results": ("data", "tasks", "sizes", "seeds", "preset", "output_dir"),
         "long_documents": ("long_document", "max_length", "data", "test"),
         "ranking": ("data",),
         "ner": ("data", "test"),
         "multiple_choice": ("data", "test"),
     }.items():
         defined = pathlib.Path(EXAMPLES / f"{example}.py").read_text(encoding="utf-8")
-        assert f'"{example}"' in source
+        assert f'"{example}"' in source or f'"{example}.py"' in source
         assert all(f'"{flag}"' in defined for flag in flags)
     assert all(f'"{flag}"' in shared for flag in ("runs", "from_scratch", "num_examples", "epochs"))
