@@ -35,9 +35,11 @@ def eager_variables() -> Iterator[None]:
         yield
 
 
-def _create_eagerly(_: Any, **arguments: Any) -> Any:
+def _create_eagerly(next_creator: Any, **arguments: Any) -> Any:
     import tensorflow as tf
 
+    if tf.is_symbolic_tensor(arguments["initial_value"]):  # It is known in the graph alone.
+        return next_creator(**arguments)
     # Graphs and their scopes belong to a thread. `tf.init_scope` leaves the graph, but not the
     # scopes in which `tf.function` takes note of the variables.
     with concurrent.futures.ThreadPoolExecutor(1) as other_thread:

@@ -99,6 +99,19 @@ def test_eagerly_and_under_a_strategy_nothing_changes(two_replicas):
         assert isinstance(tf.Variable(0.0), tf.distribute.DistributedValues)
 
 
+def test_a_value_of_the_graph_is_left_to_tensorflow():
+    held = []
+
+    @tf.function
+    def step(x):
+        with eager_variables():
+            if not held:
+                held.append(tf.Variable(tf.ones(2)))
+            return held[0] + x
+
+    np.testing.assert_array_equal(step(tf.ones(2)), [2.0, 2.0])
+
+
 def test_models_of_this_package_are_traced_once(monkeypatch):
     traced = []
     compute_loss = XLNetTextClassifier.compute_loss
