@@ -30,7 +30,8 @@ def compiled(function: Callable[..., Any], model: keras.Model) -> Callable[..., 
     if backend == "tensorflow":
         import tensorflow as tf
 
-        return tf.function(function, jit_compile=True)
+        # No control flow depends on tensors, and AutoGraph takes longer than tracing.
+        return tf.function(function, jit_compile=True, autograph=False)
     if backend == "jax":
         return _compiled_with_jax(function, model)
     import torch
