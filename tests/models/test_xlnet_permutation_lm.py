@@ -324,6 +324,7 @@ def test_rows_that_begin_a_new_text_forget():
 
 def test_a_partial_batch_is_refused():
     model, (inputs, labels, weights) = stateful(), batch_of(batch_size=6)
+    model.compile(keras.optimizers.SGD(0.1))
     with pytest.raises(ValueError, match="has 4 rows.*a batch of 6 rows"):
         model(inputs)
     dataset = tf.data.Dataset.from_tensor_slices((inputs, labels, weights)).batch(BATCH)

@@ -7,7 +7,6 @@ import pathlib
 import random
 import shutil
 import signal
-import subprocess
 import sys
 
 import h5py
@@ -16,11 +15,12 @@ import numpy as np
 import pytest
 
 from keras_xlnet.training import ExactBackupAndRestore
+from tests.examples import fork_example
 from tests.training import train_and_be_killed
 from tests.training.train_and_be_killed import EPOCHS, STEPS, Interrupt, train
 
-SCRIPT = pathlib.Path(train_and_be_killed.__file__)
-ROOT = SCRIPT.parents[2]
+# An absolute path: not one of the examples, but started as they are.
+SCRIPT = pathlib.Path(train_and_be_killed.__file__).with_suffix("")
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +30,7 @@ def never_killed():
 
 def kill(backup_dir):
     step = random.randrange(STEPS)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
-    killed = subprocess.run(
-        [sys.executable, str(SCRIPT), str(backup_dir), "1", str(step)],
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    killed = fork_example(SCRIPT, backup_dir, 1, step)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     print(f"killed in step {step} of the second epoch")  # pytest shows it with a failure
 
