@@ -14,7 +14,7 @@ VOCABULARY, BATCH, LENGTH, K = 60, 4, 12, 4
 def backbone_of(**kwargs):
     sizes = {
         "vocabulary_size": VOCABULARY,
-        "num_layers": 3,
+        "num_layers": 2,
         "num_heads": 2,
         "hidden_dim": 16,
         "intermediate_dim": 24,
@@ -384,7 +384,7 @@ def test_missing_and_unknown_inputs_are_told(model):
         with pytest.raises(ValueError, match=f"must be a dict with.*`{key}`"):
             model({k: v for k, v in inputs.items() if k != key})
     with pytest.raises(ValueError, match=r"does not take: \['memory'\]"):
-        model({**inputs, "memory": np.zeros((BATCH, 3, 2, 16))})
+        model({**inputs, "memory": np.zeros((BATCH, 2, 2, 16))})
     explicit = XLNetPermutationLM(backbone_of(num_layers=1, memory_length=2))
     with pytest.raises(ValueError, match=r"does not take: \['reset_memory'\]"):
         explicit({**inputs, "reset_memory": np.zeros(BATCH, "bool")})
