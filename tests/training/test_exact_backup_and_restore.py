@@ -1,6 +1,7 @@
 """A training run that is killed and started again ends with the numbers of one that is not."""
 
 import contextlib
+import functools
 import itertools
 import os
 import pathlib
@@ -136,6 +137,15 @@ def kill_in_hdf5(killer, monkeypatch):
 TINY_EPOCHS = 2
 
 
+@functools.cache
+def tiny_dataset():
+    """Made once: Keras makes one of arrays in each `fit`, which takes longer than the training."""
+    import tensorflow as tf
+
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    return tf.data.Dataset.from_tensors((x, x[:, :1]))
+
+
 def train_tiny(backup_dir, *callbacks):
     """Returns the number of epochs trained and all variables at the end."""
     keras.utils.set_random_seed(2)
@@ -143,10 +153,9 @@ def train_tiny(backup_dir, *callbacks):
         [keras.Input((3,)), keras.layers.Dropout(0.5), keras.layers.Dense(1, use_bias=False)]
     )
     model.compile(keras.optimizers.SGD(0.1), "mse", run_eagerly=True)
-    x = np.arange(6.0).reshape(2, 3)
     if backup_dir is not None:
         callbacks = [ExactBackupAndRestore(backup_dir), *callbacks]
-    history = model.fit(x, x[:, :1], epochs=TINY_EPOCHS, callbacks=list(callbacks), verbose=0)
+    history = model.fit(tiny_dataset(), epochs=TINY_EPOCHS, callbacks=list(callbacks), verbose=0)
     return len(history.epoch), [v.numpy() for v in model.variables + model.optimizer.variables]
 
 
