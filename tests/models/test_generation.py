@@ -9,7 +9,7 @@ from keras_xlnet.models.generation import Sampling
 from keras_xlnet.outputs.beam_search import BeamSearch
 from tests.models.test_scoring import causal_model, permutation_model, texts_of
 
-SIZE, NEW = 30, 7
+SIZE, NEW = 30, 5
 CAUSAL = {
     "memory": {},
     "short_memory": {"memory_length": 5},
@@ -36,36 +36,41 @@ def prompts_of(lengths=(3, 9, 17)):
     return texts_of(lengths, SIZE)
 
 
-def next_of_causal(model, prompt, tokens):
-    """Log-probabilities of the token after each of `tokens`, and the first: with memory, anew."""
+def next_of_causal(model, prompt, ways):
+    """Log-probabilities of each token of some ways to go on: with memory, anew."""
     memory, found = {}, []
-    segments = [prompt, *([token] for token in tokens)]
+    prompts, ways = np.tile(prompt, (len(ways), 1)), np.array(ways)
+    segments = [prompts, *np.split(ways[:, :-1], ways.shape[1] - 1, axis=1)]
     if not model.memory_length:
-        whole = np.concatenate(segments)
-        log_probs = np.asarray(model.log_probs({"token_ids": whole[None]})["log_probs"])[0]
-        return log_probs[len(prompt) - 1 :]
+        whole = np.concatenate(segments, axis=1)
+        log_probs = np.asarray(model.log_probs({"token_ids": whole})["log_probs"])
+        return log_probs[:, len(prompt) - 1 :]
     for segment in segments:
-        outputs = model.log_probs({"token_ids": np.array([segment]), **memory})
-        found.append(np.asarray(outputs["log_probs"])[0, -1])
+        outputs = model.log_probs({"token_ids": segment, **memory})
+        found.append(np.asarray(outputs["log_probs"])[:, -1])
         memory = {key: outputs[key] for key in ("memory", "memory_mask")}
-    return np.array(found)
+    return np.stack(found, axis=1)
 
 
-def next_of_permutation(model, prompt, tokens):
+def next_of_permutation(model, prompt, ways):
     """The same for a permutation language model: a pass for each token."""
     found = []
-    for count in range(len(tokens) + 1):
-        whole = np.concatenate([prompt, tokens[:count], [0]]).astype("int32")
-        turn = np.maximum(np.arange(len(whole)) - len(prompt) + 1, 0)
+    prompts, ways = np.tile(prompt, (len(ways), 1)), np.array(ways)
+    for count in range(ways.shape[1]):
+        unknown = np.zeros((len(ways), 1), "int32")
+        whole = np.concatenate([prompts, ways[:, :count], unknown], axis=1).astype("int32")
+        length = whole.shape[1]
+        turn = np.maximum(np.arange(length) - len(prompt) + 1, 0)
+        # The prompt sees itself, the others what comes before.
+        mask = (turn[None] < turn[:, None]) | (turn[None] == 0)
         inputs = {
-            "token_ids": whole[None],
-            # The prompt sees itself, the others what comes before.
-            "permutation_mask": ((turn[None] < turn[:, None]) | (turn[None] == 0))[None],
-            "target_positions": np.array([[len(whole) - 1]]),
+            "token_ids": whole,
+            "permutation_mask": np.tile(mask, (len(ways), 1, 1)),
+            "target_positions": np.full((len(ways), 1), length - 1),
         }
-        logits = np.asarray(model(inputs)["logits"])[0, 0].astype("float64")
-        found.append(logits - np.log(np.exp(logits).sum()))
-    return np.array(found)
+        logits = np.asarray(model(inputs)["logits"])[:, 0].astype("float64")
+        found.append(logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True)))
+    return np.stack(found, axis=1)
 
 
 # === Equal to what is computed anew ===
@@ -77,7 +82,7 @@ def test_a_causal_model_continues_as_computed_anew(name):
     prompts = prompts_of()
     found = model.generate(prompts, max_new_tokens=NEW)
     for prompt, tokens, log_probs in zip(prompts, found.token_ids, found.log_probs, strict=True):
-        expected = next_of_causal(model, prompt, tokens)[:-1]
+        (expected,) = next_of_causal(model, prompt, [tokens])
         np.testing.assert_array_equal(tokens, expected.argmax(axis=1))
         np.testing.assert_allclose(log_probs, expected.max(axis=1), rtol=0, atol=2e-5)
 
@@ -88,7 +93,7 @@ def test_a_permutation_model_continues_as_computed_anew(arguments):
     prompts = prompts_of()
     found = model.generate(prompts, max_new_tokens=NEW)
     for prompt, tokens, log_probs in zip(prompts, found.token_ids, found.log_probs, strict=True):
-        expected = next_of_permutation(model, prompt, tokens)[:-1]
+        (expected,) = next_of_permutation(model, prompt, [tokens])
         np.testing.assert_array_equal(tokens, expected.argmax(axis=1))
         np.testing.assert_allclose(log_probs, expected.max(axis=1), rtol=0, atol=2e-5)
 
@@ -110,13 +115,12 @@ def test_beam_search_finds_the_best(make):
     next_of = next_of_causal if make is causal_model else next_of_permutation
     # With as many beams as there are continuations, it is a complete search.
     found = model.generate(prompts, max_new_tokens=3, method="beam", beam_size=9)
+    ways = list(itertools.product(range(3), repeat=3))
     for prompt, tokens, log_probs in zip(prompts, found.token_ids, found.log_probs, strict=True):
+        expected = next_of(model, prompt, ways)
         best = max(
-            (
-                next_of(model, prompt, np.array(way))[np.arange(3), list(way)].sum(),
-                way,
-            )
-            for way in itertools.product(range(3), repeat=3)
+            (of_way[np.arange(3), list(way)].sum(), way)
+            for of_way, way in zip(expected, ways, strict=True)
         )
         assert tuple(tokens) == best[1]
         assert log_probs.sum() == pytest.approx(best[0], abs=1e-4)
@@ -197,7 +201,7 @@ def test_strings(make, golden_dir):
     for prompt, text, tokens in zip(["a text", "one"], found.texts, found.token_ids, strict=True):
         ids = np.concatenate([np.asarray(tokenizer(prompt)), tokens])
         assert text == tokenizer.detokenize(ids).numpy().decode()
-    assert model.generate([[9, 10]], max_new_tokens=1).texts is None
+    assert model.generate([[9, 10], [9]], max_new_tokens=1).texts is None
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ INPUTS = {
 }
 
 
-def backbone(dropout=0.2, **arguments):
+def backbone(dropout=0.2, num_layers=2, **arguments):
     return XLNetBackbone(
         vocabulary_size=30,
-        num_layers=2,
+        num_layers=num_layers,
         num_heads=2,
         hidden_dim=8,
         intermediate_dim=12,
@@ -32,11 +32,11 @@ def backbone(dropout=0.2, **arguments):
 
 
 def permutation_lm(**arguments):
-    model = XLNetPermutationLM(backbone(memory_length=3, **arguments))
+    model = XLNetPermutationLM(backbone(num_layers=1, memory_length=3, **arguments))
     targets = np.array([[0, 5], [2, 1], [6, 3], [4, 6]], "int32")
     inputs = {**INPUTS, "target_positions": targets}
     inputs["permutation_mask"] = np.random.default_rng(1).random((4, 7, 7)) < 0.6
-    inputs["memory"] = np.random.default_rng(2).normal(size=(4, 2, 3, 8)).astype("float32")
+    inputs["memory"] = np.random.default_rng(2).normal(size=(4, 1, 3, 8)).astype("float32")
     return model, inputs
 
 

@@ -80,29 +80,25 @@ def test_config_round_trip(name, model_of):
 @every_model
 def test_saved_and_loaded_exactly(name, model_of, tmp_path):
     model, inputs = model_of(name), texts(name)
-    expected = model.predict(inputs, verbose=0)
+    expected = model(inputs)
     model.save(tmp_path / "model.keras")
-    assert_same(
-        keras.saving.load_model(tmp_path / "model.keras").predict(inputs, verbose=0), expected
-    )
+    assert_same(keras.saving.load_model(tmp_path / "model.keras")(inputs), expected)
     model.save_to_preset(tmp_path / "preset")
     copy = type(model).from_preset(tmp_path / "preset", dropout=0.25)
     assert copy.dropout == 0.25
-    assert_same(copy.predict(inputs, verbose=0), expected)
+    assert_same(copy(inputs), expected)
 
 
 # Composite layers with what can be quantized in them; each test takes ten seconds.
 @pytest.mark.parametrize("name", ["text_regressor", "question_answering"])
 def test_quantized_model_is_loaded_exactly(name, tmp_path):
     model, inputs = fill(MODELS[name](backbone())), texts(name)
-    exact = keras.tree.flatten(model.predict(inputs, verbose=0))[0]
+    exact = keras.tree.flatten(model(inputs))[0]
     model.quantize("int8")
-    expected = model.predict(inputs, verbose=0)
+    expected = model(inputs)
     assert np.abs(keras.tree.flatten(expected)[0] - exact).max() > 0
     model.save(tmp_path / "model.keras")
-    assert_same(
-        keras.saving.load_model(tmp_path / "model.keras").predict(inputs, verbose=0), expected
-    )
+    assert_same(keras.saving.load_model(tmp_path / "model.keras")(inputs), expected)
 
 
 @every_model

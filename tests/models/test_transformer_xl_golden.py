@@ -146,7 +146,7 @@ CONTINUED = [
 ]
 
 
-@pytest.fixture(params=CONTINUED, ids=lambda param: f"{param[0]}-{param[1]}")
+@pytest.fixture(scope="module", params=CONTINUED, ids=lambda param: f"{param[0]}-{param[1]}")
 def continued(request, files, golden_dir):
     """A model, a prompt, a continuation, and what the authors' code finds with this memory."""
     variant, memory_length = request.param

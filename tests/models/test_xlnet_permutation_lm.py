@@ -14,7 +14,7 @@ VOCABULARY, BATCH, LENGTH, K = 60, 4, 12, 4
 def backbone_of(**kwargs):
     sizes = {
         "vocabulary_size": VOCABULARY,
-        "num_layers": 3,
+        "num_layers": 2,
         "num_heads": 2,
         "hidden_dim": 16,
         "intermediate_dim": 24,
@@ -324,6 +324,7 @@ def test_rows_that_begin_a_new_text_forget():
 
 def test_a_partial_batch_is_refused():
     model, (inputs, labels, weights) = stateful(), batch_of(batch_size=6)
+    model.compile(keras.optimizers.SGD(0.1))
     with pytest.raises(ValueError, match="has 4 rows.*a batch of 6 rows"):
         model(inputs)
     dataset = tf.data.Dataset.from_tensor_slices((inputs, labels, weights)).batch(BATCH)
@@ -383,7 +384,7 @@ def test_missing_and_unknown_inputs_are_told(model):
         with pytest.raises(ValueError, match=f"must be a dict with.*`{key}`"):
             model({k: v for k, v in inputs.items() if k != key})
     with pytest.raises(ValueError, match=r"does not take: \['memory'\]"):
-        model({**inputs, "memory": np.zeros((BATCH, 3, 2, 16))})
+        model({**inputs, "memory": np.zeros((BATCH, 2, 2, 16))})
     explicit = XLNetPermutationLM(backbone_of(num_layers=1, memory_length=2))
     with pytest.raises(ValueError, match=r"does not take: \['reset_memory'\]"):
         explicit({**inputs, "reset_memory": np.zeros(BATCH, "bool")})

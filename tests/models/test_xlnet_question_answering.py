@@ -232,6 +232,7 @@ def test_trains_on_after_loading(trained, tmp_path):
     actual = copy.evaluate(INPUTS, LABELS, verbose=0, return_dict=True)
     assert actual == expected
     assert int(copy.optimizer.iterations) == int(model.optimizer.iterations) == 60
+    copy.run_eagerly = True  # To trace the step would take seconds.
     copy.fit(INPUTS, LABELS, verbose=0)
 
 

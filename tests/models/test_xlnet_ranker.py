@@ -82,7 +82,8 @@ def test_a_document_does_not_depend_on_the_others(trained):
 
 def test_the_pairwise_loss_trains_too():
     model = make()
-    model.compile(keras.optimizers.Adam(2e-3), loss=PairwiseHingeLoss(margin=0.5))
+    loss = PairwiseHingeLoss(margin=0.5)
+    model.compile(keras.optimizers.Adam(2e-3), loss=loss, run_eagerly=True)
     x, relevance = examples(40, 1)
     history = model.fit(x, relevance, epochs=3, batch_size=20, verbose=0).history["loss"]
     assert history[-1] < history[0]

@@ -1,13 +1,13 @@
 """A training run that is killed and started again ends with the numbers of one that is not."""
 
 import contextlib
+import functools
 import itertools
 import os
 import pathlib
 import random
 import shutil
 import signal
-import subprocess
 import sys
 
 import h5py
@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 
 from keras_xlnet.training import ExactBackupAndRestore
+from tests.examples import fork_example
 from tests.training import train_and_be_killed
 from tests.training.train_and_be_killed import EPOCHS, STEPS, Interrupt, train
 
-SCRIPT = pathlib.Path(train_and_be_killed.__file__)
-ROOT = SCRIPT.parents[2]
+# An absolute path: not one of the examples, but started as they are.
+SCRIPT = pathlib.Path(train_and_be_killed.__file__).with_suffix("")
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +31,7 @@ def never_killed():
 
 def kill(backup_dir):
     step = random.randrange(STEPS)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
-    killed = subprocess.run(
-        [sys.executable, str(SCRIPT), str(backup_dir), "1", str(step)],
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    killed = fork_example(SCRIPT, backup_dir, 1, step)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     print(f"killed in step {step} of the second epoch")  # pytest shows it with a failure
 
@@ -142,6 +137,15 @@ def kill_in_hdf5(killer, monkeypatch):
 TINY_EPOCHS = 2
 
 
+@functools.cache
+def tiny_dataset():
+    """Made once: Keras makes one of arrays in each `fit`, which takes longer than the training."""
+    import tensorflow as tf
+
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    return tf.data.Dataset.from_tensors((x, x[:, :1]))
+
+
 def train_tiny(backup_dir, *callbacks):
     """Returns the number of epochs trained and all variables at the end."""
     keras.utils.set_random_seed(2)
@@ -149,10 +153,9 @@ def train_tiny(backup_dir, *callbacks):
         [keras.Input((3,)), keras.layers.Dropout(0.5), keras.layers.Dense(1, use_bias=False)]
     )
     model.compile(keras.optimizers.SGD(0.1), "mse", run_eagerly=True)
-    x = np.arange(6.0).reshape(2, 3)
     if backup_dir is not None:
         callbacks = [ExactBackupAndRestore(backup_dir), *callbacks]
-    history = model.fit(x, x[:, :1], epochs=TINY_EPOCHS, callbacks=list(callbacks), verbose=0)
+    history = model.fit(tiny_dataset(), epochs=TINY_EPOCHS, callbacks=list(callbacks), verbose=0)
     return len(history.epoch), [v.numpy() for v in model.variables + model.optimizer.variables]
 
 

@@ -2,34 +2,21 @@
 
 import json
 import os
-import subprocess
-import sys
+import pathlib
 import types
 
 import pytest
 
 from keras_xlnet.training import make_strategy, worker_directory
+from tests.examples import fork_example
 
-PROGRAM = """
-import sys, json
-from keras_xlnet.training import make_strategy, worker_directory
-try:
-    strategy = make_strategy(**json.loads(sys.argv[1]))
-    print(type(strategy).__name__, strategy.num_replicas_in_sync, worker_directory(strategy, "d"))
-except (ValueError, RuntimeError) as error:
-    print(type(error).__name__, error)
-"""
+# An absolute path: not one of the examples, but started as they are.
+SCRIPT = pathlib.Path(__file__).with_name("name_a_strategy")
 
 
 def run(tf_config=None, **arguments):
-    env = {**os.environ, **({"TF_CONFIG": json.dumps(tf_config)} if tf_config else {})}
-    result = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps(arguments)],
-        env=env,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    result = fork_example(SCRIPT, json.dumps(arguments), json.dumps(tf_config))
+    assert result.returncode == 0, result.stderr
     return result.stdout.strip()
 
 

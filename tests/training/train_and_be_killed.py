@@ -82,5 +82,6 @@ def train(*callbacks):
 
 
 if __name__ == "__main__":
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
     backup_dir, epoch, step = sys.argv[1:]
     train(training.ExactBackupAndRestore(backup_dir), Kill(int(epoch), int(step)))
