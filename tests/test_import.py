@@ -14,6 +14,7 @@ WITHOUT_TEXT = """
     import sys
     for name in ("tensorflow", "tensorflow_text", "sentencepiece"):
         sys.modules[name] = None
+    import keras
     import keras_xlnet
     import numpy as np
 
@@ -21,10 +22,12 @@ WITHOUT_TEXT = """
     tokens = rng.integers(9, 40, (4, 6))
     models = keras_xlnet.models
     causal = models.TransformerXLLanguageModel(
-        40, 2, 2, 16, 32, memory_length=8, stateful=True, batch_size=2)
+        40, 1, 2, 16, 32, memory_length=8, stateful=True, batch_size=2)
+    causal.compile(keras.optimizers.SGD(0.1))
     causal.fit({"token_ids": tokens}, tokens, batch_size=2, shuffle=False, verbose=0)
-    backbone = models.XLNetBackbone(40, 2, 2, 16, 32, memory_length=4)
+    backbone = models.XLNetBackbone(40, 1, 2, 16, 32, memory_length=4)
     model = models.XLNetPermutationLM(backbone, stateful=True, batch_size=2)
+    model.compile(keras.optimizers.SGD(0.1))
     generator = keras_xlnet.layers.PermutationMaskGenerator(3, seed=0)
     features = generator(tokens, tokens % 2 == 0)
     labels = features.pop("labels")
