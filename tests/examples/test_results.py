@@ -10,7 +10,6 @@ sys.path.insert(0, str(EXAMPLES))
 import results
 from results import Results, Run, remaining_seconds
 
-
 # The command, with a recipe of few steps and of texts of one length: each length is compiled.
 SHORT = f"""
 import sys
