@@ -264,31 +264,6 @@ def test_keras_file_with_a_shared_tokenizer(tokenizer, single_rows, tmp_path):
     assert lists(right) == lists(sides[1](A)) != single_rows
 
 
-def test_exported_model_runs_where_keras_xlnet_is_unknown(preprocessor, pair_rows, tmp_path):
-    inputs = {name: keras.Input((), dtype="string", name=name) for name in ("text", "pair")}
-    model = keras.Model(inputs, preprocessor(inputs))
-    model.export(str(tmp_path / "saved"), verbose=False)
-    program = """
-import json, sys
-import tensorflow as tf, tensorflow_text
-model = tf.saved_model.load(sys.argv[1])
-text, pair = json.loads(sys.argv[2])
-outputs = model.serve({"text": tf.constant(text), "pair": tf.constant(pair)})
-assert not any(name.startswith("keras_xlnet") for name in sys.modules)
-names = ("token_ids", "segment_ids", "padding_mask")
-print(json.dumps([outputs[name].numpy().tolist() for name in names]))
-"""
-    run = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "saved"), json.dumps([A, B])],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        timeout=120,
-    )
-    assert run.returncode == 0, run.stderr[-2000:]
-    assert json.loads(run.stdout.splitlines()[-1]) == pair_rows
-
-
 @pytest.mark.parametrize("backend", ["jax", "torch"])
 def test_other_backends(pair_rows, backend):
     if importlib.util.find_spec(backend) is None:
