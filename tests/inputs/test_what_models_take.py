@@ -39,8 +39,8 @@ def classifier(preprocessor, num_classes=2, **arguments):
     model = XLNetTextClassifier(
         backbone(), num_classes, preprocessor, **{"dropout": 0.0, **arguments}
     )
-    # Without Adam and XLA for the whole model, which take seconds to compile.
-    model.compile(keras.optimizers.SGD(0.1), jit_compile=False)
+    # The update of Adam takes a second to compile.
+    model.compile(keras.optimizers.SGD(0.1))
     return model
 
 
