@@ -14,6 +14,7 @@ WITHOUT_TEXT = """
     import sys
     for name in ("tensorflow", "tensorflow_text", "sentencepiece"):
         sys.modules[name] = None
+    import keras
     import keras_xlnet
     import numpy as np
 
@@ -21,10 +22,12 @@ WITHOUT_TEXT = """
     tokens = rng.integers(9, 40, (4, 6))
     models = keras_xlnet.models
     causal = models.TransformerXLLanguageModel(
-        40, 2, 2, 16, 32, memory_length=8, stateful=True, batch_size=2)
+        40, 1, 2, 16, 32, memory_length=8, stateful=True, batch_size=2)
+    causal.compile(keras.optimizers.SGD(0.1))
     causal.fit({"token_ids": tokens}, tokens, batch_size=2, shuffle=False, verbose=0)
-    backbone = models.XLNetBackbone(40, 2, 2, 16, 32, memory_length=4)
+    backbone = models.XLNetBackbone(40, 1, 2, 16, 32, memory_length=4)
     model = models.XLNetPermutationLM(backbone, stateful=True, batch_size=2)
+    model.compile(keras.optimizers.SGD(0.1))
     generator = keras_xlnet.layers.PermutationMaskGenerator(3, seed=0)
     features = generator(tokens, tokens % 2 == 0)
     labels = features.pop("labels")
@@ -67,25 +70,45 @@ SAVED = """
     backbone = keras_xlnet.models.XLNetBackbone.from_preset(sys.argv[2])
     for classifier in (model, preset):
         print(classifier.predict(["the cat"], verbose=0).shape)
+    try:
+        keras_xlnet.serving.export_text_classifier(model, "exported")
+    except RuntimeError as error:
+        print(error)
 """
 
 
-def test_models_with_a_preprocessor_load_text_themselves(golden_dir, tmp_path):
+@pytest.fixture(scope="module")
+def on_jax(golden_dir, tmp_path_factory):
+    """What `SAVED` prints, and the folder in which it ran."""
     pytest.importorskip("jax")
+    folder = tmp_path_factory.mktemp("saved")
     text, models = keras_xlnet.text, keras_xlnet.models
     preprocessor = text.XLNetPreprocessor(text.XLNetTokenizer(golden_dir / "spiece.model"), 16)
     model = models.XLNetTextClassifier(models.XLNetBackbone(200, 1, 2, 16, 32), 3, preprocessor)
-    model.save(tmp_path / "model.keras")
-    model.save_to_preset(tmp_path / "preset")
-    program = [sys.executable, "-c", textwrap.dedent(SAVED)]
+    model.save(folder / "model.keras")
+    model.save_to_preset(folder / "preset")
+    path = os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])
     result = subprocess.run(
-        [*program, tmp_path / "model.keras", tmp_path / "preset"],
-        env={**os.environ, "KERAS_BACKEND": "jax"},
+        [sys.executable, "-c", textwrap.dedent(SAVED), "model.keras", "preset"],
+        env={**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": path},
         capture_output=True,
         text=True,
+        cwd=folder,
     )
     assert result.returncode == 0, result.stderr
-    assert result.stdout.splitlines() == ["(1, 3)", "(1, 3)"]
+    return result.stdout.splitlines(), folder
+
+
+def test_models_with_a_preprocessor_load_text_themselves(on_jax):
+    printed, _ = on_jax
+    assert printed[:2] == ["(1, 3)", "(1, 3)"]
+
+
+def test_error_of_an_export_on_another_backend(on_jax):
+    printed, folder = on_jax
+    (message,) = printed[2:]
+    assert "the backend 'jax'" in message and "KERAS_BACKEND=tensorflow" in message
+    assert {path.name for path in folder.iterdir()} == {"model.keras", "preset"}
 
 
 def test_every_public_room_is_there():

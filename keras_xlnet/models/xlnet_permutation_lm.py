@@ -78,7 +78,7 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
     Example:
 
     >>> backbone = keras_xlnet.models.XLNetBackbone(
-    ...     vocabulary_size=100, num_layers=2, num_heads=2, hidden_dim=16,
+    ...     vocabulary_size=100, num_layers=1, num_heads=2, hidden_dim=16,
     ...     intermediate_dim=32, memory_length=4)
     >>> model = keras_xlnet.models.XLNetPermutationLM(backbone, stateful=True, batch_size=2)
     >>> generator = keras_xlnet.layers.PermutationMaskGenerator(num_predictions=3, seed=0)
@@ -219,7 +219,7 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
 
         Example:
 
-        >>> backbone = keras_xlnet.models.XLNetBackbone(40, 2, 2, 16, 32)
+        >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
         >>> model = keras_xlnet.models.XLNetPermutationLM(backbone)
         >>> scores = model.score([[9, 17, 12], [30, 11]], order="random", num_orders=4)
         >>> scores.totals.shape, [len(log_probs) for log_probs in scores.log_probs]
@@ -258,7 +258,7 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
 
         Example:
 
-        >>> backbone = keras_xlnet.models.XLNetBackbone(40, 2, 2, 16, 32)
+        >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
         >>> model = keras_xlnet.models.XLNetPermutationLM(backbone)
         >>> fillings = model.fill([[9, 6, 12, 6]], num_results=3)[0]
         >>> len(fillings.joint), fillings.joint[0].token_ids.shape

@@ -451,7 +451,7 @@ def language_models(directory, weights):
     loss, by_path = gradients(model, loss_of, inputs)
     results |= {"loss": loss, **{f"gradient/{path}": value for path, value in by_path.items()}}
     texts = [[5, 17, 8, 30], [9, 80, 11]]
-    permutation = original("tiny_ckpt", task="permutation_lm")
+    permutation = fill(XLNetPermutationLM(small_backbone()))
     results["score/causal"] = model.score(texts, start_token_id=0).totals
     results["score/random"] = permutation.score(texts, order="random", num_orders=2).totals
     filled = permutation.fill([[5, 6, 8, 6]], num_results=3)[0].joint
@@ -492,7 +492,8 @@ def pooling(directory, weights):
         layers.SequencePooling(mode, num_heads=4, head_dim=8)
         for mode in ("last", "first", "mean", "attention")
     )
-    attention.build(values.shape)
+    for pooling in (last, first, mean, attention):
+        pooling.build(values.shape)
     attention.set_weights(
         [read["summary_bias"]]
         + [read[f"abs_attn/{name}/kernel"] for name in "qkv"]
@@ -500,12 +501,12 @@ def pooling(directory, weights):
         + [read[f"abs_attn/LayerNorm/{name}"] for name in ("gamma", "beta")]
     )
     return {
-        "pooled_last_noproj": flat(last(values, padding_mask=padding_mask))[0],
-        "pooled_last": summary(last(values, padding_mask=padding_mask)),
+        "pooled_last_noproj": flat(run(last, values, padding_mask=padding_mask))[0],
+        "pooled_last": summary(run(last, values, padding_mask=padding_mask)),
         # The original takes padding for "first" and "mean": ours does without a mask only.
-        "pooled_first": summary(first(values)),
-        "pooled_mean": summary(mean(values)),
-        "pooled_attn": summary(attention(values, padding_mask=padding_mask)),
+        "pooled_first": summary(run(first, values)),
+        "pooled_mean": summary(run(mean, values)),
+        "pooled_attn": summary(run(attention, values, padding_mask=padding_mask)),
     }
 
 
@@ -673,7 +674,7 @@ def quantization(directory, weights):
 @computation
 def classifier_gradients(directory, weights):
     """Through the functional graph, for every variable."""
-    model = small_classifier(num_layers=2, pooling="attention")
+    model = small_classifier(pooling="attention")
 
     def loss_of(probabilities):
         return ops.mean(keras.losses.sparse_categorical_crossentropy(LABELS, probabilities))
@@ -766,7 +767,7 @@ def fit_with_memory(directory, weights):
 
 
 def _document_classifier(long_document):
-    arguments = {"long_document": long_document, "segment_length": 4}
+    arguments = {"long_document": long_document, "segment_length": 5}
     return XLNetTextClassifier(small_backbone(memory_length=4), 3, dropout=0.0, **arguments)
 
 
@@ -797,7 +798,9 @@ def fit_task_models(directory, weights):
 
     results = {}
     for name, (model, (x, y, sample_weight)) in models.items():
-        fill(model).compile(keras.optimizers.SGD(0.1))
+        # Without the graphs of TensorFlow, which take a second each: `_fit` has some.
+        eager = BACKEND == "tensorflow"
+        fill(model).compile(keras.optimizers.SGD(0.1), run_eagerly=eager)
         arguments = {"sample_weight": sample_weight, "batch_size": 6}
         history = model.fit(x, y, epochs=3, shuffle=False, verbose=0, **arguments).history
         results[f"{name}/losses"] = np.array(history["loss"])
@@ -853,6 +856,7 @@ def dropout(directory, weights):
 
     noisy, calm = outputs(3, True), outputs(3, False)
     model = fill(XLNetTextClassifier(small_backbone(**rates), 3, dropout=0.2))
+    model.compile(keras.optimizers.SGD(0.1))
     history = model.fit(token_batch(), LABELS, epochs=2, verbose=0).history
     return {
         "off_when_not_training": calm,

@@ -16,7 +16,7 @@ def short(tiny_preset, output):
     """Flags of a short run."""
     return [
         f"--preset={tiny_preset}", f"--output_dir={output}", "--num_examples=12", "--epochs=1",
-        "--sequence_length=32", "--segment_length=16", "--max_length=64", "--dtype=float32",
+        "--sequence_length=32", "--segment_length=16", "--max_length=32", "--dtype=float32",
     ]  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def test_other_ways_to_train(tmp_path, tiny_preset, flags):
     ids=["way", "column", "segments"],
 )
 def test_errors_are_one_line_and_leave_nothing(tmp_path, flags, message):
-    result = run(f"--output_dir={tmp_path / 'out'}", *flags)
+    result = run(f"--output_dir={tmp_path / 'out'}", "--num_examples=12", *flags)
     assert_one_error(result, message)
     assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
 

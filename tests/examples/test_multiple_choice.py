@@ -26,8 +26,9 @@ def write_mctest(path):
 
 def test_trains_writes_and_chooses_alike_after_loading(tmp_path, tiny_preset):
     result = run(
-        f"--output_dir={tmp_path}", f"--preset={tiny_preset}", "--num_examples=16", "--epochs=1"
-    )
+        f"--output_dir={tmp_path}", f"--preset={tiny_preset}", "--num_examples=16", "--epochs=1",
+        "--dtype=float32",
+    )  # fmt: skip
     assert result.returncode == 0, result.stderr[-3000:]
     names = {"metrics.json", "model.keras", "predictions.json"}
     assert {path.name for path in tmp_path.iterdir()} == names

@@ -10,6 +10,17 @@ sys.path.insert(0, str(EXAMPLES))
 import results
 from results import Results, Run, remaining_seconds
 
+# The command, with a recipe of few steps and of texts of one length: each length is compiled.
+SHORT = f"""
+import sys
+sys.path.insert(0, {str(EXAMPLES)!r})
+import results
+from absl import app
+from results_tasks import Recipe
+results.RECIPES["sms"] = Recipe(16, epochs=1, scratch_epochs=1, batch_size=8, fewest_steps=3)
+app.run(results.main)
+"""
+
 
 def new_run(method="tfidf", seed=0, work=1.0, **others):
     arguments = {"task": "sst2", "size": 50, "split": "test", "settings": "s"}
@@ -18,7 +29,8 @@ def new_run(method="tfidf", seed=0, work=1.0, **others):
 
 def test_runs_and_continues(tmp_path, tiny_preset):
     flags = [f"--preset={tiny_preset}", f"--output_dir={tmp_path}", "--sizes=20", "--seeds=1"]
-    done = fork_example("results", *flags)
+    (tmp_path / "short.py").write_text(SHORT)
+    done = fork_example(tmp_path / "short", *flags)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "SST-2 is left out: no --data" in done.stdout
     assert "3 runs, 0 of them finished before" in done.stdout

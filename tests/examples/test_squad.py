@@ -16,7 +16,7 @@ SAMPLE = EXAMPLES / "data" / "squad_sample.json"
 def test_trains_writes_and_answers_alike_after_loading(tmp_path, tiny_preset):
     result = run(
         f"--output_dir={tmp_path}", f"--preset={tiny_preset}", "--num_examples=16", "--epochs=1",
-        "--sequence_length=64", "--doc_stride=16",
+        "--sequence_length=64", "--doc_stride=16", "--dtype=float32",
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-3000:]
     assert {path.name for path in tmp_path.iterdir()} == {

@@ -42,6 +42,13 @@ def windows(tokenizer):
     return make(tokenizer).windows([row[:2] for row in ROWS])
 
 
+@pytest.fixture(scope="module")
+def released_preprocessor():
+    """With the vocabulary of the released models."""
+    tokenizer = XLNetTokenizer(SHARED / "xlnet_released" / "spiece.model")
+    return XLNetQuestionAnsweringPreprocessor(tokenizer, sequence_length=384)
+
+
 def labels_of(windows):
     return windows.labels(gold_answers([row[2] for row in ROWS], [row[1] for row in ROWS]))
 
@@ -156,13 +163,11 @@ def test_every_answer_of_whole_words_comes_back(tokenizer, parts, data):
 
 @pytest.mark.skipif(not (SHARED / "squad").exists(), reason="needs ../shared/data")
 @pytest.mark.parametrize("file", ["dev-v2.0-half.json", "dev-v1.1-articles.json"])
-def test_round_trip_of_squad(file):
-    tokenizer = XLNetTokenizer(SHARED / "xlnet_released" / "spiece.model")
+def test_round_trip_of_squad(file, released_preprocessor):
     data = json.loads((SHARED / "squad" / file).read_text(encoding="utf-8"))["data"]
     rows = [(q["question"], p["context"], q["answers"]) for a in data for p in a["paragraphs"]
             for q in p["qas"]]  # fmt: skip
-    preprocessor = XLNetQuestionAnsweringPreprocessor(tokenizer, sequence_length=384)
-    windows = preprocessor.windows([row[:2] for row in rows])
+    windows = released_preprocessor.windows([row[:2] for row in rows])
     answers = gold_answers([row[2] for row in rows], [row[1] for row in rows])
     survived, cut = check_round_trip(windows, answers)
     answered = sum(answer is not None for answer in answers)

@@ -5,8 +5,6 @@ import json
 import pathlib
 import random
 import re
-import subprocess
-import sys
 import time
 
 import keras
@@ -285,40 +283,6 @@ def test_keras_file_round_trip(tokenizer, tmp_path):
     model = save_functional_model(tokenizer, tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert loaded(tf.constant(TEXTS)).to_list() == model(tf.constant(TEXTS)).to_list()
-
-
-def test_saved_model_runs_where_keras_xlnet_is_unknown(tokenizer, tmp_path):
-    class Module(tf.Module):
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
-        def tokenize(self, inputs):
-            ids = self.tokenizer(inputs)
-            return {"ids": ids.values, "splits": ids.row_splits}
-
-    module = Module()
-    module.tokenizer = XLNetTokenizer(PROTO, lowercase=True, remove_accents=True)
-    tf.saved_model.save(module, str(tmp_path / "saved"))
-    program = """
-import json, sys
-import tensorflow as tf, tensorflow_text
-module = tf.saved_model.load(sys.argv[1])
-outputs = module.tokenize(tf.constant(json.loads(sys.argv[2])))
-assert not any(name.startswith("keras_xlnet") for name in sys.modules)
-print(json.dumps([outputs["ids"].numpy().tolist(), outputs["splits"].numpy().tolist()]))
-"""
-    texts = [*TEXTS, "ΟΔΟΣ İ ½"]
-    run = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "saved"), json.dumps(texts)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        timeout=120,
-    )
-    assert run.returncode == 0, run.stderr[-2000:]
-    ids = module.tokenizer(texts)
-    assert json.loads(run.stdout.splitlines()[-1]) == [
-        ids.values.numpy().tolist(),
-        ids.row_splits.numpy().tolist(),
-    ]
 
 
 # Refused.
