@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from tests.examples import EXAMPLES, fork_example
+from tests.forks import fork_program
 
 sys.path.insert(0, str(EXAMPLES))
 import results
@@ -30,7 +31,7 @@ def new_run(method="tfidf", seed=0, work=1.0, **others):
 def test_runs_and_continues(tmp_path, tiny_preset):
     flags = [f"--preset={tiny_preset}", f"--output_dir={tmp_path}", "--sizes=20", "--seeds=1"]
     (tmp_path / "short.py").write_text(SHORT)
-    done = fork_example(tmp_path / "short", *flags)
+    done = fork_program(tmp_path / "short.py", *flags)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "SST-2 is left out: no --data" in done.stdout
     assert "3 runs, 0 of them finished before" in done.stdout

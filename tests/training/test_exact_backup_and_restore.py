@@ -16,12 +16,11 @@ import numpy as np
 import pytest
 
 from keras_xlnet.training import ExactBackupAndRestore
-from tests.examples import fork_example
+from tests.forks import fork_program
 from tests.training import train_and_be_killed
 from tests.training.train_and_be_killed import EPOCHS, STEPS, Interrupt, train
 
-# An absolute path: not one of the examples, but started as they are.
-SCRIPT = pathlib.Path(train_and_be_killed.__file__).with_suffix("")
+SCRIPT = pathlib.Path(train_and_be_killed.__file__)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +30,7 @@ def never_killed():
 
 def kill(backup_dir):
     step = random.randrange(STEPS)
-    killed = fork_example(SCRIPT, backup_dir, 1, step)
+    killed = fork_program(SCRIPT, backup_dir, 1, step)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     print(f"killed in step {step} of the second epoch")  # pytest shows it with a failure
 

@@ -8,14 +8,13 @@ import types
 import pytest
 
 from keras_xlnet.training import make_strategy, worker_directory
-from tests.examples import fork_example
+from tests.forks import fork_program
 
-# An absolute path: not one of the examples, but started as they are.
-SCRIPT = pathlib.Path(__file__).with_name("name_a_strategy")
+SCRIPT = pathlib.Path(__file__).with_name("name_a_strategy.py")
 
 
 def run(tf_config=None, **arguments):
-    result = fork_example(SCRIPT, json.dumps(arguments), json.dumps(tf_config))
+    result = fork_program(SCRIPT, json.dumps(arguments), json.dumps(tf_config))
     assert result.returncode == 0, result.stderr
     return result.stdout.strip()
 
