@@ -12,8 +12,9 @@ PYTEST_ARGS ?=
 # Extras that `make test` installs. JAX is small; torch can bring several GB (see `backends` in
 # pyproject.toml), so it comes with `make test-all`, and its tests are skipped without it.
 TEST_EXTRAS ?= test,jax
-# Every worker holds a TensorFlow of its own, about 1 GB: two is what a small machine carries.
-WORKERS ?= 2
+# Every worker holds a TensorFlow of its own, 1 to 3 GB. One more than the cores of a small machine:
+# some tests wait for processes.
+WORKERS ?= 3
 
 BIN := $(VENV)/bin
 COMMA := ,

@@ -19,7 +19,6 @@ import sys
 import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers its kernels
-from tensorflow.python.tools import saved_model_cli
 
 
 def main(commands_path, requests_path, outputs_path, *directories):
@@ -43,6 +42,8 @@ def main(commands_path, requests_path, outputs_path, *directories):
 
 
 def run_commands(commands):
+    from tensorflow.python.tools import saved_model_cli  # It defines flags.
+
     for sys.argv in commands:
         try:
             saved_model_cli.main()
