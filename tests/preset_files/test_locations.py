@@ -94,8 +94,9 @@ def test_without_a_network_a_snapshot_from_before_is_used(tmp_path):
     """The real huggingface_hub, offline."""
     pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed")
     code = (
-        "import sys; from keras_xlnet.preset_files import local_directory\n"
-        "try: print(local_directory(sys.argv[1], ['config.json'], ['a*']))\n"
+        "from keras_xlnet.preset_files import local_directory\n"
+        "print(local_directory('hf://owner/name', ['config.json'], ['a*']))\n"
+        "try: local_directory('hf://owner/other', ['config.json'], ['a*'])\n"
         "except Exception as error: print(type(error).__name__, error)"
     )
     environment = {
@@ -105,18 +106,15 @@ def test_without_a_network_a_snapshot_from_before_is_used(tmp_path):
         "TF_CPP_MIN_LOG_LEVEL": "3",
     }
 
-    def ask(location):
-        result = subprocess.run(
-            [sys.executable, "-c", code, location], env=environment, capture_output=True, text=True
-        )
-        return result.stdout.strip().splitlines()
-
     (repository := tmp_path / "models--owner--name" / "refs").mkdir(parents=True)
     (repository / "main").write_text("a" * 40)
     (snapshot := repository.parent / "snapshots" / ("a" * 40)).mkdir(parents=True)
     (snapshot / "config.json").write_text("{}")
-    assert ask("hf://owner/name")[-1] == str(snapshot)
-    error = ask("hf://owner/other")
+    # `huggingface_hub` reads its environment when it is imported.
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True)
+    found, *error = result.stdout.strip().splitlines()
+    assert found == str(snapshot)
     assert error[0].startswith("ConnectionError hf://owner/other cannot be downloaded, and")
     assert "no complete copy" in error[0] and "HF_HUB_OFFLINE" in " ".join(error)
 
