@@ -34,10 +34,8 @@ TPU_STAMP := $(TPU_VENV)/.installed
 # A user's ~/.keras/keras.json may name another backend; text and tf.data need this one.
 export KERAS_BACKEND := tensorflow
 
-# One file a worker at a time, so that a module's expensive fixtures are built once; in their order,
-# whose last are short.
-PYTEST := $(BIN)/python -m pytest --doctest-modules -n $(WORKERS) --dist loadfile \
-	--no-loadscope-reorder --durations=20
+# One file a worker at a time, so that a module's expensive fixtures are built once.
+PYTEST := $(BIN)/python -m pytest --doctest-modules -n $(WORKERS) --dist loadfile --durations=20
 TESTED := tests keras_xlnet
 BEAM_TESTED := $(addprefix tests/pretraining/test_, beam_record_writer.py document_fields.py) \
 	keras_xlnet/pretraining/beam_record_writer.py
