@@ -14,6 +14,8 @@ from typing import Any
 
 import keras
 
+from keras_xlnet.compat.graph_function import graph_function
+
 
 def compiled(function: Callable[..., Any], model: keras.Model) -> Callable[..., Any]:
     """Returns a function that is compiled with XLA, on TensorFlow and JAX.
@@ -28,10 +30,7 @@ def compiled(function: Callable[..., Any], model: keras.Model) -> Callable[..., 
     """
     backend = keras.backend.backend()
     if backend == "tensorflow":
-        import tensorflow as tf
-
-        # No control flow depends on tensors, and AutoGraph takes longer than tracing.
-        return tf.function(function, jit_compile=True, autograph=False)
+        return graph_function(function, jit_compile=True)
     if backend == "jax":
         return _compiled_with_jax(function, model)
     import torch

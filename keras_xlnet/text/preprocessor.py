@@ -5,6 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_xlnet.compat.graph_function import graph_function
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.text.packing_layer import PackingLayer, first_tokens, repeated, tokens_at
 from keras_xlnet.text.string_inputs import as_strings, check_string_dtype
@@ -89,7 +90,7 @@ class XLNetPreprocessor(PackingLayer):
         ids = tf.RaggedTensorSpec([None, None], tf.int32, row_splits_dtype=tf.int64)
         # Compiled as the tokenizer is, and for the same reasons.
         self._pack_single, self._pack_two = (
-            tf.function(self._pack_texts, input_signature=signature, autograph=False)
+            graph_function(self._pack_texts, input_signature=signature)
             for signature in ([ids], [ids, ids])
         )
 

@@ -10,6 +10,7 @@ import keras
 import tensorflow as tf
 import tensorflow_text
 
+from keras_xlnet.compat.graph_function import graph_function
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.text.added_tokens import add_tokens
 from keras_xlnet.text.aligned_cleaning import clean_aligned
@@ -193,10 +194,9 @@ class XLNetTokenizer(StringTokenizer):
         self._require_proto()
         if return_offsets and self._untracked.offset_finder is None:
             self._untracked.offset_finder = OffsetFinder(self._proto, self._processor)
-            self._untracked.split = tf.function(
+            self._untracked.split = graph_function(
                 lambda texts: self._split(texts, None, return_offsets=True),
                 input_signature=[tf.TensorSpec([None], tf.string)],
-                autograph=False,
             )
         if sampling_alpha is None:
             return on_texts(self._untracked.split, inputs)
@@ -457,10 +457,8 @@ class XLNetTokenizer(StringTokenizer):
             # called, and chooses differently than sentencepiece between splits of equal score.
             self._pieces = tensorflow_text.FastSentencepieceTokenizer(proto)
             self._digit_comma_table = digit_comma_table(self._processor)
-            self._compiled_tokenize = tf.function(
-                self._tokenize_in_graph,
-                input_signature=[tf.TensorSpec([None], tf.string)],
-                autograph=False,
+            self._compiled_tokenize = graph_function(
+                self._tokenize_in_graph, input_signature=[tf.TensorSpec([None], tf.string)]
             )
 
     def _require_proto(self):

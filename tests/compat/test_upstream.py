@@ -240,6 +240,22 @@ def test_compiled_function():
             pytest.fail(delete("compiled_function"))
 
 
+def test_graph_function(caplog):
+    class Doubles:
+        def __init__(self):
+            self.function = tf.function(self.double)
+
+        def double(self, x):
+            return 2 * x
+
+    logger = tf.get_logger()
+    logger.addHandler(caplog.handler)
+    for _ in range(6):
+        Doubles().function(tf.zeros(2))
+    logger.removeHandler(caplog.handler)
+    assert "retracing" in caplog.text, delete("graph_function")
+
+
 # === And what each file says ===
 
 
