@@ -17,7 +17,6 @@ single sentences and pairs are run by results.py: where runs/tasks/results/resul
 of one that has some of the runs, these are not run again.
 """
 
-import collections
 import dataclasses
 import json
 import pathlib
@@ -25,13 +24,14 @@ import shlex
 import subprocess
 import sys
 
-import numpy as np
+import results_tasks
 from absl import app, flags
+from results_report import Scores
 
 EXAMPLES = pathlib.Path(__file__).parent
 KINDS = {"preset": [], "from scratch": ["--from_scratch"]}
 # Tasks of results.py, and its names for the columns.
-SENTENCES = {"sst2": "SST-2", "cola": "CoLA", "mrpc": "MRPC", "rte": "RTE", "stsb": "STS-B"}
+SENTENCES = ("sst2", "cola", "mrpc", "rte", "stsb")
 METHODS = ("fine_tuned", "from_scratch", "tfidf")
 
 
@@ -127,7 +127,7 @@ def main(arguments):
 
 
 def title_of(name):
-    return SENTENCES.get(name) or TASKS[name].title
+    return (results_tasks.TASKS if name in SENTENCES else TASKS)[name].title
 
 
 def run(name, command):
@@ -137,9 +137,9 @@ def run(name, command):
         sys.exit(f"error: {title_of(name)}: the example failed")
 
 
-def cell(mean, deviation):
+def cell(mean, deviation, count):
     """A metric in percent."""
-    return f"{mean:.1f}" if deviation is None else f"{mean:.1f} ± {deviation:.1f}"
+    return f"{mean:.1f} ± {deviation:.1f}" if count > 1 else f"{mean:.1f}"
 
 
 # === Single sentences and pairs ===
@@ -152,17 +152,10 @@ def sentences_row(name, output_dir):
     flags |= {"preset": FLAGS.preset, "output_dir": folder}
     run(name, [sys.executable, str(EXAMPLES / "results.py"), *_as_arguments(flags)])
     lines = (folder / "results.jsonl").read_text(encoding="utf-8").splitlines()
-    found = collections.defaultdict(dict)
-    for row in map(json.loads, lines):
-        done = row["run"]
-        if (done["task"], done["size"]) == (name, size) and done["seed"] < FLAGS.runs:
-            # The first metric is that of the task. Later lines are of newer recipes.
-            (metric, value), *_ = row["metrics"].items()
-            found[done["method"]][done["seed"]] = value
-    cells = [
-        cell(np.mean(values), np.std(values, ddof=1) if values[1:] else None)
-        for values in (list(found[method].values()) for method in METHODS)
-    ]
+    # Of a run that is there twice, the last line counts: it is of a newer recipe.
+    scores = Scores(row for row in map(json.loads, lines) if row["run"]["seed"] < FLAGS.runs)
+    metric = results_tasks.TASKS[name].metrics[0]
+    cells = [cell(*scores.of(name, metric, method, size)) for method in METHODS]
     return metric, _number(FLAGS.num_examples), *cells[:2], f"{cells[2]} (tfidf)"
 
 
@@ -214,7 +207,7 @@ def of_runs(task, report):
     if task.example == "long_documents":
         (runs,) = runs.values()
     mean, deviation = (runs[key][task.metric] for key in ("mean", "deviation"))
-    return cell(100 * mean, None if deviation is None else 100 * deviation)
+    return cell(100 * mean, 100 * (deviation or 0.0), len(runs["runs"]))
 
 
 def of_baseline(task, report):

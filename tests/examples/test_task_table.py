@@ -2,46 +2,13 @@
 
 import pathlib
 import shutil
-import subprocess
-import sys
 
 import pytest
 
 from tests.examples import EXAMPLES
+from tests.forks import fork_program
 
-# Runs the command with examples that write their metrics at once, and prints what it runs.
-DRIVER = """
-import json, pathlib, subprocess, sys
-import task_table
-
-def run(command, check):
-    print("RUN", command)
-    flags = dict(part[2:].split("=", 1) for part in command if "=" in part)
-    folder = pathlib.Path(flags["output_dir"])
-    if "fails" in str(folder):
-        return subprocess.CompletedProcess(command, 1)
-    folder.mkdir(parents=True, exist_ok=True)
-    if "results.py" in command[1]:
-        values = {"tfidf": 60.0, "from_scratch": 50.0, "fine_tuned": 75.0}
-        rows = [
-            {"run": {"task": task, "method": method, "size": size, "seed": seed},
-             "metrics": {"accuracy": value + seed, "F1": 1.0}}
-            for method, value in values.items()
-            for seed in range(5)
-            for task, size in ((flags["tasks"], "all"), ("sst2", "all"), (flags["tasks"], 50))
-        ]
-        text = "".join(json.dumps(row) + "\\n" for row in rows)
-        (folder / "results.jsonl").write_text(text, encoding="utf-8")
-    else:
-        value = 0.5 if "--from_scratch" in command else 0.75
-        runs = {"runs": [], "mean": {"map": value}, "deviation": {"map": 0.0125}}
-        report = {"baselines": {"bm25": {"map": 0.25}}, "all_runs": runs}
-        (folder / "metrics.json").write_text(json.dumps(report), encoding="utf-8")
-    return subprocess.CompletedProcess(command, 0)
-
-task_table.subprocess.run = run
-task_table.app.run(task_table.main)
-"""
+DRIVER = pathlib.Path(__file__).parent / "run_task_table.py"
 
 
 @pytest.fixture
@@ -54,9 +21,7 @@ def data(tmp_path):
 
 def run(data, output_dir, *flags):
     """Runs the command; returns its output, and the commands of examples that it ran."""
-    command = [sys.executable, "-c", DRIVER, f"--data={data}", f"--output_dir={output_dir}"]
-    environment = {"PYTHONPATH": str(EXAMPLES)}
-    result = subprocess.run([*command, *flags], capture_output=True, text=True, env=environment)
+    result = fork_program(DRIVER, f"--data={data}", f"--output_dir={output_dir}", *flags)
     return result, [line for line in result.stdout.splitlines() if line.startswith("RUN")]
 
 
