@@ -57,11 +57,21 @@ flags.DEFINE_string("text_column", "text", "Column or key of the documents.")
 flags.DEFINE_string("label_column", "label", "Column or key of the classes.")
 fine_tuning.define_flags("runs/long_documents", batch_size=8, rows="Documents")
 flags.DEFINE_list("long_document", list(WAYS), f"Some of {', '.join(WAYS)}.")
-flags.DEFINE_integer("sequence_length", 256, "Tokens that truncate and head_tail keep.")
-flags.DEFINE_integer("segment_length", 128, "Tokens of a segment of memory, and of a window.")
-flags.DEFINE_integer("memory_length", 128, "Tokens before a segment that each layer remembers.")
-flags.DEFINE_integer("gradient_segments", 2, "Last segments of memory that are trained on.")
-flags.DEFINE_integer("max_length", 10_240, "Tokens of windows and memory, at most: 20 pages.")
+flags.DEFINE_integer(
+    "sequence_length", 256, "Tokens that truncate and head_tail keep.", lower_bound=3
+)
+flags.DEFINE_integer(
+    "segment_length", 128, "Tokens of a segment of memory, and of a window.", lower_bound=1
+)
+flags.DEFINE_integer(
+    "memory_length", 128, "Tokens before a segment that each layer remembers.", lower_bound=1
+)
+flags.DEFINE_integer(
+    "gradient_segments", 2, "Last segments of memory that are trained on.", lower_bound=1
+)
+flags.DEFINE_integer(
+    "max_length", 10_240, "Tokens of windows and memory, at most: 20 pages.", lower_bound=1
+)
 
 
 def run(arguments):
