@@ -7,9 +7,6 @@ import sys
 
 from tests.examples import EXAMPLES
 
-sys.path.insert(0, str(EXAMPLES))
-import task_table
-
 SCORES = {"tfidf": 60.0, "from_scratch": 50.0, "fine_tuned": 75.0}
 
 
@@ -45,5 +42,9 @@ def sentence_rows(task):
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(EXAMPLES))
+    # Here, because pytest looks for examples in this file, and its flags can be defined only once.
+    import task_table
+
     task_table.subprocess.run = run
     task_table.app.run(task_table.main)
