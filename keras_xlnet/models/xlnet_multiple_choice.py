@@ -133,7 +133,7 @@ class XLNetMultipleChoice(TextTaskModel):
             "loss": keras.losses.SparseCategoricalCrossentropy(
                 from_logits=self.activation == "linear"
             ),
-            "metrics": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
+            "metrics": ["accuracy"],
         }
 
     # === Text ===

@@ -35,7 +35,8 @@ _LOSSES = {
     "linear": keras.losses.MeanSquaredError,
 }
 _METRICS = {
-    "softmax": lambda: keras.metrics.SparseCategoricalAccuracy(name="accuracy"),
+    # Keras chooses by the labels: a loss of one's own may take one-hot labels.
+    "softmax": lambda: "accuracy",
     "sigmoid": lambda: keras.metrics.BinaryAccuracy(name="accuracy"),
     "linear": lambda: keras.metrics.MeanAbsoluteError(name="mean_absolute_error"),
 }
@@ -72,7 +73,8 @@ class XLNetTextClassifier(TextTaskModel):
         num_classes: Int, number of outputs.
         preprocessor: An `XLNetPreprocessor`. With one, `fit`, `evaluate` and `predict` take raw
             strings.
-        activation: `"softmax"` for exclusive classes (labels are class indices),
+        activation: `"softmax"` for exclusive classes (labels are class indices; with
+            `compile(loss=keras.losses.CategoricalCrossentropy(label_smoothing=0.1))` one-hot),
             `"sigmoid"` for several labels a text (labels are vectors of 0 and 1), `"linear"` for
             regression.
         pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`, with padding on either

@@ -170,7 +170,7 @@ class XLNetTokenClassifier(TextTaskModel):
             "loss": keras.losses.SparseCategoricalCrossentropy(
                 from_logits=self.activation == "linear", reduction="mean_with_sample_weight"
             ),
-            "weighted_metrics": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
+            "weighted_metrics": ["accuracy"],
         }
 
     # === Labels: -100 is none ===
@@ -332,7 +332,7 @@ class XLNetTokenClassifier(TextTaskModel):
 
 def _without_missing(y, sample_weight):
     """Labels and weights in which tokens without a label weigh nothing."""
-    if y is None:
+    if y is None or len(y.shape) > 2:  # One-hot, for a loss of one's own.
         return y, sample_weight
     counts = ops.cast(ops.not_equal(y, NO_LABEL), "float32")
     if sample_weight is not None:

@@ -190,6 +190,30 @@ def test_what_compile_is_not_given_stays_as_it_came(name):
     assert isinstance(model.optimizer, keras.optimizers.AdamW)
 
 
+@pytest.mark.parametrize(
+    "model_class, num_classes",
+    [
+        (models.XLNetTextClassifier, {"num_classes": CHOICES}),
+        (models.XLNetTokenClassifier, {"num_classes": CHOICES}),
+        (models.XLNetMultipleChoice, {}),
+    ],
+)
+def test_accuracy_is_that_of_the_labels_of_the_loss(model_class, num_classes):
+    model = fill(model_class(backbone(), **num_classes))
+    x = texts("multiple_choice" if model_class is models.XLNetMultipleChoice else "")
+    shape = (BATCH, LENGTH) if model_class is models.XLNetTokenClassifier else (BATCH,)
+    labels = np.random.default_rng(5).integers(0, CHOICES, shape)
+    logs = []
+    for loss, y in (
+        (keras.losses.SparseCategoricalCrossentropy(), labels),
+        (keras.losses.CategoricalCrossentropy(), keras.utils.to_categorical(labels, CHOICES)),
+    ):
+        model.compile(loss=loss, run_eagerly=True)
+        logs.append(model.evaluate(x, y, verbose=0, return_dict=True))
+    assert logs[0]["accuracy"] == logs[1]["accuracy"] not in (0, 1)
+    assert logs[0]["loss"] == pytest.approx(logs[1]["loss"], abs=1e-5)
+
+
 @every_model
 @pytest.mark.parametrize("dropout", [-0.1, 1, "0.5"])
 def test_bad_dropout_is_named(name, dropout):
