@@ -40,6 +40,11 @@ def as_label_array(labels: Any) -> Any:
     return np.array([x.decode() if isinstance(x, bytes) else x for x in rows], dtype=object)
 
 
+def as_weight_array(weights: Any) -> Any:
+    """Returns sample weights as an array if they are a list of numbers, and else as they are."""
+    return np.asarray(weights, "float32") if isinstance(weights, (list, tuple)) else weights
+
+
 def _as_numbers(labels):
     """An object array of numbers as floats, with NaN for None."""
     for row, label in enumerate(labels):
@@ -151,7 +156,7 @@ def as_class_indices(labels: Any, num_classes: int, ignored: int | None = None) 
     if labels.shape[1:] not in ((), (1,)):
         raise ValueError(
             f"`y` must be class indices of shape (texts,), or names. For vectors of {num_classes} "
-            "values, compile with `loss='categorical_crossentropy', metrics=['accuracy']`, or use "
+            "values, compile with `loss='categorical_crossentropy'`, or use "
             f"activation='sigmoid' for several classes a text. Received: shape {labels.shape}"
         )
     labels = labels.ravel()

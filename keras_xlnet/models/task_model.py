@@ -31,6 +31,12 @@ class TaskModel(CompiledModel):
     _arguments: tuple[str, ...] = ()
     _learning_rate = 5e-5  # For a pretrained backbone.
 
+    def __init__(self, backbone: keras.Model, *, inputs: Any, outputs: Any, **kwargs: Any) -> None:
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+        self.backbone = backbone
+        # Keras scales the loss of a model whose own policy is `mixed_float16`.
+        self.dtype_policy = backbone.dtype_policy
+
     def _default_optimizer(self):
         return keras.optimizers.AdamW(self._learning_rate)
 

@@ -5,7 +5,8 @@ import keras
 import numpy as np
 
 from keras_xlnet.compat.prefetched import prefetched
-from keras_xlnet.inputs.labels import as_label_array, check_no_missing
+from keras_xlnet.inputs.labels import as_label_array, as_weight_array, check_no_missing
+from keras_xlnet.inputs.python_batches import is_python_batches, map_python_batches
 from keras_xlnet.inputs.texts import (
     check_container,
     is_dataset,
@@ -36,7 +37,8 @@ class TextTaskModel(TaskModel):
     these, a list of pairs `(text, pair)`, or a dict with the keys `text` and `pair`. They are
     tokenized once, before the first step, and have the length of the longest of them. For text that
     does not fit in memory, pass a batched `tf.data.Dataset` of any of these, alone or with labels
-    and sample weights, which is tokenized batch by batch, to the length of the preprocessor.
+    and sample weights, which is tokenized batch by batch, to the length of the preprocessor; or a
+    `keras.utils.PyDataset` or a generator of such batches.
     """
 
     # In `keras_xlnet.text`, which models do not import.
@@ -59,23 +61,40 @@ class TextTaskModel(TaskModel):
         )
 
     def fit(
-        self, x: Any = None, y: Any = None, *args: Any, validation_data: Any = None, **kwargs: Any
+        self,
+        x: Any = None,
+        y: Any = None,
+        *args: Any,
+        validation_data: Any = None,
+        sample_weight: Any = None,
+        **kwargs: Any,
     ) -> keras.callbacks.History:
         """Trains as `keras.Model.fit` does, also on raw text."""
-        if is_dataset(validation_data):
-            validation_data, _ = self._examples(validation_data)
-        elif validation_data is not None:
+        if isinstance(validation_data, (list, tuple)):
             features, *others = validation_data
             labels, weights = others[:1], others[1:]
             features, label = self._examples(features, *labels)
+            weights = map(as_weight_array, weights)
             validation_data = (features, *[label][: len(labels)], *weights)
-        x, y = self._examples(x, y)
-        return super().fit(x, y, *args, validation_data=validation_data, **kwargs)
+        elif validation_data is not None:
+            validation_data, _ = self._batches(validation_data)
+        x, y = self._batches(x, y)
+        return super().fit(
+            x,
+            y,
+            *args,
+            validation_data=validation_data,
+            sample_weight=as_weight_array(sample_weight),
+            **kwargs,
+        )
 
-    def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def evaluate(
+        self, x: Any = None, y: Any = None, *args: Any, sample_weight: Any = None, **kwargs: Any
+    ) -> Any:
         """Evaluates as `keras.Model.evaluate` does, also on raw text."""
-        x, y = self._examples(x, y)
-        return super().evaluate(x, y, *args, **kwargs)
+        x, y = self._batches(x, y)
+        sample_weight = as_weight_array(sample_weight)
+        return super().evaluate(x, y, *args, sample_weight=sample_weight, **kwargs)
 
     def predict(
         self,
@@ -90,7 +109,10 @@ class TextTaskModel(TaskModel):
         A single batch of raw text is predicted at once, without a dataset and a progress bar, which
         take much longer than the model.
         """
-        features = self._features(x)
+        if is_python_batches(x):
+            features, _ = self._batches(x)
+        else:
+            features = self._features(x)
         if (
             features is not x
             and not steps
@@ -121,7 +143,9 @@ class TextTaskModel(TaskModel):
 
     def _is_one_batch(self, features, batch_size):
         strategy = getattr(self, "distribute_strategy", None)
-        if is_dataset(features) or (strategy is not None and strategy.num_replicas_in_sync > 1):
+        if strategy is not None and strategy.num_replicas_in_sync > 1:
+            return False
+        if not isinstance(features, dict):
             return False
         return len(features["token_ids"]) <= (batch_size or _PREDICTED_BATCH)
 
@@ -133,15 +157,17 @@ class TextTaskModel(TaskModel):
         """Predicts as `keras.Model.predict_on_batch` does, also for raw text."""
         return super().predict_on_batch(self._features(x))
 
-    def train_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def train_on_batch(
+        self, x: Any, y: Any = None, sample_weight: Any = None, **kwargs: Any
+    ) -> Any:
         """Trains as `keras.Model.train_on_batch` does, also on raw text."""
         x, y = self._examples(x, y)
-        return super().train_on_batch(x, y, *args, **kwargs)
+        return super().train_on_batch(x, y, as_weight_array(sample_weight), **kwargs)
 
-    def test_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, **kwargs: Any) -> Any:
         """Evaluates as `keras.Model.test_on_batch` does, also on raw text."""
         x, y = self._examples(x, y)
-        return super().test_on_batch(x, y, *args, **kwargs)
+        return super().test_on_batch(x, y, as_weight_array(sample_weight), **kwargs)
 
     def inspect(self, inputs: Any) -> Inspection:
         """Inspects as `BaseModel.inspect` does, also for raw text."""
@@ -163,6 +189,20 @@ class TextTaskModel(TaskModel):
         copy._hold_preprocessor(preprocessor)
         return copy
 
+    def _batches(self, x, y=None):
+        """Inputs and labels of the model for what `fit` takes."""
+        if self.preprocessor is not None and is_python_batches(x):
+            return map_python_batches(x, self._batch), y
+        return self._examples(x, y)
+
+    def _batch(self, batch):
+        """The same for a batch of texts of a `PyDataset` or a generator, with its weights."""
+        x, *others = batch if isinstance(batch, tuple) else (batch,)
+        if not is_text(x):
+            return batch
+        labels, weights = map(self._labels, others[:1]), map(as_weight_array, others[1:])
+        return (self._tokenize(text_columns(x)), *labels, *weights)
+
     def _examples(self, x, y=None):
         """Inputs and labels of the model for raw text and its labels."""
         y = self._labels(y)
@@ -175,17 +215,24 @@ class TextTaskModel(TaskModel):
             return self._map(x, has_labels)
         if not is_text(x):
             return x
-        preprocessor = self._required_preprocessor()
+        self._required_preprocessor()
         x = text_columns(x)
-        import tensorflow as tf  # Preprocessors are TensorFlow's, on every backend.
-
         if len(x["text"]) <= _TOKENIZING_BATCH:
-            features = preprocessor({name: tf.constant(texts) for name, texts in x.items()})
-            return self._without_padding({key: value.numpy() for key, value in features.items()})
+            return self._without_padding(self._tokenize(x))
+        import tensorflow as tf  # tf.data, on every backend.
+
         batches = self._map(tf.data.Dataset.from_tensor_slices(x).batch(_TOKENIZING_BATCH))
         batches = list(batches.as_numpy_iterator())
         features = {key: np.concatenate([b[key] for b in batches]) for key in batches[0]}
         return self._without_padding(features)
+
+    def _tokenize(self, columns):
+        """The outputs of the preprocessor for a few texts, as arrays."""
+        import tensorflow as tf  # Preprocessors are TensorFlow's, on every backend.
+
+        preprocessor = self._required_preprocessor()
+        features = preprocessor({name: tf.constant(texts) for name, texts in columns.items()})
+        return {key: value.numpy() for key, value in features.items()}
 
     def _required_preprocessor(self) -> Any:
         """The preprocessor, for raw text."""

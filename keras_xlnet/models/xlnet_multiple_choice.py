@@ -114,10 +114,9 @@ class XLNetMultipleChoice(TextTaskModel):
         logits = SplitChoices(name="choices")(logits, inputs["padding_mask"])
         # Half precision is too coarse for probabilities near 0 and 1.
         activate = keras.layers.Activation(activation, dtype="float32", name="probabilities")
-        super().__init__(inputs=inputs, outputs=activate(logits), name=name, **kwargs)
+        super().__init__(backbone, inputs=inputs, outputs=activate(logits), name=name, **kwargs)
 
         # PyTorch accepts submodules only after its module is initialized.
-        self.backbone = backbone
         self.sequence_summary = summarize
         self.logits_dense = logits_dense
 

@@ -157,10 +157,9 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
             "logits": logit_bias(backbone.token_embedding(hidden, reverse=True)),
             **next_memory(backbone.recurrent_memory, layer_inputs, inputs),
         }
-        super().__init__(inputs=inputs, outputs=outputs, name=name, **kwargs)
+        super().__init__(backbone, inputs=inputs, outputs=outputs, name=name, **kwargs)
 
         # PyTorch accepts submodules only after its module is initialized.
-        self.backbone = backbone
         self.mask_embedding = mask_embedding
         self.query_dropout = query_dropout
         self.logit_bias = logit_bias

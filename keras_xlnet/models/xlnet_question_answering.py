@@ -149,7 +149,7 @@ class XLNetQuestionAnswering(TextTaskModel):
             "end_top_index": ops.reshape(end_index, (-1, num_ends)),
             "cls_logits": cls_logits,
         }
-        super().__init__(inputs=inputs, outputs=outputs, name=name, **kwargs)
+        super().__init__(backbone, inputs=inputs, outputs=outputs, name=name, **kwargs)
 
         # === Functional graph of training ===
         start = keras.Input((), dtype="int32", name="start_positions")
@@ -166,7 +166,6 @@ class XLNetQuestionAnswering(TextTaskModel):
         self._untracked.with_start = with_start
 
         # PyTorch accepts submodules only after its module is initialized.
-        self.backbone = backbone
         self.start_logits = start_logits
         self.end_logits = end_logits
         self.answer_class = answer_class

@@ -164,10 +164,9 @@ class XLNetRanker(TextTaskModel):
         texts = {key: JoinChoices(name=f"all_{key}")(value) for key, value in inputs.items()}
         logits, summarize, logits_dense = pooled_logits(backbone, texts, 1, pooling, dropout)
         scores = SplitChoices(name="scores")(logits, inputs["padding_mask"])
-        super().__init__(inputs=inputs, outputs=scores, name=name, **kwargs)
+        super().__init__(backbone, inputs=inputs, outputs=scores, name=name, **kwargs)
 
         # PyTorch accepts submodules only after its module is initialized.
-        self.backbone = backbone
         self.sequence_summary = summarize
         self.logits_dense = logits_dense
 

@@ -78,10 +78,9 @@ class XLNetTextRegressor(TextTaskModel):
         )
         # Half precision is too coarse for an error that is squared.
         to_float32 = keras.layers.Activation("linear", dtype="float32", name="values")
-        super().__init__(inputs=inputs, outputs=to_float32(logits), name=name, **kwargs)
+        super().__init__(backbone, inputs=inputs, outputs=to_float32(logits), name=name, **kwargs)
 
         # PyTorch accepts submodules only after its module is initialized.
-        self.backbone = backbone
         self.sequence_summary = summarize
         self.logits_dense = logits_dense
 

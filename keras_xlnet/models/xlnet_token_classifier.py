@@ -148,10 +148,9 @@ class XLNetTokenClassifier(TextTaskModel):
         activate = keras.layers.Activation(activation, dtype="float32", name="probabilities")
         inputs = token_inputs(backbone)
         logits = logits_dense(drop(backbone(inputs)["sequence_output"]))
-        super().__init__(inputs=inputs, outputs=activate(logits), name=name, **kwargs)
+        super().__init__(backbone, inputs=inputs, outputs=activate(logits), name=name, **kwargs)
 
         # PyTorch accepts submodules only after its module is initialized.
-        self.backbone = backbone
         self.dropout_layer = drop
         self.logits_dense = logits_dense
 

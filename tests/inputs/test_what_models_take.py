@@ -237,8 +237,67 @@ def test_a_loss_that_ignores_a_class(preprocessor):
 
 def test_a_loss_for_vectors(preprocessor):
     model = classifier(preprocessor)
-    model.compile("sgd", loss="categorical_crossentropy", metrics=["accuracy"])
+    model.compile("sgd", loss="categorical_crossentropy")
     assert np.isfinite(model.evaluate(TEXTS, np.eye(2)[LABELS], verbose=0)[0])
+
+
+class Halves(keras.utils.PyDataset):
+    """The texts in two batches, without labels, or with labels and weights."""
+
+    def __init__(self, *parts):
+        super().__init__()
+        self.parts = parts
+        self.epochs = 0
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        rows = slice(2 * index, 2 * index + 2)
+        batch = tuple(
+            np.asarray(part, object if part is TEXTS else None)[rows] for part in self.parts
+        )
+        return batch if len(batch) > 1 else batch[0]
+
+    def on_epoch_end(self):
+        self.epochs += 1
+
+
+def as_generator(*parts):
+    halves = Halves(*parts)
+    return (halves[i] for i in range(2))
+
+
+@pytest.mark.parametrize("form", [Halves, as_generator])
+def test_batches_that_python_makes(form, models):
+    model, weights = models["classifier"], [1.0, 0.5, 0.25, 2.0]
+    expected = model.evaluate(TEXTS, LABELS, sample_weight=np.array(weights), verbose=0)
+    found = model.evaluate(form(TEXTS, LABELS, weights), verbose=0)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    predicted = model.predict(TEXTS, verbose=0)
+    np.testing.assert_allclose(model.predict(form(TEXTS), verbose=0), predicted, atol=1e-6)
+    # Batches without text are left as they are.
+    features = {key: value.numpy() for key, value in model.preprocessor(TEXTS).items()}
+    found = model.predict((batch for batch in [(features,)]), verbose=0)
+    np.testing.assert_allclose(found, predicted, atol=1e-6)
+
+
+def test_fit_on_a_py_dataset(preprocessor, expected_losses):
+    model = classifier(preprocessor, class_names=["ham", "spam"])
+    training, validation = Halves(TEXTS, NAMES), Halves(TEXTS, LABELS)
+    found = losses(model, training, batch_size=None, shuffle=False, validation_data=validation)
+    np.testing.assert_allclose(found, expected_losses, rtol=1e-5)
+    assert min(training.epochs, validation.epochs) >= 2
+
+
+def test_lists_of_sample_weights(models):
+    model, weights = models["classifier"], [1.0, 0.5, 0.25, 2.0]
+    for call in (model.evaluate, model.test_on_batch):
+        arguments = {"verbose": 0} if call == model.evaluate else {}
+        found, expected = (
+            call(TEXTS, LABELS, sample_weight=w, **arguments) for w in (weights, np.array(weights))
+        )
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_class_weight_by_name(preprocessor, expected_losses):

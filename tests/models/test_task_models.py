@@ -116,6 +116,15 @@ def test_outputs_are_float32_and_close_in_half_precision(name, model_of):
             assert_same(outputs, expected, atol)
 
 
+@pytest.mark.parametrize("name", [*MODELS, "permutation_lm"])
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_the_loss_is_scaled_in_float16(name, policy):
+    make = models.XLNetPermutationLM if name == "permutation_lm" else MODELS[name]
+    optimizer = make(backbone(dtype=policy)).optimizer
+    scales = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
+    assert scales == (policy == "mixed_float16")
+
+
 @every_model
 def test_padding_side_does_not_matter(name, model_of):
     left, right = (model_of(name)(texts(name, side)) for side in ("left", "right"))
