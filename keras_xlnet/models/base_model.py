@@ -1,3 +1,4 @@
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -164,7 +165,9 @@ class BaseModel(
         >>> {block.attention.query_dense.kernel.dtype for block in backbone.blocks}
         {'int8'}
         """
-        with quick_deletion():
+        with quick_deletion(), warnings.catch_warnings():
+            # Keras warns of every layer without such weights, inputs and dropout among them.
+            warnings.filterwarnings("ignore", "Layer .* does not have a `quantize` method")
             super().quantize(*args, **kwargs)
 
     def save(self, filepath: PathLike, *args: Any, **kwargs: Any) -> None:
