@@ -31,6 +31,7 @@ class HeadProjection(keras.layers.EinsumDense):
         super().__init__(
             f"ab{summed},{summed}{new}->ab{new}", output_shape=(None, *output_sizes), **kwargs
         )
+        self.supports_masking = True
         self.num_contracted = num_contracted
 
     def call(self, inputs: Tensor) -> Tensor:

@@ -83,6 +83,7 @@ class AdaptiveSoftmax(ClusteredVocabulary):
             kernel_initializer,
             **kwargs,
         )
+        self.supports_masking = True
         self.tail_share = check_number("tail_share", tail_share, 0, 1)
 
     def build(

@@ -45,6 +45,7 @@ class AddAndNorm(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.dropout = HashDropout(dropout, seed=seed, dtype=self.dtype_policy, name="dropout")
         self.norm = keras.layers.LayerNormalization(
             epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm"

@@ -49,6 +49,7 @@ class AttentionMask(keras.layers.Layer):
         self, attention_type: str = "bi", same_length: bool | int = False, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.attention_type = check_choice("attention_type", attention_type, ("bi", "uni"))
         if same_length and attention_type != "uni":
             raise ValueError(
@@ -58,6 +59,9 @@ class AttentionMask(keras.layers.Layer):
         if not isinstance(same_length, bool):
             check_positive_int("same_length", same_length)
         self.same_length = same_length
+
+    def compute_mask(self, content: Tensor, mask: Tensor | None = None) -> None:
+        return None  # The blocks get that of the content themselves.
 
     def call(
         self,

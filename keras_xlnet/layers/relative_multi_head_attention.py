@@ -10,6 +10,7 @@ from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_positive_int, check_rate
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
+from keras_xlnet.layers.padding import without_padding
 from keras_xlnet.ops.long_attention import (
     scanned_relative_attention,
     unrolled_relative_attention,
@@ -69,6 +70,8 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         return_attention_scores: If `True`, the attention probabilities are returned too, and are
             computed for all rows at once.
         training: Whether dropout is applied.
+        context_mask: Optional bool tensor `(batch, context_length)`, `True` for real rows: nothing
+            attends to others. By default the mask that Keras attached to `context`.
 
     Returns:
         Tensor `(batch, query_length, hidden_dim)`, and with `return_attention_scores` the
@@ -101,6 +104,7 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.num_heads = check_positive_int("num_heads", num_heads)
         self.head_dim = check_positive_int("head_dim", head_dim)
         self.dropout = check_rate("dropout", dropout)
@@ -174,12 +178,13 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         content_length: int | Tensor | None = None,
         return_attention_scores: bool = False,
         training: bool | None = None,
+        context_mask: Tensor | None = None,
     ) -> Tensor | tuple[Tensor, Tensor]:
         return self.attend(
             query,
             *self.project_context(context, position_encoding),
             segment_matrix=segment_matrix,
-            attention_mask=attention_mask,
+            attention_mask=without_padding(attention_mask, context_mask),
             target_positions=target_positions,
             attention_biases=attention_biases,
             content_length=content_length,

@@ -57,6 +57,7 @@ class RelativePositionEncoding(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.supports_masking = True
         if check_positive_int("hidden_dim", hidden_dim) % 2:
             raise ValueError(f"`hidden_dim` must be even. Received: hidden_dim={hidden_dim}")
         self.hidden_dim = hidden_dim
@@ -65,6 +66,9 @@ class RelativePositionEncoding(keras.layers.Layer):
             check_positive_int("clamp_length", clamp_length)
         self.clamp_length = clamp_length
         self.bidirectional_data = bidirectional_data
+
+    def compute_mask(self, content: Tensor, mask: Tensor | None = None) -> None:
+        return None  # Positions belong to no text.
 
     def build(self, content_shape: Shape, memory_shape: Shape | None = None) -> None:
         self._check_batch(content_shape[0])

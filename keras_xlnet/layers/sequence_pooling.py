@@ -36,10 +36,11 @@ class SequencePooling(RestoresQuantization, keras.layers.Layer):
 
     Call arguments:
         sequence: Tensor `(batch, length, hidden_dim)`.
-        padding_mask: Optional tensor `(batch, length)`, `True` / 1 for real tokens. All tokens are
-            real by default. The original masks padding only for `"attention"`.
+        padding_mask: Optional tensor `(batch, length)`, `True` / 1 for real tokens. By default
+            `mask`. The original masks padding only for `"attention"`.
         token_ids: Int tensor `(batch, length)`. Required for `"cls"`, not used otherwise.
         training: Whether dropout is applied.
+        mask: The mask that Keras attached to `sequence`; without one, all tokens are real.
 
     Returns:
         Tensor `(batch, hidden_dim)`, zeros for a row without a real token. (`"attention"` then
@@ -69,6 +70,7 @@ class SequencePooling(RestoresQuantization, keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.mode = check_choice("mode", mode, _MODES)
         if mode == "attention":
             check_positive_int("num_heads", num_heads)
@@ -119,9 +121,10 @@ class SequencePooling(RestoresQuantization, keras.layers.Layer):
         padding_mask: Tensor | None = None,
         token_ids: Tensor | None = None,
         training: bool | None = None,
+        mask: Tensor | None = None,
     ) -> Tensor:
         if padding_mask is None:
-            padding_mask = ops.ones(ops.shape(sequence)[:2], dtype="bool")
+            padding_mask = ops.ones(ops.shape(sequence)[:2], "bool") if mask is None else mask
         padding_mask = ops.cast(padding_mask, "bool")
         if self.mode == "attention":
             return self._attend(sequence, padding_mask, training)
@@ -155,6 +158,9 @@ class SequencePooling(RestoresQuantization, keras.layers.Layer):
         )
         attended = self.dropout_layer(attended, training=training)
         return ops.squeeze(self.norm(attended), 1)
+
+    def compute_mask(self, sequence: Tensor, mask: Tensor | None = None) -> None:
+        return None  # There is one row for each text.
 
     def compute_output_shape(self, sequence_shape: Shape) -> Shape:
         return (sequence_shape[0], sequence_shape[-1])
@@ -190,10 +196,11 @@ class SequenceSummary(RestoresQuantization, keras.layers.Layer):
 
     Call arguments:
         sequence: Tensor `(batch, length, hidden_dim)`.
-        padding_mask: Optional tensor `(batch, length)`, `True` / 1 for real tokens. All tokens are
-            real by default.
+        padding_mask: Optional tensor `(batch, length)`, `True` / 1 for real tokens. By default
+            `mask`.
         token_ids: Int tensor `(batch, length)`. Required for `"cls"`, not used otherwise.
         training: Whether dropout is applied.
+        mask: The mask that Keras attached to `sequence`; without one, all tokens are real.
 
     Returns:
         Tensor `(batch, hidden_dim)`.
@@ -221,6 +228,7 @@ class SequenceSummary(RestoresQuantization, keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.kernel_initializer = get_kernel_initializer(kernel_initializer)
         self.seed = seed
         dropout_seed, pooling_seed = spawn_seeds(seed, 2, "SequenceSummary")
@@ -258,11 +266,16 @@ class SequenceSummary(RestoresQuantization, keras.layers.Layer):
         padding_mask: Tensor | None = None,
         token_ids: Tensor | None = None,
         training: bool | None = None,
+        mask: Tensor | None = None,
     ) -> Tensor:
+        padding_mask = mask if padding_mask is None else padding_mask
         pooled = self.pooling(
             sequence, padding_mask=padding_mask, token_ids=token_ids, training=training
         )
         return self.dropout_layer(self.dense(pooled), training=training)
+
+    def compute_mask(self, sequence: Tensor, mask: Tensor | None = None) -> None:
+        return None  # There is one row for each text.
 
     def compute_output_shape(self, sequence_shape: Shape) -> Shape:
         return (sequence_shape[0], sequence_shape[-1])

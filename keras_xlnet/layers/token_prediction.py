@@ -91,6 +91,7 @@ class LogitBias(keras.layers.Layer):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self.supports_masking = True
 
     def build(self, logits_shape: Shape) -> None:
         self.bias = self.add_weight(shape=(logits_shape[-1],), initializer="zeros", name="bias")

@@ -11,6 +11,7 @@ from keras_xlnet.layers.arguments import check_rate
 from keras_xlnet.layers.feed_forward import FeedForward
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.initializers import spawn_seeds
+from keras_xlnet.layers.padding import mask_of_context, without_padding
 from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAttention
 from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 
@@ -48,6 +49,8 @@ class TransformerXLBlock(RestoresQuantization, keras.layers.Layer):
             `True` = may attend.
         attention_biases: Optional tensor `(2, num_heads, head_dim)` of an `AttentionBiases` layer.
         training: Whether dropout is applied.
+        content_mask: Optional bool tensor `(batch, length)`, `True` for real rows: nothing attends
+            to others. By default the mask that Keras attached to `content`.
 
     Returns:
         Tensor `(batch, length, hidden_dim)`.
@@ -81,6 +84,7 @@ class TransformerXLBlock(RestoresQuantization, keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.dropout = check_rate("dropout", dropout)
         self.normalize_first = normalize_first
         self.layer_norm_epsilon = layer_norm_epsilon
@@ -144,6 +148,7 @@ class TransformerXLBlock(RestoresQuantization, keras.layers.Layer):
         attention_mask: Tensor | None = None,
         attention_biases: Tensor | None = None,
         training: bool | None = None,
+        content_mask: Tensor | None = None,
     ) -> Tensor:
         context = self.join(content, memory)
         key, value, position_key = self.attention.project_context(context, position_encoding)
@@ -152,7 +157,7 @@ class TransformerXLBlock(RestoresQuantization, keras.layers.Layer):
             key,
             value,
             position_key,
-            attention_mask=attention_mask,
+            attention_mask=without_padding(attention_mask, mask_of_context(content_mask, memory)),
             attention_biases=attention_biases,
             training=training,
         )

@@ -12,6 +12,7 @@ from keras_xlnet.layers.add_and_norm import AddAndNorm
 from keras_xlnet.layers.arguments import check_rate
 from keras_xlnet.layers.feed_forward import FeedForward
 from keras_xlnet.layers.initializers import spawn_seeds
+from keras_xlnet.layers.padding import mask_of_context, without_padding
 from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAttention
 from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 
@@ -63,6 +64,9 @@ class TwoStreamBlock(RestoresQuantization, VaryingOutputs, keras.layers.Layer):
         return_content_stream: If `False`, only the query stream is computed, as the last block of
             a language model needs it.
         training: Whether dropout is applied.
+        content_stream_mask: Optional bool tensor `(batch, content_length)`, `True` for real rows:
+            nothing attends to others. By default the mask that Keras attached to
+            `content_stream`.
 
     Returns:
         The content stream; or `(content_stream, query_stream)` if a query stream is given; or the
@@ -102,6 +106,7 @@ class TwoStreamBlock(RestoresQuantization, VaryingOutputs, keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.dropout = check_rate("dropout", dropout)
         self.layer_norm_epsilon = layer_norm_epsilon
         self.seed = seed
@@ -166,6 +171,7 @@ class TwoStreamBlock(RestoresQuantization, VaryingOutputs, keras.layers.Layer):
         attention_biases: Tensor | None = None,
         return_content_stream: bool = True,
         training: bool | None = None,
+        content_stream_mask: Tensor | None = None,
     ) -> Tensor | tuple[Tensor, Tensor]:
         if query_stream is None and not return_content_stream:
             raise ValueError("`return_content_stream=False` needs a `query_stream`")
@@ -173,6 +179,11 @@ class TwoStreamBlock(RestoresQuantization, VaryingOutputs, keras.layers.Layer):
         if memory is not None:
             memory = ops.cast(memory, content_stream.dtype)
             context = ops.concatenate([memory, content_stream], axis=1)
+        context_mask = mask_of_context(content_stream_mask, memory)
+        content_attention_mask, query_attention_mask = (
+            without_padding(mask, context_mask)
+            for mask in (content_attention_mask, query_attention_mask)
+        )
         # Projected once, shared by both streams.
         projected = self.attention.project_context(context, position_encoding)
 

@@ -328,6 +328,18 @@ def _unknown_batch_and_length(key, value):
     return (None,) * value.ndim
 
 
+@computation
+def implicit_masks(directory, weights):
+    """Layers behind an embedding that calls 0 padding."""
+    token_ids = keras.Input((None,), dtype="int32")
+    x = keras.layers.Embedding(20, H, mask_zero=True)(token_ids)
+    positions = layers.RelativePositionEncoding(H)(x)
+    x = layers.TwoStreamBlock(2, 3, 16)(x, position_encoding=positions)
+    x = layers.TransformerXLBlock(2, 3, 16)(x, position_encoding=positions)
+    model = fill(keras.Model(token_ids, layers.SequenceSummary("mean")(x)))
+    return {"summary": flat(run(model, np.array([[5, 17, 8, 0, 0], [6, 9, 3, 11, 2]])))[0]}
+
+
 # === The models, against the original's numbers ===
 
 
