@@ -34,7 +34,7 @@ import matplotlib
 import numpy as np
 import tfidf
 from absl import app, flags
-from results_models import Batches
+from batches_by_length import BatchesByLength
 from sklearn.metrics import accuracy_score
 
 from keras_xlnet.models import XLNetTextClassifier
@@ -141,7 +141,7 @@ def train_and_test(seed, way, train, test):
     labels = np.array([names.index(label) for label in train["label"]])
     start = time.perf_counter()
     # Batches of documents of similar length have little padding, and take less time.
-    batches = Batches(model.preprocessor, np.array(train["text"], object), labels)
+    batches = BatchesByLength(model.preprocessor, np.array(train["text"], object), labels)
     steps, rng = math.ceil(len(labels) / FLAGS.batch_size), np.random.default_rng(seed)
     dataset = batches.dataset(lambda: batches.shuffled(FLAGS.batch_size, steps, rng), steps)
     model = fine_tuning.fit(
@@ -160,7 +160,7 @@ def train_and_test(seed, way, train, test):
 
 def classes(model, texts):
     """Returns the names of the classes of documents."""
-    outputs = Batches(model.preprocessor, np.array(texts, object)).predict(model)
+    outputs = BatchesByLength(model.preprocessor, np.array(texts, object)).predict(model)
     return [model.class_names[i] for i in outputs.argmax(axis=1)]
 
 

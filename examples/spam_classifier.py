@@ -34,7 +34,7 @@ import numpy as np
 import spam_data
 import spam_report
 from absl import app, flags, logging
-from results_models import Batches
+from batches_by_length import BatchesByLength
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from keras_xlnet.checkpoints import detect_format, load_checkpoint, load_tokenizer
@@ -173,9 +173,9 @@ def train(texts, labels, strategy, verbose=None):
             metrics=["accuracy", auc],
         )
     # Batches of messages of similar length have half of the padding, and take half of the time.
-    batches = Batches(model.preprocessor, texts, keras.utils.to_categorical(labels, 2))
+    batches = BatchesByLength(model.preprocessor, texts, keras.utils.to_categorical(labels, 2))
     validation_labels = keras.utils.to_categorical(held_out_labels, 2)
-    validation, _ = Batches(model.preprocessor, held_out, validation_labels).by_length()
+    validation, _ = BatchesByLength(model.preprocessor, held_out, validation_labels).by_length()
     rng = np.random.default_rng(FLAGS.seed)
     history = model.fit(
         batches.dataset(lambda: batches.shuffled(FLAGS.batch_size, steps, rng), steps),

@@ -8,7 +8,8 @@ from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
 from tests.examples import EXAMPLES
 
 sys.path.insert(0, str(EXAMPLES))
-from results_models import Batches, Kind, Trainer, WarmupCosine
+from batches_by_length import BatchesByLength
+from results_models import Kind, Trainer, WarmupCosine
 from results_tasks import Examples, Recipe
 
 RECIPE = Recipe(24, epochs=1, scratch_epochs=2, batch_size=4, fewest_steps=3)
@@ -72,7 +73,7 @@ def test_identity(trainer, tiny_preset):
 
 
 def test_batches_are_full_and_cover_all_rows(preprocessor):
-    batches = Batches(preprocessor, TEXTS, np.arange(6))
+    batches = BatchesByLength(preprocessor, TEXTS, np.arange(6))
     found = list(batches.shuffled(4, 6, np.random.default_rng(0)))
     assert [len(labels) for _, labels in found] == [4] * 6
     counts = np.bincount(np.concatenate([labels for _, labels in found]))
@@ -82,7 +83,7 @@ def test_batches_are_full_and_cover_all_rows(preprocessor):
 
 
 def test_only_padding_is_cut(preprocessor):
-    batches = Batches(preprocessor, TEXTS)
+    batches = BatchesByLength(preprocessor, TEXTS)
     short = batches.rows(np.array([0, 2]))
     assert short["token_ids"].shape == (2, 16)
     for key, value in batches.features.items():
@@ -103,7 +104,9 @@ def test_predictions_are_in_the_order_of_the_texts(trainer, preprocessor):
     model = trainer._fresh(SINGLE, 0, 0.1, from_scratch=True)
     expected = model.predict(preprocessor(TEXTS), verbose=0)
     assert np.unique(expected[:, 0]).size == 6
-    np.testing.assert_allclose(Batches(preprocessor, TEXTS).predict(model), expected, atol=1e-6)
+    np.testing.assert_allclose(
+        BatchesByLength(preprocessor, TEXTS).predict(model), expected, atol=1e-6
+    )
 
 
 def test_learning_rate():
