@@ -11,6 +11,7 @@ from keras_xlnet.layers.arguments import check_positive_int, check_rate
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
 from keras_xlnet.layers.padding import without_padding
+from keras_xlnet.layers.shapes import check_shape
 from keras_xlnet.ops.long_attention import (
     scanned_relative_attention,
     unrolled_relative_attention,
@@ -105,6 +106,7 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
+        self.input_spec = keras.layers.InputSpec(ndim=3)
         self.num_heads = check_positive_int("num_heads", num_heads)
         self.head_dim = check_positive_int("head_dim", head_dim)
         self.dropout = check_rate("dropout", dropout)
@@ -255,6 +257,9 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         Returns:
             As the call.
         """
+        self._check_shapes(
+            query, key, position_key, segment_matrix, attention_mask, target_positions
+        )
         compute = self._choose_computation(
             query, target_positions, return_attention_scores, training
         )
@@ -275,6 +280,18 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         if return_attention_scores:
             return output, ops.swapaxes(probabilities, 0, 1)
         return output
+
+    def _check_shapes(self, query, key, position_key, segment_matrix, attention_mask, targets):
+        batch_size, length = query.shape[:2]
+        context_length = key.shape[2]
+        pairs = (batch_size, 1), (length, 1), context_length
+        check_shape("segment_matrix", segment_matrix, *pairs)
+        check_shape("attention_mask", attention_mask, *pairs)
+        check_shape("target_positions", targets, (batch_size, 1), length)
+        if targets is None and None not in (length, context_length):
+            # "bi" has a distance from each content row to the last context row, "uni" none ahead.
+            positions = context_length + length, context_length + 1
+            check_shape("position_encoding", position_key[0], (1, 2), positions, None)
 
     def score_terms(
         self,

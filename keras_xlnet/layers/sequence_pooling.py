@@ -71,6 +71,7 @@ class SequencePooling(RestoresQuantization, keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
+        self.input_spec = keras.layers.InputSpec(ndim=3)
         self.mode = check_choice("mode", mode, _MODES)
         if mode == "attention":
             check_positive_int("num_heads", num_heads)
@@ -229,6 +230,7 @@ class SequenceSummary(RestoresQuantization, keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
+        self.input_spec = keras.layers.InputSpec(ndim=3)
         self.kernel_initializer = get_kernel_initializer(kernel_initializer)
         self.seed = seed
         dropout_seed, pooling_seed = spawn_seeds(seed, 2, "SequenceSummary")

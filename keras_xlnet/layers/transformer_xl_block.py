@@ -13,6 +13,7 @@ from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.initializers import spawn_seeds
 from keras_xlnet.layers.padding import mask_of_context, without_padding
 from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAttention
+from keras_xlnet.layers.shapes import check_positions
 from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 
 
@@ -85,6 +86,7 @@ class TransformerXLBlock(RestoresQuantization, keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
+        self.input_spec = keras.layers.InputSpec(ndim=3)
         self.dropout = check_rate("dropout", dropout)
         self.normalize_first = normalize_first
         self.layer_norm_epsilon = layer_norm_epsilon
@@ -126,9 +128,10 @@ class TransformerXLBlock(RestoresQuantization, keras.layers.Layer):
     def build(
         self,
         content_shape: Shape,
-        position_encoding_shape: Shape,
+        position_encoding_shape: Shape | None = None,
         attention_biases_shape: Shape | None = None,
     ) -> None:
+        position_encoding_shape = check_positions(position_encoding_shape)
         self.attention.build(
             content_shape,
             content_shape,

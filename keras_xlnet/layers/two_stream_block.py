@@ -14,6 +14,7 @@ from keras_xlnet.layers.feed_forward import FeedForward
 from keras_xlnet.layers.initializers import spawn_seeds
 from keras_xlnet.layers.padding import mask_of_context, without_padding
 from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAttention
+from keras_xlnet.layers.shapes import check_positions, check_shape
 from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 
 
@@ -107,6 +108,7 @@ class TwoStreamBlock(RestoresQuantization, VaryingOutputs, keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
+        self.input_spec = keras.layers.InputSpec(ndim=3)
         self.dropout = check_rate("dropout", dropout)
         self.layer_norm_epsilon = layer_norm_epsilon
         self.seed = seed
@@ -141,10 +143,11 @@ class TwoStreamBlock(RestoresQuantization, VaryingOutputs, keras.layers.Layer):
     def build(
         self,
         content_stream_shape: Shape,
-        position_encoding_shape: Shape,
+        position_encoding_shape: Shape | None = None,
         segment_matrix_shape: Shape | None = None,
         attention_biases_shape: Shape | None = None,
     ) -> None:
+        position_encoding_shape = check_positions(position_encoding_shape)
         self.attention.build(
             content_stream_shape,
             content_stream_shape,
@@ -175,10 +178,14 @@ class TwoStreamBlock(RestoresQuantization, VaryingOutputs, keras.layers.Layer):
     ) -> Tensor | tuple[Tensor, Tensor]:
         if query_stream is None and not return_content_stream:
             raise ValueError("`return_content_stream=False` needs a `query_stream`")
+        batch_size, length, hidden_dim = content_stream.shape
+        check_shape("memory", memory, batch_size, None, hidden_dim)
         context = content_stream
         if memory is not None:
             memory = ops.cast(memory, content_stream.dtype)
             context = ops.concatenate([memory, content_stream], axis=1)
+        pairs = (batch_size, 1), (length, 1), context.shape[1]
+        check_shape("content_attention_mask", content_attention_mask, *pairs)
         context_mask = mask_of_context(content_stream_mask, memory)
         content_attention_mask, query_attention_mask = (
             without_padding(mask, context_mask)
