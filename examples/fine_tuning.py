@@ -270,8 +270,11 @@ def unfreezing():
 
 def to_float32(model):
     """The model as its weights are, for any device: not each is fast in half precision."""
-    if model.backbone.dtype_policy.name == "float32":
-        return model
+    return model if model.backbone.dtype_policy.name == "float32" else copy_in_float32(model)
+
+
+def copy_in_float32(model):
+    """A copy for one device, outside of the strategy that the model was trained under."""
     with tempfile.TemporaryDirectory() as folder:
         model.save_to_preset(folder)
         return type(model).from_preset(folder, dtype="float32")

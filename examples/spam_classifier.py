@@ -20,12 +20,10 @@ are in this repository: it needs no network, and takes four minutes on 2 cores. 
 import quiet_start  # noqa: F401
 
 # isort: split
-import json
 import math
 import os
 import pathlib
 import sys
-import tempfile
 
 import fast_dtype
 import fine_tuning
@@ -63,7 +61,7 @@ flags.DEFINE_integer(
 )
 flags.DEFINE_integer("sequence_length", 80, "Tokens that a message is cut to.", lower_bound=3)
 flags.DEFINE_integer("batch_size", 32, "Messages in a training step.", lower_bound=1)
-flags.DEFINE_integer("epochs", None, "Maximum number of epochs. [4; wide models 3; from scratch 8]")
+flags.DEFINE_integer("epochs", None, "Number of epochs. [4; wide models 3; from scratch 6]")
 flags.DEFINE_integer("seed", 1, "Seed of the splits, the weights and the dropout.")
 flags.DEFINE_enum("strategy", "one_device", STRATEGIES, "Devices to use: docs/distributed.md.")
 flags.DEFINE_integer("num_replicas", None, "Devices of --strategy mirrored. [all GPUs]")
@@ -72,24 +70,25 @@ flags.DEFINE_integer("num_replicas", None, "Devices of --strategy mirrored. [all
 def main(arguments):
     logging.set_verbosity(logging.WARNING)  # TensorFlow logs details of every export.
     try:
-        model, threshold = load(pathlib.Path(FLAGS.load)) if FLAGS.load else run()
+        model = load(pathlib.Path(FLAGS.load)) if FLAGS.load else run()
     except (OSError, RuntimeError, ValueError) as error:
         sys.exit(f"error: {error}")
     messages = arguments[1:]
     if model is not None and messages:
-        scores = model.predict(messages, verbose=0)[:, 1]
-        for message, score in zip(messages, scores, strict=True):
-            print(f"{model.class_names[int(score >= threshold)]:>8} {score:8.4f}  {message}")
+        for message, found in zip(messages, model.classify(messages), strict=True):
+            print(f"{found.label:>8} {found.score:8.4f}  {message}")
 
 
 def load(folder):
-    """Loads the model that an earlier run wrote, and its threshold."""
-    threshold = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["threshold"]
-    return keras.saving.load_model(folder / "model.keras", compile=False), threshold
+    """Loads the model that an earlier run wrote."""
+    path = folder / "model.keras"
+    if not path.exists():
+        raise FileNotFoundError(f"--load {folder}: it has no model.keras")
+    return keras.saving.load_model(path, compile=False)
 
 
 def run():
-    """Trains and tests a model, writes everything, and returns the model and its threshold."""
+    """Trains and tests a model, writes everything, and returns the model if there is one."""
     fine_tuning.check_method_flags()
     if FLAGS.vocabulary_size and not FLAGS.from_scratch:
         raise ValueError("--vocabulary_size needs --from_scratch: a preset has a vocabulary")
@@ -102,15 +101,15 @@ def run():
     )
     print(f"{len(texts)} messages, {labels.sum()} of them {FLAGS.positive_label}")
     output_dir = worker_directory(strategy, FLAGS.output_dir)
+    model = None
     # Entered before the training: if the folder cannot be written, the run fails at once.
     with replace_files(output_dir) as folder:
         if FLAGS.folds:
             cross_validate(texts, labels, strategy, folder)
-            model, threshold = None, None
         else:
-            model, threshold = train_and_test(texts, labels, strategy, folder)
+            model = train_and_test(texts, labels, strategy, folder)
     print(f"\nWritten to {output_dir}: {', '.join(sorted(os.listdir(output_dir)))}")
-    return model, threshold
+    return model
 
 
 # === Train, compare, write ===
@@ -120,15 +119,15 @@ def train_and_test(texts, labels, strategy, folder):
     texts, test_texts, labels, test_labels = train_test_split(
         texts, labels, test_size=0.2, stratify=labels, random_state=FLAGS.seed
     )
-    model, threshold, history = train(texts, labels, strategy)
+    model, history = train(texts, labels, strategy)
     baselines = spam_report.fit_baselines(texts, labels)
     scores = {fine_tuning.model_name(): model.predict(test_texts, verbose=0)[:, 1]}
     scores |= {name: found.predict_proba(test_texts)[:, 1] for name, found in baselines.items()}
 
-    spam_report.write_report(folder, test_labels, scores, threshold, history, model.class_names)
+    spam_report.write_report(folder, test_labels, scores, history, model.class_names)
     model.save(folder / "model.keras")
-    export_text_classifier(model, folder / "saved_model" / "1", threshold=threshold)
-    return model, threshold
+    export_text_classifier(model, folder / "saved_model" / "1")
+    return model
 
 
 def cross_validate(texts, labels, strategy, folder):
@@ -136,10 +135,8 @@ def cross_validate(texts, labels, strategy, folder):
     results = []
     for number, (rest, test) in enumerate(folds.split(texts, labels), 1):
         print(f"\nFold {number} of {FLAGS.folds}")
-        model, threshold, _ = train(texts[rest], labels[rest], strategy, verbose=2)
-        predicted = {
-            fine_tuning.model_name(): model.predict(texts[test], verbose=0)[:, 1] >= threshold
-        }
+        model, _ = train(texts[rest], labels[rest], strategy, verbose=2)
+        predicted = {fine_tuning.model_name(): model.predict(texts[test], verbose=0).argmax(axis=1)}
         for name, baseline in spam_report.fit_baselines(texts[rest], labels[rest]).items():
             predicted[name] = baseline.predict(texts[test])
         results.append(
@@ -154,46 +151,27 @@ def cross_validate(texts, labels, strategy, folder):
 
 
 def train(texts, labels, strategy, verbose=None):
-    """Returns a trained classifier, its threshold, and the history of all epochs."""
+    """Returns a trained classifier, and the history of its epochs."""
     keras.utils.set_random_seed(FLAGS.seed)
-    texts, held_out, labels, held_out_labels = train_test_split(
-        texts, labels, test_size=0.1, stratify=labels, random_state=FLAGS.seed
-    )
     steps = math.ceil(len(texts) / FLAGS.batch_size)
     with strategy.scope():
         model = make_model(texts)
         is_wide = model.backbone.hidden_dim >= fine_tuning.WIDE
-        epochs = FLAGS.epochs or (8 if FLAGS.from_scratch else 3 if is_wide else 4)
-        # Of class 1 alone.
-        auc = keras.metrics.AUC(curve="PR", name="pr_auc", multi_label=True, label_weights=[0, 1])
-        model.compile(
-            fine_tuning.make_optimizer(model, 5e-4, epochs * steps),
-            # Label smoothing keeps the model from growing overconfident on few messages.
-            loss=keras.losses.CategoricalCrossentropy(label_smoothing=0.1),
-            metrics=["accuracy", auc],
-        )
-    # Batches of messages of similar length have half of the padding, and take half of the time.
-    batches = BatchesByLength(model.preprocessor, texts, keras.utils.to_categorical(labels, 2))
-    validation_labels = keras.utils.to_categorical(held_out_labels, 2)
-    validation, _ = BatchesByLength(model.preprocessor, held_out, validation_labels).by_length()
+        epochs = FLAGS.epochs or (6 if FLAGS.from_scratch else 3 if is_wide else 4)
+        model.compile(fine_tuning.make_optimizer(model, 5e-4, epochs * steps))
+    # Messages of similar length have half of the padding, and take half of the time.
+    batches = BatchesByLength(model.preprocessor, texts, labels.astype("int32"))
     rng = np.random.default_rng(FLAGS.seed)
     history = model.fit(
         batches.dataset(lambda: batches.shuffled(FLAGS.batch_size, steps, rng), steps),
         shuffle=False,
         epochs=epochs,
-        validation_data=validation,
-        # Spam is the rarer class. The square root is half of the way to equal influence of both.
-        class_weight={c: math.sqrt(len(labels) / (2 * np.sum(labels == c))) for c in (0, 1)},
-        callbacks=[
-            keras.callbacks.EarlyStopping(patience=5, restore_best_weights=True),
-            *fine_tuning.unfreezing(),
-        ],
+        callbacks=fine_tuning.unfreezing(),
         verbose=progress_verbosity() if verbose is None else verbose,
     ).history
-    if strategy.num_replicas_in_sync > 1 or model.backbone.dtype_policy.name != "float32":
-        model = to_serve(model)
-    scores = model.predict(held_out, verbose=0)[:, 1]
-    return model, spam_report.best_threshold(held_out_labels, scores), history
+    if strategy.num_replicas_in_sync > 1:
+        return fine_tuning.copy_in_float32(model), history
+    return fine_tuning.to_float32(model), history
 
 
 def progress_verbosity():
@@ -250,13 +228,6 @@ def start_again(backbone, tokenizer, texts):
         return fine_tuning.untrained(backbone), tokenizer
     tokenizer = XLNetTokenizer.train(iter(texts), FLAGS.vocabulary_size)
     return fine_tuning.untrained(backbone, vocabulary_size=tokenizer.vocabulary_size()), tokenizer
-
-
-def to_serve(model):
-    """A copy for any one device: outside of the strategy, and in float32, as its weights are."""
-    with tempfile.TemporaryDirectory() as folder:
-        model.save_to_preset(folder)
-        return XLNetTextClassifier.from_preset(folder, dtype="float32")
 
 
 if __name__ == "__main__":

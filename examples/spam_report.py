@@ -25,18 +25,6 @@ def compute_metrics(labels, predicted):
     }
 
 
-def best_threshold(labels, scores, tolerance=0.01):
-    """Returns the threshold closest to 0.5 whose F1 is within `tolerance` of the best F1.
-
-    On a few hundred messages, the threshold with the best F1 itself is mostly chance.
-    """
-    steps = np.unique(scores)
-    candidates = np.concatenate([(steps[1:] + steps[:-1]) / 2, [0.5]])
-    f1 = np.array([metrics.f1_score(labels, scores >= c, zero_division=0) for c in candidates])
-    good = candidates[f1 >= f1.max() - tolerance]
-    return float(good[np.argmin(np.abs(good - 0.5))])
-
-
 def fit_baselines(texts, labels):
     """Fits the baselines that a model is compared with.
 
@@ -56,19 +44,18 @@ def fit_baselines(texts, labels):
     }
 
 
-def write_report(folder, labels, scores, threshold, history, class_names):
+def write_report(folder, labels, scores, history, class_names):
     """Prints the metrics of the test messages and writes `metrics.json` and three plots.
 
     Args:
         folder: `pathlib.Path` to write to.
         labels: Array of 0 and 1, the labels of the test messages.
         scores: Dict of arrays, the probability of class 1 by every scorer; the first is the model.
-        threshold: Float, the threshold of the model. That of the others is 0.5.
         history: Dict of lists, the history of the training.
         class_names: List of two strings.
     """
     model, *baselines = scores
-    predicted = scores[model] >= threshold
+    predicted = scores[model] >= 0.5
     rows = {model: compute_metrics(labels, predicted)}
     rows |= {name: compute_metrics(labels, scores[name] > 0.5) for name in baselines}
     print(f"\nOn {len(labels)} test messages that were not used in training:\n")
@@ -77,14 +64,13 @@ def write_report(folder, labels, scores, threshold, history, class_names):
     report = {
         "model": rows[model],
         "baselines": {name: rows[name] for name in baselines},
-        "threshold": threshold,
         "history": history,
     }
     _write_json(folder / "metrics.json", report)
     plot_training_curves(history, folder / "training_curves.png")
     plot_confusion(labels, predicted, class_names, folder / "confusion_matrix.png")
     shown = {name: values for name, values in scores.items() if name != "majority"}
-    plot_precision_recall(labels, shown, threshold, folder / "precision_recall.png")
+    plot_precision_recall(labels, shown, folder / "precision_recall.png")
 
 
 def write_cross_validation(folder, folds):
@@ -144,22 +130,14 @@ def format_confusion(labels, predicted, class_names):
 
 
 def plot_training_curves(history, path):
-    """Plots loss and average precision of each epoch, of training and validation."""
+    """Plots loss and accuracy of each epoch."""
     epochs = np.arange(1, len(history["loss"]) + 1)
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for axis, metric, title in (
-        (axes[0], "loss", "Loss"),
-        (axes[1], "pr_auc", "Area under precision-recall curve"),
-    ):
-        for prefix, label, style in (("", "training", "o-"), ("val_", "validation", "s--")):
-            axis.plot(epochs, history[prefix + metric], style, label=label, markersize=4)
-        axis.set(title=title, xlabel="epoch")
+    for axis, metric in zip(axes, ("loss", "accuracy"), strict=True):
+        axis.plot(epochs, history[metric], "o-", markersize=4)
+        axis.set(title=f"Training {metric}", xlabel="epoch")
         axis.xaxis.get_major_locator().set_params(integer=True)
         axis.grid(alpha=0.3)
-    kept = int(np.argmin(history["val_loss"])) + 1
-    for axis in axes:
-        axis.axvline(kept, color="grey", linewidth=1, linestyle=":", label="kept")
-        axis.legend()
     figure.savefig(path, dpi=130)
     plt.close(figure)
 
@@ -181,19 +159,19 @@ def plot_confusion(labels, predicted, class_names, path):
     plt.close(figure)
 
 
-def plot_precision_recall(labels, scores, threshold, path):
-    """Plots precision against recall of all `scores`, and the threshold of the first."""
+def plot_precision_recall(labels, scores, path):
+    """Plots precision against recall of all `scores`, and the first at even odds."""
     figure, axis = plt.subplots(figsize=(5.4, 4.2), layout="constrained")
     for name, values in scores.items():
         precision, recall, _ = metrics.precision_recall_curve(labels, values)
         area = metrics.average_precision_score(labels, values)
         axis.step(recall, precision, where="post", label=f"{name} (average {area:.3f})")
-    predicted = next(iter(scores.values())) >= threshold
+    predicted = next(iter(scores.values())) >= 0.5
     axis.plot(
         metrics.recall_score(labels, predicted, zero_division=0),
         metrics.precision_score(labels, predicted, zero_division=0),
         "ko",
-        label=f"threshold {threshold:.3f}",
+        label="at even odds",
     )
     share = float(np.mean(labels))
     axis.axhline(share, color="grey", linestyle=":", label=f"share of spam {share:.2f}")

@@ -91,7 +91,7 @@ def test_fine_tunes_an_original_checkpoint(tmp_path, golden_dir, tiny):
         (["--preset=nowhere"], "nowhere"),
         (["--lora_rank=8", "--freeze_backbone"], "use one of --from_scratch"),
         (["--vocabulary_size=300"], "--vocabulary_size needs --from_scratch"),
-        (["--load=nowhere", "hi"], "'nowhere/metrics.json'"),
+        (["--load=nowhere", "hi"], "--load nowhere: it has no model.keras"),
     ],
 )
 def test_errors_are_one_line_and_leave_nothing(tmp_path, arguments, message):
