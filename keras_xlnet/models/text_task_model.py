@@ -191,7 +191,9 @@ class TextTaskModel(TaskModel):
 
     def _batches(self, x, y=None):
         """Inputs and labels of the model for what `fit` takes."""
-        if self.preprocessor is not None and is_python_batches(x):
+        # Batches of words, choices and questions have no common shape: they come as arrays.
+        takes_text = self._preprocessor_class == TextTaskModel._preprocessor_class
+        if takes_text and self.preprocessor is not None and is_python_batches(x):
             return map_python_batches(x, self._batch), y
         return self._examples(x, y)
 
