@@ -5,7 +5,7 @@
 reads the messages of the UCI SMS Spam Collection, fine-tunes the preset xlnet_small_en on four
 fifths of them, compares it on the others with TF-IDF and logistic regression, tuned, and writes the
 model, a SavedModel that takes raw text, `metrics.json` and plots to runs/spam. Preset and messages
-are in this repository: it needs no network, and takes four minutes on 2 cores. More ways to run it:
+are in this repository: it needs no network, and takes two minutes on 2 cores. More ways to run it:
 
     python examples/spam_classifier.py "You have won a prize, call 09061701461 now" "see you at six"
     python examples/spam_classifier.py --load runs/spam "You have won a prize, call 09061701461 now"
