@@ -7,11 +7,10 @@ from keras import ops
 from keras_xlnet.compat.head_projection import HeadProjection
 from keras_xlnet.compat.quantization import RestoresQuantization
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.layers.arguments import check_positive_int, check_rate
+from keras_xlnet.layers.arguments import check_positive_int, check_rate, check_shape
+from keras_xlnet.layers.attention_masks import without_padding
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
-from keras_xlnet.layers.padding import without_padding
-from keras_xlnet.layers.shapes import check_shape
 from keras_xlnet.ops.long_attention import (
     scanned_relative_attention,
     unrolled_relative_attention,

@@ -7,13 +7,12 @@ from keras_xlnet.compat.quantization import RestoresQuantization
 from keras_xlnet.compat.recompute import recomputable
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.activations import serialize_activation
-from keras_xlnet.layers.arguments import check_rate
+from keras_xlnet.layers.arguments import check_positions, check_rate
+from keras_xlnet.layers.attention_masks import mask_of_context, without_padding
 from keras_xlnet.layers.feed_forward import FeedForward
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.initializers import spawn_seeds
-from keras_xlnet.layers.padding import mask_of_context, without_padding
 from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAttention
-from keras_xlnet.layers.shapes import check_positions
 from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 
 

@@ -9,12 +9,11 @@ from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.compat.varying_outputs import VaryingOutputs
 from keras_xlnet.layers.activations import serialize_activation
 from keras_xlnet.layers.add_and_norm import AddAndNorm
-from keras_xlnet.layers.arguments import check_rate
+from keras_xlnet.layers.arguments import check_positions, check_rate, check_shape
+from keras_xlnet.layers.attention_masks import mask_of_context, without_padding
 from keras_xlnet.layers.feed_forward import FeedForward
 from keras_xlnet.layers.initializers import spawn_seeds
-from keras_xlnet.layers.padding import mask_of_context, without_padding
 from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAttention
-from keras_xlnet.layers.shapes import check_positions, check_shape
 from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 
 
