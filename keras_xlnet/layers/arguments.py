@@ -51,9 +51,13 @@ def check_shape(name: str, tensor: Any, *expected: Sizes) -> None:
         tensor: Tensor or array; `None`, if it was not given, fits.
         *expected: For each axis its size, or a tuple of the sizes it may have. `None` is any size.
     """
-    if tensor is None:
-        return
-    shape = tuple(tensor.shape)
+    if tensor is not None:
+        check_sizes(name, tensor.shape, *expected)
+
+
+def check_sizes(name: str, shape: Shape, *expected: Sizes) -> None:
+    """Does the same for a shape."""
+    shape = tuple(shape)
     axes = [sizes if isinstance(sizes, tuple) else (sizes,) for sizes in expected]
     fits = len(shape) == len(axes) and all(
         size is None or None in sizes or size in sizes

@@ -80,12 +80,11 @@ class AttentionMask(keras.layers.Layer):
         allowed = ops.broadcast_to(
             allowed, (batch_size, content_length, memory_length + content_length)
         )
-        for mask in (
-            _over_context(padding_mask, memory_mask, content, memory_length),
-            _beside_memory(permutation_mask, batch_size, content_length, memory_length),
-        ):
-            if mask is not None:
-                allowed = ops.logical_and(allowed, mask)
+        context_mask = mask_of_context(content, memory, padding_mask, memory_mask)
+        allowed = without_padding(allowed, context_mask)
+        if permutation_mask is not None:
+            visible = _beside_memory(permutation_mask, batch_size, content_length, memory_length)
+            allowed = ops.logical_and(allowed, visible)
         return ops.logical_or(allowed, i == j), allowed
 
     def _allowed_by_order(self, i, j, memory_length):
@@ -181,43 +180,36 @@ class SegmentMatrix(keras.layers.Layer):
         return super().get_config()
 
 
-def _over_context(padding_mask, memory_mask, content, memory_length):
-    """`(batch, 1, memory_length + content_length)`, or `None` if nothing is masked."""
-    if padding_mask is None and memory_mask is None:
-        return None
-    batch_size, content_length = ops.shape(content)[:2]
-    parts = [
-        ops.ones((batch_size, length), dtype="bool") if mask is None else ops.cast(mask, "bool")
-        for mask, length in ((memory_mask, memory_length), (padding_mask, content_length))
-    ]
-    return ops.expand_dims(ops.concatenate(parts, axis=1), 1)
-
-
 def _beside_memory(permutation_mask, batch_size, content_length, memory_length):
     """`(batch, content_length, memory_length + content_length)`, `True` for memory."""
-    if permutation_mask is None:
-        return None
     memory = ops.ones((batch_size, content_length, memory_length), dtype="bool")
     return ops.concatenate([memory, ops.cast(permutation_mask, "bool")], axis=2)
 
 
-# === Masks that Keras attaches to tensors, such as those of `Embedding(mask_zero=True)` ===
-
-
-def mask_of_context(content_mask: Tensor | None, memory: Tensor | None) -> Tensor | None:
-    """Returns the mask of memory followed by content. All of memory is real.
+def mask_of_context(
+    content: Tensor,
+    memory: Tensor | None,
+    padding_mask: Tensor | None,
+    memory_mask: Tensor | None = None,
+) -> Tensor | None:
+    """Returns the mask of the real rows of memory followed by content.
 
     Args:
-        content_mask: Optional `(batch, content_length)`, `True` for real rows.
-        memory: Optional `(batch, memory_length, hidden_dim)`.
+        content, memory, padding_mask, memory_mask: As in the call of `AttentionMask`. The padding
+            mask may be the one that Keras attached to the content.
 
     Returns:
-        `(batch, context_length)`, or `None` without a `content_mask`.
+        Bool tensor `(batch, memory_length + content_length)`, or `None` without masks.
     """
-    if content_mask is None or memory is None:
-        return content_mask
-    of_memory = ops.ones_like(memory[:, :, 0], dtype="bool")
-    return ops.concatenate([of_memory, ops.cast(content_mask, "bool")], axis=1)
+    if padding_mask is None and memory_mask is None:
+        return None
+    batch_size, content_length = ops.shape(content)[:2]
+    memory_length = 0 if memory is None else ops.shape(memory)[-2]
+    parts = [
+        ops.ones((batch_size, length), dtype="bool") if mask is None else ops.cast(mask, "bool")
+        for mask, length in ((memory_mask, memory_length), (padding_mask, content_length))
+    ]
+    return ops.concatenate(parts, axis=1)
 
 
 def without_padding(attention_mask: Tensor | None, context_mask: Tensor | None) -> Tensor | None:

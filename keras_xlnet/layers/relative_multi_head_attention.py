@@ -7,7 +7,7 @@ from keras import ops
 from keras_xlnet.compat.head_projection import HeadProjection
 from keras_xlnet.compat.quantization import RestoresQuantization
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.layers.arguments import check_positive_int, check_rate, check_shape
+from keras_xlnet.layers.arguments import check_positive_int, check_rate, check_shape, check_sizes
 from keras_xlnet.layers.attention_masks import without_padding
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
@@ -290,7 +290,7 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         if targets is None and None not in (length, context_length):
             # "bi" has a distance from each content row to the last context row, "uni" none ahead.
             positions = context_length + length, context_length + 1
-            check_shape("position_encoding", position_key[0], (1, 2), positions, None)
+            check_sizes("position_encoding", position_key.shape[1:], (1, 2), positions, None)
 
     def score_terms(
         self,

@@ -154,12 +154,13 @@ class TransformerXLBlock(RestoresQuantization, keras.layers.Layer):
     ) -> Tensor:
         context = self.join(content, memory)
         key, value, position_key = self.attention.project_context(context, position_encoding)
+        context_mask = mask_of_context(content, memory, content_mask)
         return self.attend(
             content,
             key,
             value,
             position_key,
-            attention_mask=without_padding(attention_mask, mask_of_context(content_mask, memory)),
+            attention_mask=without_padding(attention_mask, context_mask),
             attention_biases=attention_biases,
             training=training,
         )

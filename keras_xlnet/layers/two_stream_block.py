@@ -185,7 +185,7 @@ class TwoStreamBlock(RestoresQuantization, VaryingOutputs, keras.layers.Layer):
             context = ops.concatenate([memory, content_stream], axis=1)
         pairs = (batch_size, 1), (length, 1), context.shape[1]
         check_shape("content_attention_mask", content_attention_mask, *pairs)
-        context_mask = mask_of_context(content_stream_mask, memory)
+        context_mask = mask_of_context(content_stream, memory, content_stream_mask)
         content_attention_mask, query_attention_mask = (
             without_padding(mask, context_mask)
             for mask in (content_attention_mask, query_attention_mask)

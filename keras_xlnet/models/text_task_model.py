@@ -230,10 +230,7 @@ class TextTaskModel(TaskModel):
 
     def _tokenize(self, columns):
         """The outputs of the preprocessor for a few texts, as arrays."""
-        import tensorflow as tf  # Preprocessors are TensorFlow's, on every backend.
-
-        preprocessor = self._required_preprocessor()
-        features = preprocessor({name: tf.constant(texts) for name, texts in columns.items()})
+        features = self._required_preprocessor()(columns)
         return {key: value.numpy() for key, value in features.items()}
 
     def _required_preprocessor(self) -> Any:
