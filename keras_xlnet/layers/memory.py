@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.layers.arguments import check_positive_int
+from keras_xlnet.layers.arguments import check_positive_int, check_shape
 from keras_xlnet.types import Shape, Tensor
 
 
@@ -200,6 +200,26 @@ class StatefulMemory(keras.layers.Layer):
             "memory_length": self.memory_length,
             "reuse_length": self.reuse_length,
         }
+
+
+def join_memory(content: Tensor, memory: Tensor | None) -> Tensor:
+    """Returns memory followed by content, the context that a block attends to.
+
+    Args:
+        content: Tensor `(batch, length, hidden_dim)`.
+        memory: Optional tensor `(batch, memory_length, hidden_dim)`.
+
+    Returns:
+        Tensor `(batch, memory_length + length, hidden_dim)`, in the dtype of `content`.
+
+    Raises:
+        ValueError: If the memory is of another batch size or width.
+    """
+    if memory is None:
+        return content
+    batch_size, _, hidden_dim = content.shape
+    check_shape("memory", memory, batch_size, None, hidden_dim)
+    return ops.concatenate([ops.cast(memory, content.dtype), content], axis=1)
 
 
 def ensure_batch_size(x: Tensor, batch_size: int) -> Tensor:

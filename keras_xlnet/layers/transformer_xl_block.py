@@ -1,7 +1,6 @@
 from typing import Any
 
 import keras
-from keras import ops
 
 from keras_xlnet.compat.quantization import RestoresQuantization
 from keras_xlnet.compat.recompute import recomputable
@@ -12,6 +11,7 @@ from keras_xlnet.layers.attention_masks import mask_of_context, without_padding
 from keras_xlnet.layers.feed_forward import FeedForward
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.initializers import spawn_seeds
+from keras_xlnet.layers.memory import join_memory
 from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAttention
 from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 
@@ -175,10 +175,7 @@ class TransformerXLBlock(RestoresQuantization, keras.layers.Layer):
             Tensor `(batch, memory_length + length, hidden_dim)`, normalized with
             `normalize_first`.
         """
-        context = content
-        if memory is not None:
-            memory = ops.cast(memory, content.dtype)
-            context = ops.concatenate([memory, content], axis=1)
+        context = join_memory(content, memory)
         return self.attention_norm(context) if self.normalize_first else context
 
     def attend(

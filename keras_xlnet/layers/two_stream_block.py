@@ -13,6 +13,7 @@ from keras_xlnet.layers.arguments import check_positions, check_rate, check_shap
 from keras_xlnet.layers.attention_masks import mask_of_context, without_padding
 from keras_xlnet.layers.feed_forward import FeedForward
 from keras_xlnet.layers.initializers import spawn_seeds
+from keras_xlnet.layers.memory import join_memory
 from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAttention
 from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 
@@ -177,12 +178,8 @@ class TwoStreamBlock(RestoresQuantization, VaryingOutputs, keras.layers.Layer):
     ) -> Tensor | tuple[Tensor, Tensor]:
         if query_stream is None and not return_content_stream:
             raise ValueError("`return_content_stream=False` needs a `query_stream`")
-        batch_size, length, hidden_dim = content_stream.shape
-        check_shape("memory", memory, batch_size, None, hidden_dim)
-        context = content_stream
-        if memory is not None:
-            memory = ops.cast(memory, content_stream.dtype)
-            context = ops.concatenate([memory, content_stream], axis=1)
+        context = join_memory(content_stream, memory)
+        batch_size, length, _ = content_stream.shape
         pairs = (batch_size, 1), (length, 1), context.shape[1]
         check_shape("content_attention_mask", content_attention_mask, *pairs)
         context_mask = mask_of_context(content_stream, memory, content_stream_mask)

@@ -57,6 +57,7 @@ SQUARE = np.ones((2, 5, 4), bool)
             r"`target_positions` must have shape \(2 or 1, 5\). Received: .*\(2, 4\)",
         ),
         (lambda: two_streams(memory=MEMORY[:1]), r"`memory` must have shape \(2, any, 8\)"),
+        (lambda: transformer_xl(memory=MEMORY[..., :4]), r"`memory` must have shape \(2, any, 8\)"),
     ],
 )
 def test_an_argument_of_a_wrong_shape_is_named(call, message):
