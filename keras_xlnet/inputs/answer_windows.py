@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_xlnet.inputs.answers import GoldAnswer
+from keras_xlnet.inputs.padding import needed_positions
 
 _LABELS = ("start_positions", "end_positions", "is_impossible")
 # How much the length of a window counts against the context of a token in it, as in the original.
@@ -41,6 +42,16 @@ class AnswerWindows:
 
     def __len__(self) -> int:
         return len(self.question)
+
+    def shortened(self) -> "AnswerWindows":
+        """Returns the windows without the positions that none of them needs."""
+        needed = needed_positions(self.features["padding_mask"])
+        features = {
+            key: value - needed.start if key == "cls_index" else value[:, needed]
+            for key, value in self.features.items()
+        }
+        first_position = self.first_position - needed.start
+        return dataclasses.replace(self, features=features, first_position=first_position)
 
     def labels(self, answers: Sequence[GoldAnswer | None]) -> dict[str, np.ndarray]:
         """Returns the labels of the windows, as `XLNetQuestionAnswering` takes them.

@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.inputs.labels import as_label_array, as_weight_array, check_no_missing
+from keras_xlnet.inputs.padding import needed_positions
 from keras_xlnet.inputs.python_batches import is_python_batches, map_python_batches
 from keras_xlnet.inputs.texts import (
     check_container,
@@ -14,7 +15,6 @@ from keras_xlnet.inputs.texts import (
     split_spec,
     text_columns,
 )
-from keras_xlnet.inputs.token_lists import rounded
 from keras_xlnet.models.inspection import Inspection
 from keras_xlnet.models.long_documents import fitting_preprocessor
 from keras_xlnet.models.task_model import TaskModel
@@ -124,14 +124,10 @@ class TextTaskModel(TaskModel):
             features, batch_size=batch_size, verbose=verbose, steps=steps, callbacks=callbacks
         )
 
-    def _without_padding(self, features: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Features of short texts, cut to the longest of them, rounded up for few shapes."""
-        mask = features["padding_mask"]
-        length = rounded(max(int(mask.sum(axis=-1).max()), 1))
-        # A preprocessor pads all texts on the same side. A text without padding is not cut.
-        is_left = mask[..., -1].any()
-        side = slice(-length, None) if is_left else slice(length)
-        return {key: value[..., side] for key, value in features.items()}
+    def _shortened(self, features: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Features without the positions that no text needs."""
+        needed = needed_positions(features["padding_mask"])
+        return {key: value[..., needed] for key, value in features.items()}
 
     def _attended(self, batch_size, length):
         if self.long_document not in ("windows", "memory"):
@@ -191,26 +187,28 @@ class TextTaskModel(TaskModel):
 
     def _batches(self, x, y=None):
         """Inputs and labels of the model for what `fit` takes."""
-        # Batches of words, choices and questions have no common shape: they come as arrays.
-        takes_text = self._preprocessor_class == TextTaskModel._preprocessor_class
-        if takes_text and self.preprocessor is not None and is_python_batches(x):
+        if self.preprocessor is not None and is_python_batches(x):
             return map_python_batches(x, self._batch), y
         return self._examples(x, y)
 
     def _batch(self, batch):
-        """The same for a batch of texts of a `PyDataset` or a generator, with its weights."""
+        """Inputs, labels and weights for a batch of a `PyDataset` or a generator."""
         x, *others = batch if isinstance(batch, tuple) else (batch,)
-        if not is_text(x):
+        # The lengths of all batches are those of the first ones: Keras looks at no others.
+        if not others:
+            return (self._features(x, shorten=False),)
+        y, *weights = others
+        features, labels = self._examples(x, y, shorten=False)
+        if features is x:
             return batch
-        labels, weights = map(self._labels, others[:1]), map(as_weight_array, others[1:])
-        return (self._tokenize(text_columns(x)), *labels, *weights)
+        return (features, labels, *map(as_weight_array, weights))
 
-    def _examples(self, x, y=None):
+    def _examples(self, x, y=None, shorten=True):
         """Inputs and labels of the model for raw text and its labels."""
         y = self._labels(y)
-        return self._features(x, has_labels=True), y
+        return self._features(x, has_labels=True, shorten=shorten), y
 
-    def _features(self, x, has_labels=False):
+    def _features(self, x, has_labels=False, shorten=True):
         """The inputs of the model for raw text: a dict of arrays, or a dataset. Else `x` itself."""
         check_container(x)
         if is_dataset(x):
@@ -218,20 +216,19 @@ class TextTaskModel(TaskModel):
         if not is_text(x):
             return x
         self._required_preprocessor()
-        x = text_columns(x)
-        if len(x["text"]) <= _TOKENIZING_BATCH:
-            return self._without_padding(self._tokenize(x))
-        import tensorflow as tf  # tf.data, on every backend.
-
-        batches = self._map(tf.data.Dataset.from_tensor_slices(x).batch(_TOKENIZING_BATCH))
-        batches = list(batches.as_numpy_iterator())
-        features = {key: np.concatenate([b[key] for b in batches]) for key in batches[0]}
-        return self._without_padding(features)
+        features = self._tokenize(text_columns(x))
+        return self._shortened(features) if shorten else features
 
     def _tokenize(self, columns):
-        """The outputs of the preprocessor for a few texts, as arrays."""
-        features = self._required_preprocessor()(columns)
-        return {key: value.numpy() for key, value in features.items()}
+        """The outputs of the preprocessor for columns of texts, as arrays."""
+        if len(columns["text"]) <= _TOKENIZING_BATCH:
+            features = self._required_preprocessor()(columns)
+            return {key: value.numpy() for key, value in features.items()}
+        import tensorflow as tf  # tf.data, on every backend.
+
+        batches = self._map(tf.data.Dataset.from_tensor_slices(columns).batch(_TOKENIZING_BATCH))
+        batches = list(batches.as_numpy_iterator())
+        return {key: np.concatenate([b[key] for b in batches]) for key in batches[0]}
 
     def _required_preprocessor(self) -> Any:
         """The preprocessor, for raw text."""
@@ -241,6 +238,20 @@ class TextTaskModel(TaskModel):
                 "to its constructor, or pass the outputs of one as `x`."
             )
         return self.preprocessor
+
+    def _is_dataset_of_arrays(self, x):
+        """Whether `x` is a dataset, of the outputs of the preprocessor. `ValueError` if of text."""
+        if not is_dataset(x):
+            return False
+        inputs, _ = split_spec(x.element_spec, has_labels=True)
+        parts = inputs.values() if isinstance(inputs, dict) else [inputs]
+        if any(map(is_text, parts)):
+            raise ValueError(
+                f"`x` is a dataset of raw text, which {type(self).__name__} takes from lists, "
+                "`keras.utils.PyDataset` and generators. Pass one of these, or a dataset of the "
+                "outputs of the preprocessor"
+            )
+        return True
 
     def _labels(self, y):
         """The labels of arrays, checked, as numbers."""

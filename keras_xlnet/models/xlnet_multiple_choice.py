@@ -7,7 +7,6 @@ from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.inputs.choices import choice_columns, choice_labels, given_choices, is_choices
-from keras_xlnet.inputs.texts import is_dataset
 from keras_xlnet.layers.arguments import check_choice
 from keras_xlnet.models.task_model import (
     JoinChoices,
@@ -157,26 +156,27 @@ class XLNetMultipleChoice(TextTaskModel):
             for options, row in zip(given_choices(x), outputs, strict=True)
         ]
 
-    def _features(self, x, has_labels=False):
+    def _features(self, x, has_labels=False, shorten=True):
         columns = self._columns(x)
-        return x if columns is None else self._choice_features(columns)
+        return x if columns is None else self._choice_features(columns, shorten)
 
-    def _examples(self, x, y=None):
+    def _examples(self, x, y=None, shorten=True):
         columns = self._columns(x)
         if columns is None:
             return x, y
-        return self._choice_features(columns), choice_labels(y, columns["choices"])
+        labels = choice_labels(y, columns["choices"])
+        return self._choice_features(columns, shorten), labels
 
     def _columns(self, x):
         """The columns of texts with choices, `None` if `x` are not these."""
         if hasattr(x, "__len__") and not len(x):
             raise ValueError(f"`x` must have at least one text. Received: x={x!r}")
-        if is_dataset(x) or not is_choices(x):
+        if self._is_dataset_of_arrays(x) or not is_choices(x):
             return None
         self._required_preprocessor()
         return choice_columns(x)
 
-    def _choice_features(self, columns):
+    def _choice_features(self, columns, shorten):
         preprocessor = self._required_preprocessor()
         # All batches have the same number of choices.
         most = max(map(len, columns["choices"]))
@@ -187,9 +187,8 @@ class XLNetMultipleChoice(TextTaskModel):
             missing = most - features["token_ids"].shape[1]
             width = [(0, 0), (0, missing), (0, 0)]
             parts.append({key: np.pad(value, width) for key, value in features.items()})
-        return self._without_padding(
-            {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
-        )
+        features = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+        return self._shortened(features) if shorten else features
 
 
 def _choice(options, scores):

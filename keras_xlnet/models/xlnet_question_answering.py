@@ -8,7 +8,6 @@ from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.inputs.answer_windows import AnswerWindows
 from keras_xlnet.inputs.answers import gold_answers, is_questions
 from keras_xlnet.inputs.ranges import as_values, check_range
-from keras_xlnet.inputs.texts import is_dataset
 from keras_xlnet.layers import Answerability, AnswerEnd, AnswerStart
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
@@ -257,30 +256,24 @@ class XLNetQuestionAnswering(TextTaskModel):
             return outputs
         return decode_answers(windows, outputs, num_answers, max_answer_length)
 
-    def _windows(self, x):
+    def _windows(self, x, shorten=True):
         """The windows of questions and contexts, `None` if `x` are not these."""
         if hasattr(x, "__len__") and not len(x):
             raise ValueError(f"`x` must have at least one question. Received: x={x!r}")
         if isinstance(x, AnswerWindows):
             return x
-        spec = x.element_spec if is_dataset(x) else x
-        spec = spec[0] if is_dataset(x) and isinstance(spec, tuple) else spec
-        if not is_questions(spec):
+        if self._is_dataset_of_arrays(x) or not is_questions(x):
             return None
         preprocessor = self._required_preprocessor()
-        if is_dataset(x):
-            raise ValueError(
-                "`x` is a dataset of questions, whose contexts can have several windows. Pass "
-                "lists, or a dataset of the features and labels of `preprocessor.windows`"
-            )
-        return preprocessor.windows(x)
+        windows = preprocessor.windows(x)
+        return windows.shortened() if shorten else windows
 
-    def _features(self, x, has_labels=False):
-        windows = self._windows(x)
+    def _features(self, x, has_labels=False, shorten=True):
+        windows = self._windows(x, shorten)
         return x if windows is None else windows.features
 
-    def _examples(self, x, y=None):
-        windows = self._windows(x)
+    def _examples(self, x, y=None, shorten=True):
+        windows = self._windows(x, shorten)
         if windows is not None:
             return windows.features, windows.labels(gold_answers(y, windows.contexts))
         _check_positions(x, y)

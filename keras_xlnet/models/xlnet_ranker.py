@@ -6,7 +6,6 @@ import numpy as np
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.inputs.rankings import is_rankings, ranking_columns, relevance_labels
-from keras_xlnet.inputs.texts import is_dataset
 from keras_xlnet.layers.arguments import check_number
 from keras_xlnet.models.task_model import (
     JoinChoices,
@@ -201,30 +200,31 @@ class XLNetRanker(TextTaskModel):
             for texts, row in zip(columns["documents"], scores, strict=True)
         ]
 
-    def _features(self, x, has_labels=False):
+    def _features(self, x, has_labels=False, shorten=True):
         columns = self._columns(x)
-        return x if columns is None else self._pair_features(columns)
+        return x if columns is None else self._pair_features(columns, shorten)
 
-    def _examples(self, x, y=None):
+    def _examples(self, x, y=None, shorten=True):
         columns = self._columns(x)
         if columns is None:
             return x, y
-        return self._pair_features(columns), relevance_labels(y, columns["documents"])
+        labels = relevance_labels(y, columns["documents"])
+        return self._pair_features(columns, shorten), labels
 
     def _columns(self, x):
         """The columns of queries with documents, `None` if `x` are not these."""
         if hasattr(x, "__len__") and not len(x):
             raise ValueError(f"`x` must have at least one query. Received: x={x!r}")
-        if is_dataset(x) or not is_rankings(x):
+        if self._is_dataset_of_arrays(x) or not is_rankings(x):
             return None
         self._required_preprocessor()
         return ranking_columns(x)
 
-    def _pair_features(self, columns):
+    def _pair_features(self, columns, shorten):
         counts = [len(texts) for texts in columns["documents"]]
         queries = [q for q, n in zip(columns["query"], counts, strict=True) for _ in range(n)]
         documents = [text for texts in columns["documents"] for text in texts]
-        flat = super()._features({"text": queries, "pair": documents})
+        flat = super()._features({"text": queries, "pair": documents}, shorten=shorten)
         return {key: _by_query(value, counts) for key, value in flat.items()}
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.inputs.texts import is_dataset
 from keras_xlnet.inputs.words import (
     NO_LABEL,
     is_first_piece,
@@ -290,28 +289,28 @@ class XLNetTokenClassifier(TextTaskModel):
         return rows
 
     def _is_text(self, x):
-        if is_dataset(x) or not is_words(x):
+        if self._is_dataset_of_arrays(x) or not is_words(x):
             return False
         self._required_preprocessor()
         return True
 
-    def _features(self, x, has_labels=False):
-        if is_dataset(x) or not self._is_text(x):
+    def _features(self, x, has_labels=False, shorten=True):
+        if not self._is_text(x):
             return x
         sentences, _ = sentence_words(x)
-        features = self._word_features(sentences)
+        features = self._word_features(sentences, shorten)
         del features["word_index"]
         return features
 
-    def _examples(self, x, y=None):
-        if is_dataset(x) or not self._is_text(x):
+    def _examples(self, x, y=None, shorten=True):
+        if not self._is_text(x):
             return x, y
         sentences, _ = sentence_words(x)
         tags = tag_indices(y, sentences, self.class_names, self.num_classes)
-        features = self._word_features(sentences)
+        features = self._word_features(sentences, shorten)
         return features, token_labels(tags, features.pop("word_index"), self.label_all_pieces)
 
-    def _word_features(self, sentences):
+    def _word_features(self, sentences, shorten=True):
         preprocessor = self._required_preprocessor()
         batches = [sentences[i : i + _BATCH] for i in range(0, len(sentences), _BATCH)]
         parts = [preprocessor(batch) for batch in batches]
@@ -326,7 +325,7 @@ class XLNetTokenClassifier(TextTaskModel):
                 "words are not read",
                 stacklevel=4,
             )
-        return features
+        return self._shortened(features) if shorten else features
 
 
 def _without_missing(y, sample_weight):

@@ -202,7 +202,7 @@ def test_bad_input(trained, tokenizer):
     x, answers = examples(4, 0)
     with pytest.raises(ValueError, match="must have answers that are in their contexts.* in row 2"):
         model.fit(x, [*answers[:2], "Paris", answers[3]], verbose=0)
-    with pytest.raises(ValueError, match="`x` is a dataset of questions"):
+    with pytest.raises(ValueError, match="`x` is a dataset of raw text"):
         model.predict(tf.data.Dataset.from_tensor_slices(x).batch(2))
     with pytest.raises(ValueError, match="`num_answers` must be a positive integer"):
         model.predict(x, num_answers=0)
