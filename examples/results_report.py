@@ -150,17 +150,15 @@ def draw(rows, path):
     """
     scores = Scores(rows)
     curves = [task for task in scores.tasks if len(scores.sizes(task)) > 2]
-    figure, axes = plt.subplots(
-        1,
-        len(curves) + 1,
-        figsize=(4.2 * len(curves) + 1.1 * len(scores.tasks) + 2, 3.8),
-        width_ratios=[4.2] * len(curves) + [1.1 * len(scores.tasks) + 2],
-        layout="constrained",
-        squeeze=False,
-    )
-    for axis, task in zip(axes[0], curves, strict=False):
-        _draw_curves(axis, scores, task)
-    _draw_bars(axes[0, -1], scores)
+    rows_of_axes = [curves, ["bars"] * len(curves)] if curves else [["bars"]]
+    size = 9, 3.4 * len(rows_of_axes) + 0.4
+    figure, axes = plt.subplot_mosaic(rows_of_axes, figsize=size, layout="constrained")
+    for task in curves:
+        _draw_curves(axes[task], scores, task)
+    _draw_bars(axes["bars"], scores)
+    if len(scores.methods) > 1:
+        handles, labels = axes["bars"].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     figure.savefig(path, dpi=130)
     plt.close(figure)
 
@@ -176,7 +174,6 @@ def _draw_curves(axis, scores, task):
     axis.set_xticks(range(len(sizes)), [f"{s:,}" if s != "all" else s for s in sizes])
     axis.set(title=TASKS[task].title, xlabel="training examples", ylabel=metric)
     axis.grid(alpha=0.3)
-    axis.legend(fontsize=8)
 
 
 def _draw_bars(axis, scores):
@@ -200,5 +197,3 @@ def _draw_bars(axis, scores):
     axis.set_xticks(range(len(scores.tasks)), names, fontsize=8)
     axis.set(title="Most training examples", ylabel="percent")
     axis.grid(axis="y", alpha=0.3)
-    if len(scores.methods) > 1:
-        axis.legend(fontsize=8, loc="lower right", framealpha=1.0)
