@@ -10,6 +10,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 import pytest
 
+# Until the first test: imports make no garbage, and looking for it takes a third of their time.
+gc.disable()
 GOLDEN = pathlib.Path(__file__).parent / "golden"
 
 
@@ -65,19 +67,17 @@ def two_replicas():
 @pytest.fixture(autouse=True, scope="module")
 def _collect_garbage_quickly():
     """Keras collects garbage for each weight that it quantizes: not through all that was there."""
+    gc.enable()
     gc.collect()
     gc.freeze()
-    # What a trace makes stays until its test is over. Looking through it took 7 % of the time.
-    gc.set_threshold(10_000, 20, 20)
 
 
 def pytest_configure(config):
+    if getattr(config.option, "numprocesses", None):
+        return  # This process starts others, and runs no tests itself.
+    # Logical devices can only be made before TensorFlow has started.
     import tensorflow as tf
 
-    if config.getoption("markexpr") == "not slow":
-        # Improving graphs that run for milliseconds takes 9 % of the time. `make test-all` does it.
-        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
-    # Logical devices can only be made before TensorFlow has started.
     processor = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(
         processor, [tf.config.LogicalDeviceConfiguration()] * 2
