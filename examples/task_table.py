@@ -65,7 +65,7 @@ TASKS = {
         {"data": "wnut17train.conll", "test": "emerging.test.annotated"},
         "f1",
         "dictionary",
-        ("--epochs=3",),
+        ("--epochs=3", "--sequence_length=128"),
     ),
     "race": Task(
         "RACE-middle",
