@@ -5,6 +5,9 @@
 Takes a few seconds. The picture is shown in docs/pretraining.md.
 """
 
+import quiet_start  # noqa: F401
+
+# isort: split
 import pathlib
 import sys
 

@@ -17,6 +17,9 @@ single sentences and pairs are run by results.py: where runs/tasks/results/resul
 of one that has some of the runs, these are not run again.
 """
 
+import quiet_start  # noqa: F401
+
+# isort: split
 import dataclasses
 import json
 import pathlib
