@@ -72,6 +72,23 @@ def _collect_garbage_quickly():
     gc.freeze()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _seed_fixtures():
+    _seed()
+
+
+@pytest.fixture(autouse=True)
+def _seed_test(_seed_fixtures):
+    _seed()
+
+
+def _seed():
+    """A test that passes once passes again, whichever tests ran before it in its process."""
+    import keras
+
+    keras.utils.set_random_seed(20)
+
+
 def pytest_configure(config):
     if getattr(config.option, "numprocesses", None):
         return  # This process starts others, and runs no tests itself.
