@@ -32,7 +32,7 @@ def test_trains_writes_and_chooses_alike_after_loading(tmp_path, tiny_preset):
     assert result.returncode == 0, result.stderr[-3000:]
     names = {"metrics.json", "model.keras", "predictions.json"}
     assert {path.name for path in tmp_path.iterdir()} == names
-    assert "makes the same choices for 16 questions" in result.stdout
+    assert "gives the same scores for 16 questions" in result.stdout
     report = json.loads((tmp_path / "metrics.json").read_text())
     assert set(report) == {"accuracy", "baselines", "num_questions", "all_runs"}
     assert set(report["baselines"]) == {"chance", "word_overlap"}
