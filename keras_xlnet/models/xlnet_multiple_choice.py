@@ -64,7 +64,8 @@ class XLNetMultipleChoice(TextTaskModel):
         backbone: An `XLNetBackbone`.
         activation: `"softmax"` for probabilities, `"linear"` for logits.
         pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`, with padding on either
-            side.
+            side. Or `"pair"`: text and choice are compared token by token, by `PairComparison`,
+            from which a small model learns more.
         dropout: Float, dropout rate before the last layer.
         preprocessor: An `XLNetMultipleChoicePreprocessor`, for raw text.
         name: Name of the model.
