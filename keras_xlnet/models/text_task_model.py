@@ -203,6 +203,20 @@ class TextTaskModel(TaskModel):
             return batch
         return (features, labels, *map(as_weight_array, weights))
 
+    def _array_batches(self, x):
+        """`x`, whose batches are not of raw text if it is a `PyDataset` or a generator."""
+        return map_python_batches(x, self._arrays) if is_python_batches(x) else x
+
+    def _arrays(self, batch):
+        inputs = batch[0] if isinstance(batch, tuple) else batch
+        if self._features(inputs) is not inputs:
+            raise ValueError(
+                f"`x` gives batches of raw text, from which the `predict` of {type(self).__name__} "
+                "finds nothing, since it looks up each row of `x` afterwards. Pass all rows in a "
+                "list, or call `predict` with each batch"
+            )
+        return batch
+
     def _examples(self, x, y=None, shorten=True):
         """Inputs and labels of the model for raw text and its labels."""
         y = self._labels(y)

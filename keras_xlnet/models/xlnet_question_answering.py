@@ -249,7 +249,7 @@ class XLNetQuestionAnswering(TextTaskModel):
         check_positive_int("num_answers", num_answers)
         check_positive_int("max_answer_length", max_answer_length)
         windows = self._windows(x)
-        inputs = x if windows is None else windows.features
+        inputs = self._array_batches(x) if windows is None else windows.features
         # The checks of a batch of text are those of `windows`.
         outputs = super(TextTaskModel, self).predict(inputs, batch_size, verbose, steps, callbacks)
         if windows is None:

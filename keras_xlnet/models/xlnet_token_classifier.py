@@ -226,6 +226,7 @@ class XLNetTokenClassifier(TextTaskModel):
             ValueError: If the names of classes are no tags of entities: use `tag` then.
         """
         if not self._is_text(x):
+            x = self._array_batches(x)
             return super(TextTaskModel, self).predict(x, batch_size, verbose, steps, callbacks)
         if any(split_tag(name) is None for name in self.label_names):
             raise ValueError(

@@ -138,3 +138,21 @@ def test_a_dataset_of_text_is_refused(task, tokenizer):
     for dataset in (texts, of_dicts):
         with pytest.raises(ValueError, match="`x` is a dataset of raw text, which XLNet.* lists"):
             model.evaluate(dataset, verbose=0)
+
+
+@pytest.mark.parametrize("task", ["words", "questions"])
+@pytest.mark.parametrize("of_python", [RowByRow, lambda x: (x[i : i + 1] for i in range(len(x)))])
+def test_predict_refuses_batches_whose_rows_it_would_look_up(task, of_python, tokenizer):
+    model = make(task, tokenizer)
+    rows, _ = TASKS[task]
+    with pytest.raises(ValueError, match="batches of raw text.*Pass all rows in a list"):
+        model.predict(of_python(rows), verbose=0)
+    features = model._features(rows)
+    batches = [{key: value[i : i + 1] for key, value in features.items()} for i in range(3)]
+    pairs = zip(
+        keras.tree.flatten(model.predict(((batch,) for batch in batches), verbose=0)),
+        keras.tree.flatten(model.predict(features, verbose=0)),
+        strict=True,
+    )
+    for found, expected in pairs:
+        np.testing.assert_allclose(found, expected, atol=1e-5)
