@@ -22,7 +22,7 @@ def test_trains_writes_and_answers_alike_after_loading(tmp_path, tiny_preset):
     assert {path.name for path in tmp_path.iterdir()} == {
         "metrics.json", "model.keras", "predictions.json", "thresholds.png",
     }  # fmt: skip
-    assert "gives the same scores to 16 questions" in result.stdout
+    assert "gives the same answers to 16 questions" in result.stdout
     report = json.loads((tmp_path / "metrics.json").read_text())
     assert set(report) == {"model", "threshold", "baselines", "all_runs"}
     assert set(report["baselines"]) == {"closest_sentence", "no_answer"}
