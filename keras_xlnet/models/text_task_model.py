@@ -205,15 +205,16 @@ class TextTaskModel(TaskModel):
 
     def _array_batches(self, x):
         """`x`, whose batches are not of raw text if it is a `PyDataset` or a generator."""
-        return map_python_batches(x, self._arrays) if is_python_batches(x) else x
+        return map_python_batches(x, self._check_arrays) if is_python_batches(x) else x
 
-    def _arrays(self, batch):
+    def _check_arrays(self, batch):
+        """Returns a batch of a `PyDataset` or a generator. `ValueError` if it is of raw text."""
         inputs = batch[0] if isinstance(batch, tuple) else batch
         if self._features(inputs) is not inputs:
             raise ValueError(
-                f"`x` gives batches of raw text, from which the `predict` of {type(self).__name__} "
-                "finds nothing, since it looks up each row of `x` afterwards. Pass all rows in a "
-                "list, or call `predict` with each batch"
+                "`x` gives batches of raw text. What this model finds are parts of the text, so "
+                f"that the `predict` of {type(self).__name__} needs all of it at once. Pass all "
+                "rows in a list, or call `predict` with each batch"
             )
         return batch
 

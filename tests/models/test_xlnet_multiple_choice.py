@@ -16,9 +16,6 @@ INPUTS = {
     "padding_mask": np.arange(6) >= _rng.integers(0, 2, (12, 4, 1)),
 }
 
-# Of 96 texts, those to learn from and those to test on.
-PARTS = slice(0, 64), slice(64, 96)
-
 
 def make(**kwargs):
     keras.utils.set_random_seed(9)
@@ -49,19 +46,20 @@ def test_each_choice_is_a_text_of_its_own(num_choices, pooling):
 
 
 def test_pair_learns_which_choice_repeats_the_text():
+    parts = slice(0, 64), slice(64, 96)  # To learn from, and to test on.
     rng = np.random.default_rng(4)
     texts = np.repeat(rng.integers(9, 40, (96, 1, 4)), 4, axis=1)
     choices, labels = rng.integers(9, 40, (96, 4, 2)), rng.integers(0, 4, 96)
     choices[np.arange(96), labels] = texts[:, 0, 1:3]
     segments = np.tile([0, 0, 0, 0, 1, 1], (96, 4, 1))
     inputs = {"token_ids": np.concatenate([texts, choices], axis=2), "segment_ids": segments}
-    known, unseen = ({key: value[rows] for key, value in inputs.items()} for rows in PARTS)
+    known, unseen = ({key: value[rows] for key, value in inputs.items()} for rows in parts)
     model = make(pooling="pair")
     model.compile(keras.optimizers.Adam(0.02), run_eagerly=True)
-    model.fit(known, labels[PARTS[0]], batch_size=64, epochs=15, verbose=0)
+    model.fit(known, labels[parts[0]], batch_size=64, epochs=15, verbose=0)
     # `pooling="last"` has 0.3 to 0.5 of them right, and chance 0.25.
     chosen = model.predict(unseen, verbose=0).argmax(-1)
-    assert np.mean(chosen == labels[PARTS[1]]) > 0.7
+    assert np.mean(chosen == labels[parts[1]]) > 0.7
 
 
 def test_probabilities_and_logits_have_one_loss():
