@@ -90,7 +90,10 @@ flags.DEFINE_float(
 )
 flags.DEFINE_integer("validation_steps", None, "Batches of each held-out file. [all]")
 flags.DEFINE_enum(
-    "optimizer", "original", ["original", "adamw"], "XLNet's Adam, or AdamW with bias correction."
+    "optimizer",
+    "original",
+    ["original", "adamw", "muon"],
+    "XLNet's Adam, AdamW with bias correction, or Muon for matrices and AdamW for the rest.",
 )
 flags.DEFINE_float("learning_rate", 1e-3, "Peak learning rate.", lower_bound=0)
 flags.DEFINE_integer("num_processes", 1, "Processes that tokenize.", lower_bound=1)
@@ -279,7 +282,13 @@ def make_optimizer(steps):
         )
     if FLAGS.optimizer == "original":
         return AdamWeightDecay(rate, weight_decay=0.01, global_clipnorm=1.0)
-    optimizer = keras.optimizers.AdamW(rate, weight_decay=0.1, beta_2=0.98, global_clipnorm=1.0)
+    if FLAGS.optimizer == "muon":
+        # Matrices are the kernels of the feed-forward networks: those of attention have three axes.
+        optimizer = keras.optimizers.Muon(
+            rate, weight_decay=0.1, adam_weight_decay=0.1, adam_beta_2=0.98, global_clipnorm=1.0
+        )
+    else:
+        optimizer = keras.optimizers.AdamW(rate, weight_decay=0.1, beta_2=0.98, global_clipnorm=1.0)
     optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
     return optimizer
 

@@ -55,6 +55,7 @@ VARIANTS = {
     "4 x 256": {},
     "random embeddings": {"embeddings": "random"},
     "XLNet's own Adam": {"optimizer": "original"},
+    "Muon": {"optimizer": "muon"},
     "6 x 256": {"num_layers": 6},
     "8 x 256": {"num_layers": 8},
     "6 x 320": {"num_layers": 6, "hidden_dim": 320},

@@ -95,7 +95,7 @@ def test_continues_from_a_preset_for_a_processor_time(finished, tmp_path):
     result = run(
         f"--output_dir={tmp_path / 'out'}", *TINY, f"--preset={preset}", "--cpu_minutes=0.1",
         f"--corpus={folder / 'corpus' / 'train.txt'}", f"--held_out={tmp_path / '*.txt'}",
-        "--optimizer=adamw", "--dtype=mixed_bfloat16", "--predicted_share=0.3",
+        "--optimizer=muon", "--dtype=mixed_bfloat16", "--predicted_share=0.3",
         "--steps_per_epoch=100",
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-3000:]
