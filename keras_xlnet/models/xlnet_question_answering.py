@@ -248,7 +248,7 @@ class XLNetQuestionAnswering(TextTaskModel):
         """
         check_positive_int("num_answers", num_answers)
         check_positive_int("max_answer_length", max_answer_length)
-        windows = self._windows(x)
+        windows = self._windows(x, verbose=verbose)
         inputs = self._array_batches(x) if windows is None else windows.features
         # The checks of a batch of text are those of `windows`.
         outputs = super(TextTaskModel, self).predict(inputs, batch_size, verbose, steps, callbacks)
@@ -256,7 +256,7 @@ class XLNetQuestionAnswering(TextTaskModel):
             return outputs
         return decode_answers(windows, outputs, num_answers, max_answer_length)
 
-    def _windows(self, x, shorten=True):
+    def _windows(self, x, shorten=True, verbose="auto"):
         """The windows of questions and contexts, `None` if `x` are not these."""
         if hasattr(x, "__len__") and not len(x):
             raise ValueError(f"`x` must have at least one question. Received: x={x!r}")
@@ -265,7 +265,7 @@ class XLNetQuestionAnswering(TextTaskModel):
         if self._is_dataset_of_arrays(x) or not is_questions(x):
             return None
         preprocessor = self._required_preprocessor()
-        windows = preprocessor.windows(x)
+        windows = preprocessor.windows(x, verbose and "auto")
         return windows.shortened() if shorten else windows
 
     def _features(self, x, has_labels=False, shorten=True):

@@ -1,5 +1,6 @@
 """Divides contexts into windows and packs each with its question, for question answering."""
 
+import sys
 from typing import Any, NamedTuple
 
 import keras
@@ -149,12 +150,14 @@ class XLNetQuestionAnsweringPreprocessor(PackingLayer):
         features["cls_index"] = tf.cast(begin + length - 1, tf.int32)
         return features, WindowPlaces(row, begin, first, count, *offsets)
 
-    def windows(self, inputs: Any) -> AnswerWindows:
+    def windows(self, inputs: Any, verbose: str | int = "auto") -> AnswerWindows:
         """Returns the windows of many questions as arrays, with what finds the text of answers.
 
         Args:
             inputs: A dict of the columns `question` and `context`, a tuple of these columns, or a
                 list of pairs `(question, context)`.
+            verbose: 0 or 1, whether to show a progress bar. `"auto"`: for thousands of questions,
+                on a terminal.
 
         Returns:
             An `AnswerWindows`.
@@ -165,9 +168,9 @@ class XLNetQuestionAnsweringPreprocessor(PackingLayer):
         columns = question_columns(inputs)
         total = len(columns["question"])
         parts = []
-        progress = keras.utils.Progbar(
-            total, verbose=int(total > 10 * _BATCH), unit_name="question"
-        )
+        if verbose == "auto":
+            verbose = int(total > 10 * _BATCH and sys.stdout.isatty())
+        progress = keras.utils.Progbar(total, verbose=verbose, unit_name="question")
         for begin in range(0, total, _BATCH):
             texts = {key: column[begin : begin + _BATCH] for key, column in columns.items()}
             parts.append(_as_arrays(self(texts), begin))

@@ -233,3 +233,20 @@ def test_symbolic_inputs_are_refused(tokenizer):
     inputs = {key: keras.Input((), dtype="string") for key in ("question", "context")}
     with pytest.raises(ValueError, match="The number of windows depends on the texts"):
         make(tokenizer)(inputs)
+
+
+def test_progress_is_shown_for_many_questions_on_a_terminal(tokenizer, monkeypatch, capsys):
+    preprocessor = make(tokenizer)
+    questions = [("who?", f"{i}") for i in range(5)]
+    monkeypatch.setattr("keras_xlnet.text.question_answering_preprocessor._BATCH", 2)
+    assert _printed(preprocessor, questions, capsys, verbose=1)
+    assert not _printed(preprocessor, questions * 5, capsys)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert _printed(preprocessor, questions * 5, capsys)
+    assert not _printed(preprocessor, questions, capsys)
+    assert not _printed(preprocessor, questions * 5, capsys, verbose=0)
+
+
+def _printed(preprocessor, questions, capsys, **arguments):
+    preprocessor.windows(questions, **arguments)
+    return capsys.readouterr().out
