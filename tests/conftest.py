@@ -70,6 +70,19 @@ def _collect_garbage_quickly():
     gc.enable()
     gc.collect()
     gc.freeze()
+    # What a trace makes stays until its test is over: it is not looked through again and again.
+    gc.set_threshold(50_000, 20, 100)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _trace_quickly(request):
+    """In `make test` TensorFlow does not optimize graphs, which run for milliseconds."""
+    import tensorflow as tf
+
+    is_quick = request.config.getoption("markexpr") == "not slow"
+    as_users = request.node.get_closest_marker("optimized_graphs")
+    disabled = is_quick and as_users is None
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": disabled})
 
 
 @pytest.fixture(autouse=True, scope="module")

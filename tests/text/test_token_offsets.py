@@ -75,16 +75,17 @@ def check_offsets(tokenizer, processor, text, ids, offsets):
     )
 
 
-@settings(max_examples=150, deadline=None)
-@given(texts)
-@example("A 9,000 cafe\u0301  and\t½ or ﬁne ``quotes'' '''")
-@example(" \u00ad \u0301x\u0301\u0301 ")
-@example("ΑΣ ΑΣΑ Σ")
-@example("가\u1100\u1161 ㎞")
-def test_offsets_of_any_text(tokenizer, processor, text):
-    ids, offsets = tokenizer([text], return_offsets=True)
-    assert ids.to_list() == tokenizer([text]).to_list()
-    check_offsets(tokenizer, processor, text, ids[0], TokenOffsets(*(part[0] for part in offsets)))
+@settings(max_examples=50, deadline=None)
+@given(st.lists(texts, min_size=1, max_size=6))
+@example(["A 9,000 cafe\u0301  and\t½ or ﬁne ``quotes'' '''", " \u00ad \u0301x\u0301\u0301 "])
+@example(["ΑΣ ΑΣΑ Σ"])
+@example(["가\u1100\u1161 ㎞"])
+def test_offsets_of_any_text(tokenizer, processor, batch):
+    ids, offsets = tokenizer(batch, return_offsets=True)
+    assert ids.to_list() == tokenizer(batch).to_list()
+    for row, text in enumerate(batch):
+        row_offsets = TokenOffsets(*(part[row] for part in offsets))
+        check_offsets(tokenizer, processor, text, ids[row], row_offsets)
 
 
 def test_each_token_of_plain_text_is_its_part(tokenizer):
@@ -115,13 +116,13 @@ def test_bytes_that_are_no_utf8(tokenizer, data):
         assert len(data[:b].decode("utf-8", "replace")) == a <= len(text)
 
 
-@settings(deadline=None)
-@given(texts, st.booleans(), st.booleans(), st.booleans())
-def test_cleaning_is_that_of_the_original(text, lowercase, remove_space, remove_accents):
+@settings(max_examples=40, deadline=None)
+@given(st.lists(texts, min_size=1, max_size=6), st.booleans(), st.booleans(), st.booleans())
+def test_cleaning_is_that_of_the_original(batch, lowercase, remove_space, remove_accents):
     flags = (lowercase, remove_space, remove_accents)
-    aligned, _ = clean_aligned(tf.constant([text]), *flags)
-    found = "".join(map(chr, aligned.codes[0].numpy()))
-    assert found == reference.preprocess_text(text, lowercase, remove_space, remove_accents)
+    aligned, _ = clean_aligned(tf.constant(batch), *flags)
+    found = ["".join(map(chr, codes)) for codes in aligned.codes.to_list()]
+    assert found == [reference.preprocess_text(text, *flags) for text in batch]
 
 
 def test_rows_do_not_depend_on_each_other(tokenizer):

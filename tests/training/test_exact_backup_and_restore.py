@@ -20,6 +20,8 @@ from tests.forks import fork_program
 from tests.training import train_and_be_killed
 from tests.training.train_and_be_killed import EPOCHS, STEPS, Interrupt, train
 
+# A killed process, and the one that goes on, give the same bits.
+pytestmark = pytest.mark.optimized_graphs
 SCRIPT = pathlib.Path(train_and_be_killed.__file__)
 
 
