@@ -265,7 +265,8 @@ class XLNetQuestionAnswering(TextTaskModel):
         if self._is_dataset_of_arrays(x) or not is_questions(x):
             return None
         preprocessor = self._required_preprocessor()
-        windows = preprocessor.windows(x, verbose and "auto")
+        # With `verbose=1` a few questions have the progress bar of the model alone.
+        windows = preprocessor.windows(x, verbose=0 if verbose == 0 else "auto")
         return windows.shortened() if shorten else windows
 
     def _features(self, x, has_labels=False, shorten=True):

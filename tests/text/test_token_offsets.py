@@ -75,17 +75,21 @@ def check_offsets(tokenizer, processor, text, ids, offsets):
     )
 
 
+def check_batch(tokenizer, processor, batch):
+    ids, offsets = tokenizer(batch, return_offsets=True)
+    assert ids.to_list() == tokenizer(batch).to_list()
+    for row, text in enumerate(batch):
+        row_offsets = TokenOffsets(*(part[row] for part in offsets))
+        check_offsets(tokenizer, processor, text, ids[row], row_offsets)
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.lists(texts, min_size=1, max_size=6))
 @example(["A 9,000 cafe\u0301  and\t½ or ﬁne ``quotes'' '''", " \u00ad \u0301x\u0301\u0301 "])
 @example(["ΑΣ ΑΣΑ Σ"])
 @example(["가\u1100\u1161 ㎞"])
 def test_offsets_of_any_text(tokenizer, processor, batch):
-    ids, offsets = tokenizer(batch, return_offsets=True)
-    assert ids.to_list() == tokenizer(batch).to_list()
-    for row, text in enumerate(batch):
-        row_offsets = TokenOffsets(*(part[row] for part in offsets))
-        check_offsets(tokenizer, processor, text, ids[row], row_offsets)
+    check_batch(tokenizer, processor, batch)
 
 
 def test_each_token_of_plain_text_is_its_part(tokenizer):
@@ -97,11 +101,7 @@ def test_each_token_of_plain_text_is_its_part(tokenizer):
 
 
 def test_golden_strings_in_one_batch(tokenizer, processor):
-    ids, offsets = tokenizer(STRINGS, return_offsets=True)
-    assert ids.to_list() == tokenizer(STRINGS).to_list()
-    for row, text in enumerate(STRINGS):
-        row_offsets = TokenOffsets(*(part[row] for part in offsets))
-        check_offsets(tokenizer, processor, text, ids[row], row_offsets)
+    check_batch(tokenizer, processor, STRINGS)
 
 
 @settings(deadline=None)
