@@ -64,6 +64,8 @@ pretrain: $(EXAMPLES_STAMP) ## pretrain on a made-up corpus; ARGS="..." passes f
 # Most of the time is compiling, of programs that run for milliseconds. `make test-all` compiles as
 # users do.
 test: export XLA_FLAGS ?= --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true
+# oneDNN looks at each operation of each function, for kernels that take other layouts.
+test: export TF_ENABLE_ONEDNN_OPTS ?= 0
 # Processes that share each operation among all cores wait for each other.
 test: export TF_NUM_INTRAOP_THREADS ?= 1
 test: $(TEST_STAMP) ## run the fast tests and the doctests; PYTEST_ARGS="..." passes flags on
