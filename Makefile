@@ -34,8 +34,10 @@ TPU_STAMP := $(TPU_VENV)/.installed
 # A user's ~/.keras/keras.json may name another backend; text and tf.data need this one.
 export KERAS_BACKEND := tensorflow
 
-# One file a worker at a time, so that a module's expensive fixtures are built once.
-PYTEST := $(BIN)/python -m pytest --doctest-modules -n $(WORKERS) --dist loadfile --durations=20
+# One file a worker at a time, so that a module's expensive fixtures are built once. In the order of
+# their names: the long ones of few tests would come last if they were ordered by number.
+PYTEST := $(BIN)/python -m pytest --doctest-modules -n $(WORKERS) --dist loadfile \
+	--no-loadscope-reorder --durations=20
 TESTED := tests keras_xlnet
 BEAM_TESTED := $(addprefix tests/pretraining/test_, beam_record_writer.py document_fields.py) \
 	keras_xlnet/pretraining/beam_record_writer.py

@@ -11,6 +11,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 import pytest
 
+from tests import quick_compiler
+
 # Until the first test: imports make no garbage, and looking for it takes a third of their time.
 gc.disable()
 GOLDEN = pathlib.Path(__file__).parent / "golden"
@@ -80,10 +82,14 @@ def _trace_quickly(request):
     """In `make test` TensorFlow does not optimize graphs, which run for milliseconds."""
     import tensorflow as tf
 
-    is_quick = request.config.getoption("markexpr") == "not slow"
     as_users = request.node.get_closest_marker("optimized_graphs")
-    disabled = is_quick and as_users is None
+    disabled = _is_quick(request.config) and as_users is None
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": disabled})
+
+
+def _is_quick(config):
+    """Whether this is `make test`, and not `make test-all`."""
+    return config.getoption("markexpr") == "not slow"
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -95,9 +101,9 @@ def _seed_fixtures():
 def _seed_test(_seed_fixtures):
     import tensorflow as tf
 
-    # When it is seeded, TensorFlow forgets the kernels of all eager operations, and making one takes
-    # 0.4 ms or more. Its own seed, which no test here draws from, is that of the module.
-    with mock.patch.object(tf.random, "set_seed"):
+    # When it is seeded, TensorFlow forgets the kernels of all eager operations, and to make one
+    # takes 0.4 ms or more. Its own seed, which no test draws from, is that of the module.
+    with mock.patch.object(tf.random, "set_seed", lambda seed: None):
         _seed()
 
 
@@ -118,3 +124,5 @@ def pytest_configure(config):
     tf.config.set_logical_device_configuration(
         processor, [tf.config.LogicalDeviceConfiguration()] * 2
     )
+    if _is_quick(config):
+        quick_compiler.use_in_this_process()

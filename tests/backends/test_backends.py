@@ -14,14 +14,13 @@ import sys
 import numpy as np
 import pytest
 
+from tests import quick_compiler
 from tests.backends import compute
 
 SCRIPT = pathlib.Path(compute.__file__)
 ROOT = SCRIPT.parents[2]
 OTHERS = ("torch", "jax")
 BACKENDS = ("tensorflow", *OTHERS)
-# It takes half of the time of XLA's newer code generator. A release may not know it.
-QUICK_COMPILER = "--xla_cpu_use_fusion_emitters=false"
 ATOL = 1e-5
 # Half precision keeps 8 or 11 bits of outputs of up to 4, and each backend rounds elsewhere: in
 # sums of products above all. Rounding to int8 turns a last bit into a step of 1/127 of a range.
@@ -90,7 +89,7 @@ def results(tmp_path_factory):
         }
         command = [sys.executable, str(SCRIPT), str(directory), *arguments]
         options = {"capture_output": True, "text": True, "cwd": ROOT, "timeout": 900}
-        quick = {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {QUICK_COMPILER}"}
+        quick = {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {quick_compiler.FLAGS}"}
         run = subprocess.run(command, env=environment | quick, **options)
         if "Unknown flag" in run.stderr:
             run = subprocess.run(command, env=environment, **options)
