@@ -886,10 +886,10 @@ def main(arguments):
     parser.add_argument("--weights", type=pathlib.Path, nargs="*", default=[])
     parser.add_argument("--only", nargs="*", default=list(COMPUTATIONS))
     options = parser.parse_args(arguments)
-    # Quantizing collects garbage once a weight: 0.5 s each, were all these imports looked through.
-    gc.freeze()
     arrays, report = {}, {"backend": BACKEND, "seconds": {}, "failed": {}, "unsupported": {}}
     for name in options.only:
+        # Quantizing collects garbage once a weight: 0.5 s each, were everything looked through.
+        gc.freeze()
         start = time.perf_counter()
         try:
             results = COMPUTATIONS[name](options.directory, options.weights)

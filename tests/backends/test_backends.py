@@ -89,7 +89,7 @@ def results(tmp_path_factory):
         }
         command = [sys.executable, str(SCRIPT), str(directory), *arguments]
         options = {"capture_output": True, "text": True, "cwd": ROOT, "timeout": 900}
-        quick = {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {quick_compiler.FLAGS}"}
+        quick = {"XLA_FLAGS": quick_compiler.with_quick_flags()}
         run = subprocess.run(command, env=environment | quick, **options)
         if "Unknown flag" in run.stderr:
             run = subprocess.run(command, env=environment, **options)
