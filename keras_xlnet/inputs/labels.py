@@ -1,4 +1,4 @@
-"""Labels and class weights in the forms that users have them, and their checks."""
+"""Labels in the forms that users have them, and their checks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,13 +8,17 @@ from keras import ops
 
 from keras_xlnet.inputs.texts import is_text
 
+# How much the probabilities of a row may differ from the sum 1.
+_TOLERANCE = 1e-3
+
 
 def as_label_array(labels: Any) -> Any:
     """Returns labels as a NumPy array: of numbers, or an object array of strings.
 
     Args:
-        labels: List, tuple, array, tensor or column of a table. What is none of these, such as a
-            dict or `None`, is returned as it is.
+        labels: List, tuple, array, tensor, or column of a table. Strings may also be `(texts, 1)`,
+            such as a table of one column. Anything else, such as a dict or `None`, is returned
+            unchanged.
 
     Raises:
         ValueError: If some labels are strings and others are not. The message names the row.
@@ -31,6 +35,8 @@ def as_label_array(labels: Any) -> Any:
     if array.dtype.kind not in "OSUT":
         return array
     rows = np.asarray(labels, dtype=object)
+    if rows.shape[1:] == (1,):
+        rows = rows.ravel()
     is_string = [isinstance(label, (str, bytes)) for label in rows.ravel()]
     if not any(is_string):
         return _as_numbers(rows)
@@ -38,11 +44,6 @@ def as_label_array(labels: Any) -> Any:
         row = is_string.index(False) if rows.ndim == 1 else 0
         raise ValueError(f"`y` must be strings, or numbers. Received in row {row}: {rows[row]!r}")
     return np.array([x.decode() if isinstance(x, bytes) else x for x in rows], dtype=object)
-
-
-def as_weight_array(weights: Any) -> Any:
-    """Returns sample weights as an array if they are a list of numbers, and else as they are."""
-    return np.asarray(weights, "float32") if isinstance(weights, (list, tuple)) else weights
 
 
 def _as_numbers(labels):
@@ -72,6 +73,8 @@ def learn_class_names(labels: Any, num_classes: int) -> list[str]:
     Raises:
         ValueError: If there are more or fewer.
     """
+    if hasattr(labels, "columns"):  # A table of one column.
+        labels = labels[labels.columns[0]]
     categories = getattr(getattr(labels, "cat", labels), "categories", None)
     names = sorted(set(as_label_array(labels))) if categories is None else list(categories)
     if len(names) != num_classes:
@@ -97,31 +100,30 @@ def encode_names(labels: np.ndarray, class_names: Sequence[str]) -> np.ndarray:
     return np.array([index[label] for label in labels], "int32")
 
 
-def encode_class_weight(
-    class_weight: dict[Any, float], class_names: Sequence[str]
-) -> dict[int, float]:
-    """Returns the weights of classes by index, of weights by name or index.
-
-    Raises:
-        ValueError: If a name is not that of a class.
-    """
-    index = {name: i for i, name in enumerate(class_names)}
-    unknown = [name for name in class_weight if isinstance(name, str) and name not in index]
-    if unknown:
-        raise ValueError(
-            f"`class_weight` must have names in class_names={class_names}. Received: {unknown[0]!r}"
-        )
-    return {index.get(name, name): weight for name, weight in class_weight.items()}
-
-
-def check_no_missing(labels: Any) -> None:
-    """Raises `ValueError` if a label is NaN. The message names the row."""
+def check_finite(labels: Any) -> None:
+    """Raises `ValueError` if a label is NaN or infinite. The message names the row."""
     if not isinstance(labels, np.ndarray) or labels.dtype.kind != "f":
         return
-    missing = np.isnan(labels)
-    if missing.any():
-        row = int(np.argwhere(missing)[0][0])
-        raise ValueError(f"`y` must not have missing values. Received in row {row}: {labels[row]}")
+    wrong = ~np.isfinite(labels)
+    if wrong.any():
+        row = int(np.argwhere(wrong)[0][0])
+        expected = "not have missing values" if np.isnan(labels).any() else "be finite numbers"
+        raise ValueError(f"`y` must {expected}. Received in row {row}: {labels[row]}")
+
+
+def numbers_of_strings(labels: np.ndarray) -> np.ndarray:
+    """Returns the numbers that strings stand for, float64.
+
+    Raises:
+        ValueError: If a string is not a number. The message names the row.
+    """
+    numbers = np.empty(len(labels), "float64")
+    for row, label in enumerate(labels):
+        try:
+            numbers[row] = float(label)
+        except ValueError:
+            raise ValueError(f"`y` must be numbers. Received in row {row}: {label!r}") from None
+    return numbers
 
 
 def as_columns(labels: Any, width: int, reason: str) -> Any:
@@ -140,18 +142,38 @@ def as_columns(labels: Any, width: int, reason: str) -> Any:
     return labels.reshape(-1, width)
 
 
-def as_class_indices(labels: Any, num_classes: int, ignored: int | None = None) -> Any:
-    """Returns indices of classes, `(texts,)`.
+def check_zeros_and_ones(labels: Any) -> None:
+    """Raises `ValueError` if a label is neither 0 nor 1. The message names the row."""
+    if not isinstance(labels, np.ndarray):
+        return
+    wrong = (labels != 0) & (labels != 1)
+    if wrong.any():
+        row = int(np.argwhere(wrong)[0][0])
+        raise ValueError(
+            "`y` must be 1 for each class that a text has, and 0 for the others. Received in row "
+            f"{row}: {labels[row]}"
+        )
+
+
+def as_class_labels(
+    labels: Any, num_classes: int, takes_vectors: bool, ignored: int | None = None
+) -> Any:
+    """Returns indices of classes `(texts,)`, or their probabilities `(texts, num_classes)`.
 
     Args:
-        labels: Array `(texts,)` or `(texts, 1)`.
+        labels: Array `(texts,)`, `(texts, 1)` or `(texts, num_classes)`.
         num_classes: Int.
+        takes_vectors: Whether the loss takes probabilities.
         ignored: Optional int that is allowed too.
 
     Raises:
-        ValueError: If a label is not an index of a class. The message names the row.
+        ValueError: If a label is not an index of a class, or probabilities are not from 0 to 1
+            or do not add up to 1. The message names the row.
     """
     if not isinstance(labels, np.ndarray):
+        return labels
+    if takes_vectors and labels.shape[1:] == (num_classes,):
+        _check_probabilities(labels)
         return labels
     if labels.shape[1:] not in ((), (1,)):
         raise ValueError(
@@ -160,6 +182,20 @@ def as_class_indices(labels: Any, num_classes: int, ignored: int | None = None) 
             f"activation='sigmoid' for several classes a text. Received: shape {labels.shape}"
         )
     labels = labels.ravel()
+    check_class_indices(labels, num_classes, ignored)
+    return labels
+
+
+def check_class_indices(labels: Any, num_classes: int, ignored: int | None = None) -> None:
+    """Raises `ValueError` if a label is not the index of a class. The message names the row.
+
+    Args:
+        labels: Array of any shape, with a row for each text.
+        num_classes: Int.
+        ignored: Optional int that is allowed too.
+    """
+    if not isinstance(labels, np.ndarray):
+        return
     wrong = (labels < 0) | (labels >= num_classes) | (labels != np.floor(labels))
     if ignored is not None:
         wrong &= labels != ignored
@@ -167,6 +203,16 @@ def as_class_indices(labels: Any, num_classes: int, ignored: int | None = None) 
         row = int(np.argwhere(wrong)[0][0])
         raise ValueError(
             f"`y` must be class indices from 0 to {num_classes - 1} (num_classes={num_classes}). "
-            f"Received in row {row}: {labels[row]}"
+            f"Received in row {row}: {labels[wrong][0]}"
         )
-    return labels
+
+
+def _check_probabilities(labels):
+    wrong = ((labels < 0) | (labels > 1)).any(axis=1)
+    wrong |= np.abs(labels.sum(axis=1, dtype="float64") - 1) > _TOLERANCE
+    if wrong.any():
+        row = int(np.argwhere(wrong)[0][0])
+        raise ValueError(
+            "`y` must be vectors of probabilities of classes, such as [0, 1]: from 0 to 1, with "
+            f"the sum 1. Received in row {row}: {labels[row]}"
+        )

@@ -76,9 +76,10 @@ def relevance_labels(y: Any, documents: Sequence[Sequence[str]]) -> np.ndarray:
                 f"{row}: {given} for {len(texts)} documents"
             )
         numbers = np.asarray(relevance, "float32")
-        if not (numbers >= 0).all():
+        if not ((numbers >= 0) & np.isfinite(numbers)).all():
             raise ValueError(
-                f"`y` must be numbers of at least 0. Received in row {row}: {list(relevance)}"
+                "`y` must be finite numbers of at least 0. Received in row "
+                f"{row}: {list(relevance)}"
             )
         labels[row, : len(numbers)] = numbers
     return labels

@@ -29,21 +29,16 @@ def has_text(x: Any, *keys: str) -> bool:
     return any(is_text(x.get(key)) for key in keys) if isinstance(x, dict) else is_text(x)
 
 
-def is_pair(spec: Any) -> bool:
-    """Whether the specification of a dataset is that of pairs of texts."""
-    return len(spec) == 2 and is_text(spec[0]) and is_text(spec[1])
-
-
-def split_spec(spec: Any, has_labels: bool = False) -> tuple[Any, Any]:
+def split_spec(spec: Any) -> tuple[Any, Any]:
     """Returns the specification of the inputs, and of labels and weights, of a dataset.
+
+    As in Keras, the first part of a tuple is the inputs, and the others are labels and weights,
+    whatever their dtypes: pairs of texts are a dict, or a tuple in this tuple.
 
     Args:
         spec: The `element_spec` of a dataset.
-        has_labels: Whether two strings are a text and the name of its class, and not a pair.
     """
-    if isinstance(spec, tuple) and (has_labels or not is_pair(spec)):
-        return spec[0], spec[1:]
-    return spec, ()
+    return (spec[0], spec[1:]) if isinstance(spec, tuple) else (spec, ())
 
 
 def check_container(x: Any) -> None:

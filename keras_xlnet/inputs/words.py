@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from keras import ops
 
 from keras_xlnet.inputs.texts import is_text
+from keras_xlnet.inputs.weights import as_weight_array
 
 # The label of tokens that do not count, as in PyTorch.
 NO_LABEL = -100
@@ -129,6 +131,42 @@ def token_labels(
     for row, classes in enumerate(tags):
         labels[row, counts[row]] = classes[word_index[row, counts[row]]]
     return labels
+
+
+def token_weights(weights: Any, sentences: Sequence[Sequence[str]], word_index: np.ndarray) -> Any:
+    """Returns the weights of sentences `(batch,)`, or of tokens `(batch, length)`.
+
+    Args:
+        weights: A weight for each sentence; or a list for each sentence, with a weight for each of
+            its words; or `None`.
+        sentences: List of lists of words.
+        word_index: Int array `(batch, length)`, from `XLNetWordPreprocessor`.
+
+    Raises:
+        ValueError: If there are not as many weights as sentences, or as words of a sentence. The
+            message names the row.
+    """
+    if weights is None:
+        return None
+    weights = list(ops.convert_to_numpy(weights) if ops.is_tensor(weights) else weights)
+    if not weights or not hasattr(weights[0], "__len__"):
+        return as_weight_array(weights, len(sentences))
+    if len(weights) != len(sentences):
+        raise ValueError(
+            f"`sample_weight` must have a row for each of {len(sentences)} sentences. Received: "
+            f"{len(weights)}"
+        )
+    found = np.zeros(word_index.shape, "float32")
+    for row, (values, words) in enumerate(zip(weights, sentences, strict=True)):
+        if not hasattr(values, "__len__") or len(values) != len(words):
+            given = len(values) if hasattr(values, "__len__") else values
+            raise ValueError(
+                "`sample_weight` must have a weight for each word. Received in row "
+                f"{row}: {given} for {len(words)} words"
+            )
+        counts = word_index[row] >= 0
+        found[row, counts] = as_weight_array(values)[word_index[row, counts]]
+    return found
 
 
 def is_first_piece(word_index: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from keras_xlnet.compat.quick_deletion import quick_deletion
 from keras_xlnet.inputs.attention_memory import warn_of_attention_memory
 from keras_xlnet.inputs.ranges import as_values, check_range
 from keras_xlnet.inputs.texts import is_dataset, split_spec
+from keras_xlnet.inputs.weights import weights_by_class, weights_of_labels
 from keras_xlnet.models.inspection import Inspection, inspect_model
 from keras_xlnet.models.preset import load_preset, save_preset
 from keras_xlnet.models.vocabulary import with_vocabulary
@@ -35,6 +36,10 @@ class BaseModel(
 
     # Whether a backbone from another model's preset is read forwards and without memory.
     _is_fine_tuned = True
+    # The rank of labels that are class indices: 1 for a label for each row of a batch.
+    _label_rank = 1
+    # What `class_weight` of the last `fit` gives each class in the loss.
+    _class_weights: tuple[float, ...] | None = None
 
     @property
     def derived(self) -> dict[str, Any]:
@@ -45,14 +50,27 @@ class BaseModel(
         return self.__dict__.setdefault("_derived", {})
 
     def fit(
-        self, x: Any = None, y: Any = None, *args: Any, validation_data: Any = None, **kwargs: Any
+        self,
+        x: Any = None,
+        y: Any = None,
+        *args: Any,
+        validation_data: Any = None,
+        class_weight: dict[Any, float] | None = None,
+        **kwargs: Any,
     ) -> keras.callbacks.History:
         """Trains as `keras.Model.fit` does.
 
+        Args:
+            class_weight: Optional dict of the weights of classes in the loss, by name or index,
+                for models with exclusive classes. A class that is left out has the weight 1.
+                Sample weights are multiplied by it. It works with every form of data.
+
         Raises:
             ValueError: If an id or a position in the arrays `x` or `validation_data` is out of
-                range, or the model has `dtype="float16"`. Datasets are not checked.
+                range, the model has `dtype="float16"`, or `class_weight` is not as above. Datasets
+                are not checked.
         """
+        self._set_class_weight(class_weight)
         self._check_ranges(x)
         if isinstance(validation_data, (list, tuple)):
             self._check_ranges(validation_data[0])
@@ -78,10 +96,25 @@ class BaseModel(
             )
         return super().make_train_function(force)
 
-    def train_step(self, *args: Any, **kwargs: Any) -> Any:
+    def train_on_batch(
+        self,
+        x: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        class_weight: dict[Any, float] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Trains as `keras.Model.train_on_batch` does, with the `class_weight` of `fit`."""
+        self._set_class_weight(class_weight)
+        return super().train_on_batch(x, y, sample_weight, **kwargs)
+
+    def train_step(self, *args: Any) -> Any:
         """Computes a train step as `keras.Model` does, with one compiled update of all weights."""
+        *state, data = args
+        if self._class_weights is not None:
+            data = self._weigh_classes(data, self._class_weights)
         with eager_variables(), compiled_update(self.optimizer):
-            return super().train_step(*args, **kwargs)
+            return super().train_step(*state, data)
 
     def test_step(self, *args: Any, **kwargs: Any) -> Any:
         """Computes a test step as `keras.Model` does."""
@@ -352,6 +385,29 @@ class BaseModel(
             )
         for path, weight in own.items():
             weight.assign(given[path])
+
+    def _set_class_weight(self, class_weight):
+        """Keeps the weights of classes for the train step, into which they are compiled."""
+        weights = None if class_weight is None else self._weights_of_classes(class_weight)
+        if weights != self._class_weights:
+            self._class_weights = weights
+            self.train_function = None
+
+    def _weights_of_classes(self, class_weight):
+        """The weights of all classes. `ValueError` if the labels are not classes."""
+        raise ValueError(
+            f"`class_weight` needs labels that are classes, which {type(self).__name__} does not "
+            "have. Use `sample_weight`, which gives each row a weight. Received: "
+            f"class_weight={class_weight!r}"
+        )
+
+    def _weigh_classes(self, data, class_weights):
+        """A batch whose sample weights are multiplied by the weights of its classes."""
+        x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        weights = weights_by_class(class_weights, y, self._label_rank)
+        if sample_weight is not None:
+            weights = weights * weights_of_labels(sample_weight, weights)
+        return keras.utils.pack_x_y_sample_weight(x, y, weights)
 
     def _check_ranges(self, x):
         """Raises `ValueError` if the ids or positions of arrays are out of range."""

@@ -1,9 +1,11 @@
 """What the models that put a head on a backbone have in common."""
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_xlnet.layers import PairComparison, SequencePooling, SequenceSummary
@@ -36,6 +38,30 @@ class TaskModel(CompiledModel):
         self.backbone = backbone
         # Keras scales the loss of a model whose own policy is `mixed_float16`.
         self.dtype_policy = backbone.dtype_policy
+        self._initial_head = self._head_values()
+
+    def _head_values(self):
+        """A copy of the last matrix of the head, `None` if it has none."""
+        of_backbone = {id(weight) for weight in self.backbone.weights}
+        own = [w for w in self.weights if id(w) not in of_backbone and len(w.shape) > 1]
+        return ops.convert_to_numpy(own[-1]).copy() if own else None
+
+    def predict(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        """Predicts as `keras.Model.predict` does, with a warning if the head is untrained."""
+        self._warn_if_untrained()
+        return super().predict(x, *args, **kwargs)
+
+    def _warn_if_untrained(self):
+        """Warns, once, if the head has the random weights that it was created with."""
+        initial, self._initial_head = self._initial_head, None
+        # Training and every way to load weights change them.
+        if initial is not None and np.array_equal(initial, self._head_values()):
+            warnings.warn(
+                f"The head of this {type(self).__name__} has the random weights that it was "
+                "created with, so its predictions mean nothing. Call `fit`, or load a trained "
+                "model",
+                stacklevel=3,
+            )
 
     def _default_optimizer(self):
         return keras.optimizers.AdamW(self._learning_rate)
@@ -81,11 +107,20 @@ def check_classes(num_classes: int, activation: str, class_names: Sequence[str] 
             "`num_classes=1` with `activation='softmax'` always gives 1.0. Use 2 classes, or "
             "another activation"
         )
-    if class_names is not None and len(class_names) != num_classes:
+    if class_names is None:
+        return
+    if len(class_names) != num_classes:
         raise ValueError(
             f"`class_names` must have `num_classes` names. Received: {len(class_names)} names, "
             f"num_classes={num_classes}"
         )
+    names = [str(name) for name in class_names]
+    for row, name in enumerate(names):
+        if name in names[:row]:
+            raise ValueError(
+                "`class_names` must have different names. Received in places "
+                f"{names.index(name)} and {row}: {name!r}"
+            )
 
 
 def token_inputs(backbone: keras.Model, shape: Shape = (None,)) -> dict[str, keras.KerasTensor]:

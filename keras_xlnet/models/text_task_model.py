@@ -5,7 +5,7 @@ import keras
 import numpy as np
 
 from keras_xlnet.compat.prefetched import prefetched
-from keras_xlnet.inputs.labels import as_label_array, as_weight_array, check_no_missing
+from keras_xlnet.inputs.labels import as_label_array, check_finite
 from keras_xlnet.inputs.padding import needed_positions
 from keras_xlnet.inputs.python_batches import is_python_batches, map_python_batches
 from keras_xlnet.inputs.texts import (
@@ -15,6 +15,7 @@ from keras_xlnet.inputs.texts import (
     split_spec,
     text_columns,
 )
+from keras_xlnet.inputs.weights import as_weight_array
 from keras_xlnet.models.inspection import Inspection
 from keras_xlnet.models.long_documents import fitting_preprocessor
 from keras_xlnet.models.task_model import TaskModel
@@ -36,9 +37,11 @@ class TextTaskModel(TaskModel):
     Raw text is a list, an array or a string tensor of texts. Pairs of texts are a tuple of two of
     these, a list of pairs `(text, pair)`, or a dict with the keys `text` and `pair`. They are
     tokenized once, before the first step, and have the length of the longest of them. For text that
-    does not fit in memory, pass a batched `tf.data.Dataset` of any of these, alone or with labels
-    and sample weights, which is tokenized batch by batch, to the length of the preprocessor; or a
-    `keras.utils.PyDataset` or a generator of such batches.
+    does not fit in memory, pass a batched `tf.data.Dataset` of any of these, by themselves or with
+    labels and sample weights, which is tokenized batch by batch, to the length of the preprocessor;
+    or a `keras.utils.PyDataset` or a generator of such batches. As in Keras, the first part of a
+    batch that is a tuple is the inputs, and the second one is the labels: pairs in a dataset are a
+    dict, or a tuple in this tuple, `((text, pair), label)` or `((text, pair),)`.
     """
 
     # In `keras_xlnet.text`, which models do not import.
@@ -71,20 +74,16 @@ class TextTaskModel(TaskModel):
     ) -> keras.callbacks.History:
         """Trains as `keras.Model.fit` does, also on raw text."""
         if isinstance(validation_data, (list, tuple)):
-            features, *others = validation_data
-            labels, weights = others[:1], others[1:]
-            features, label = self._examples(features, *labels)
-            weights = map(as_weight_array, weights)
-            validation_data = (features, *[label][: len(labels)], *weights)
+            validation_data = self._examples(*validation_data)[: len(validation_data)]
         elif validation_data is not None:
-            validation_data, _ = self._batches(validation_data)
-        x, y = self._batches(x, y)
+            validation_data, *_ = self._batches(validation_data)
+        x, y, sample_weight = self._batches(x, y, sample_weight)
         return super().fit(
             x,
             y,
             *args,
             validation_data=validation_data,
-            sample_weight=as_weight_array(sample_weight),
+            sample_weight=sample_weight,
             **kwargs,
         )
 
@@ -92,8 +91,7 @@ class TextTaskModel(TaskModel):
         self, x: Any = None, y: Any = None, *args: Any, sample_weight: Any = None, **kwargs: Any
     ) -> Any:
         """Evaluates as `keras.Model.evaluate` does, also on raw text."""
-        x, y = self._batches(x, y)
-        sample_weight = as_weight_array(sample_weight)
+        x, y, sample_weight = self._batches(x, y, sample_weight)
         return super().evaluate(x, y, *args, sample_weight=sample_weight, **kwargs)
 
     def predict(
@@ -110,7 +108,7 @@ class TextTaskModel(TaskModel):
         take much longer than the model.
         """
         if is_python_batches(x):
-            features, _ = self._batches(x)
+            features = map_python_batches(x, self._input_batch)
         else:
             features = self._features(x)
         if (
@@ -119,6 +117,7 @@ class TextTaskModel(TaskModel):
             and not callbacks
             and self._is_one_batch(features, batch_size)
         ):
+            self._warn_if_untrained()
             return self.predict_on_batch(features)
         return super().predict(
             features, batch_size=batch_size, verbose=verbose, steps=steps, callbacks=callbacks
@@ -154,16 +153,21 @@ class TextTaskModel(TaskModel):
         return super().predict_on_batch(self._features(x))
 
     def train_on_batch(
-        self, x: Any, y: Any = None, sample_weight: Any = None, **kwargs: Any
+        self,
+        x: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        class_weight: dict[Any, float] | None = None,
+        **kwargs: Any,
     ) -> Any:
         """Trains as `keras.Model.train_on_batch` does, also on raw text."""
-        x, y = self._examples(x, y)
-        return super().train_on_batch(x, y, as_weight_array(sample_weight), **kwargs)
+        x, y, sample_weight = self._examples(x, y, sample_weight)
+        return super().train_on_batch(x, y, sample_weight, class_weight, **kwargs)
 
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, **kwargs: Any) -> Any:
         """Evaluates as `keras.Model.test_on_batch` does, also on raw text."""
-        x, y = self._examples(x, y)
-        return super().test_on_batch(x, y, as_weight_array(sample_weight), **kwargs)
+        x, y, sample_weight = self._examples(x, y, sample_weight)
+        return super().test_on_batch(x, y, sample_weight, **kwargs)
 
     def inspect(self, inputs: Any) -> Inspection:
         """Inspects as `BaseModel.inspect` does, also for raw text."""
@@ -185,23 +189,23 @@ class TextTaskModel(TaskModel):
         copy._hold_preprocessor(preprocessor)
         return copy
 
-    def _batches(self, x, y=None):
-        """Inputs and labels of the model for what `fit` takes."""
-        if self.preprocessor is not None and is_python_batches(x):
-            return map_python_batches(x, self._batch), y
-        return self._examples(x, y)
+    def _batches(self, x, y=None, sample_weight=None):
+        """Inputs, labels and weights of the model for what `fit` takes."""
+        if is_python_batches(x):
+            return map_python_batches(x, self._batch), y, sample_weight
+        return self._examples(x, y, sample_weight)
+
+    def _input_batch(self, batch):
+        """The inputs in a batch of a `PyDataset` or a generator, as a batch without labels."""
+        x = batch[0] if isinstance(batch, tuple) else batch
+        return (self._features(x, shorten=False),)
 
     def _batch(self, batch):
         """Inputs, labels and weights for a batch of a `PyDataset` or a generator."""
-        x, *others = batch if isinstance(batch, tuple) else (batch,)
-        # The lengths of all batches are those of the first ones: Keras looks at no others.
-        if not others:
-            return (self._features(x, shorten=False),)
-        y, *weights = others
-        features, labels = self._examples(x, y, shorten=False)
-        if features is x:
-            return batch
-        return (features, labels, *map(as_weight_array, weights))
+        # Keras infers the shapes of all batches from the first ones, so none is shortened.
+        if not isinstance(batch, tuple) or len(batch) == 1:
+            return self._input_batch(batch)
+        return self._examples(*batch, shorten=False)[: len(batch)]
 
     def _array_batches(self, x):
         """`x`, whose batches are not of raw text if it is a `PyDataset` or a generator."""
@@ -218,10 +222,12 @@ class TextTaskModel(TaskModel):
             )
         return batch
 
-    def _examples(self, x, y=None, shorten=True):
-        """Inputs and labels of the model for raw text and its labels."""
+    def _examples(self, x, y=None, sample_weight=None, *, shorten=True):
+        """Inputs, labels and weights of the model for raw text and its labels."""
         y = self._labels(y)
-        return self._features(x, has_labels=True, shorten=shorten), y
+        rows = len(y) if isinstance(y, np.ndarray) else None
+        weights = as_weight_array(sample_weight, rows)
+        return self._features(x, has_labels=True, shorten=shorten), y, weights
 
     def _features(self, x, has_labels=False, shorten=True):
         """The inputs of the model for raw text: a dict of arrays, or a dataset. Else `x` itself."""
@@ -258,7 +264,7 @@ class TextTaskModel(TaskModel):
         """Whether `x` is a dataset, of the outputs of the preprocessor. `ValueError` if of text."""
         if not is_dataset(x):
             return False
-        inputs, _ = split_spec(x.element_spec, has_labels=True)
+        inputs, _ = split_spec(x.element_spec)
         parts = inputs.values() if isinstance(inputs, dict) else [inputs]
         if any(map(is_text, parts)):
             raise ValueError(
@@ -271,7 +277,7 @@ class TextTaskModel(TaskModel):
     def _labels(self, y):
         """The labels of arrays, checked, as numbers."""
         y = as_label_array(y)
-        check_no_missing(y)
+        check_finite(y)
         return y
 
     def _label_encoder(self, spec):
@@ -279,18 +285,21 @@ class TextTaskModel(TaskModel):
         return None
 
     def _map(self, dataset, has_labels=False):
-        """A dataset with the features of its texts and the numbers of its labels."""
+        """A dataset with the features of its texts, and of its labels, if needed, the numbers."""
         import tensorflow as tf  # tf.data, on every backend.
 
-        inputs, others = split_spec(dataset.element_spec, has_labels)
+        inputs, others = split_spec(dataset.element_spec)
+        if not has_labels and others:
+            dataset = dataset.map(lambda x, *_: (x,), tf.data.AUTOTUNE)
+            others = ()
         encode_inputs, encode_labels = None, self._label_encoder(others[0]) if others else None
         if is_text(inputs):
             encode_inputs = self._required_preprocessor()
         if encode_inputs is encode_labels is None:
             return dataset
 
-        def encode(*batch):
-            x, *rest = batch if others else [batch if len(batch) > 1 else batch[0]]
+        def encode(x, *rest):
+            rest = list(rest)
             if encode_inputs is not None:
                 x = encode_inputs(x)
             if encode_labels is not None:

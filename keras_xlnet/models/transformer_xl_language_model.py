@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.inputs.weights import weights_of_labels
 from keras_xlnet.layers import (
     AdaptiveEmbedding,
     AdaptiveSoftmax,
@@ -482,6 +483,8 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, CompiledModel):
             ValueError: If the model is stateful and the batch is incomplete.
         """
         x, y, sample_weight = self._ensure_batch_size((x, y, sample_weight))
+        if y is not None and sample_weight is not None:
+            sample_weight = weights_of_labels(sample_weight, keras.tree.flatten(y)[0])
         if self.loss is not None or y is None:
             return super().compute_loss(x, y, y_pred, sample_weight, training=training)
         labels = y["logits"] if isinstance(y, dict) else y

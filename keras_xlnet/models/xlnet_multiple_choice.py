@@ -7,6 +7,8 @@ from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.inputs.choices import choice_columns, choice_labels, given_choices, is_choices
+from keras_xlnet.inputs.labels import as_label_array, check_class_indices
+from keras_xlnet.inputs.weights import as_weight_array
 from keras_xlnet.layers.arguments import check_choice
 from keras_xlnet.models.task_model import (
     JoinChoices,
@@ -161,12 +163,13 @@ class XLNetMultipleChoice(TextTaskModel):
         columns = self._columns(x)
         return x if columns is None else self._choice_features(columns, shorten)
 
-    def _examples(self, x, y=None, shorten=True):
+    def _examples(self, x, y=None, sample_weight=None, *, shorten=True):
         columns = self._columns(x)
         if columns is None:
-            return x, y
+            return x, _checked_indices(x, y), as_weight_array(sample_weight)
         labels = choice_labels(y, columns["choices"])
-        return self._choice_features(columns, shorten), labels
+        weights = as_weight_array(sample_weight, len(labels))
+        return self._choice_features(columns, shorten), labels, weights
 
     def _columns(self, x):
         """The columns of texts with choices, `None` if `x` are not these."""
@@ -190,6 +193,15 @@ class XLNetMultipleChoice(TextTaskModel):
             parts.append({key: np.pad(value, width) for key, value in features.items()})
         features = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
         return self._shortened(features) if shorten else features
+
+
+def _checked_indices(x, y):
+    """Labels of arrays, of which indices of choices are checked."""
+    y = as_label_array(y)
+    # Vectors are for a loss of one's own.
+    if isinstance(x, dict) and np.shape(y)[1:] in ((), (1,)):
+        check_class_indices(y, np.shape(x["token_ids"])[1])
+    return y
 
 
 def _choice(options, scores):

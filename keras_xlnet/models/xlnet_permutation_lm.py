@@ -5,6 +5,7 @@ import keras
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.inputs.weights import weights_of_labels
 from keras_xlnet.layers import HashDropout, LogitBias, MaskEmbedding
 from keras_xlnet.layers.arguments import check_choice
 from keras_xlnet.layers.initializers import spawn_seeds
@@ -293,7 +294,7 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
             ValueError: If the model is stateful and the batch is incomplete.
         """
         x, y, sample_weight = self._ensure_batch_size((x, y, sample_weight))
-        sample_weight = _without_padding(x, sample_weight)
+        sample_weight = _without_padding(x, y, sample_weight)
         return super().compute_loss(x, y, y_pred, sample_weight, training=training)
 
     def compute_metrics(
@@ -301,7 +302,7 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
     ) -> dict[str, Any]:
         """Computes the metrics as `keras.Model` does. Padded targets (-1) have the weight 0."""
         x, sample_weight = self._ensure_batch_size((x, sample_weight))
-        return super().compute_metrics(x, y, y_pred, _without_padding(x, sample_weight))
+        return super().compute_metrics(x, y, y_pred, _without_padding(x, y, sample_weight))
 
 
 def _inputs(backbone, objective, partial_prediction, stateful, batch_size):
@@ -349,20 +350,19 @@ def _take_rows(content, target_positions):
     return ops.take_along_axis(content, ops.expand_dims(positions, -1), axis=1)
 
 
-def _without_padding(x, sample_weight):
-    """Sample weights with 0 for target positions of -1."""
-    if not isinstance(x, dict) or x.get("target_positions") is None:
+def _without_padding(x, y, sample_weight):
+    """Weights for all targets, with 0 for target positions of -1."""
+    if isinstance(x, dict) and x.get("target_positions") is not None:
+        is_target = ops.cast(ops.greater_equal(x["target_positions"], 0), "float32")
+    elif y is None or sample_weight is None:
         return sample_weight
-    is_target = ops.cast(ops.greater_equal(x["target_positions"], 0), "float32")
-
-    def weigh(weight):
-        weight = ops.cast(weight, "float32")
-        # A weight for each row of the batch holds for all its targets.
-        return (ops.expand_dims(weight, 1) if len(weight.shape) == 1 else weight) * is_target
-
+    else:
+        is_target = ops.ones_like(keras.tree.flatten(y)[0], dtype="float32")
     if sample_weight is None:
         return is_target
-    return keras.tree.map_structure(weigh, sample_weight)
+    return keras.tree.map_structure(
+        lambda weight: weights_of_labels(weight, is_target) * is_target, sample_weight
+    )
 
 
 def _check_arguments(backbone, stateful, batch_size, attend_to_empty_memory):

@@ -8,6 +8,7 @@ from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.inputs.answer_windows import AnswerWindows
 from keras_xlnet.inputs.answers import gold_answers, is_questions
 from keras_xlnet.inputs.ranges import as_values, check_range
+from keras_xlnet.inputs.weights import as_weight_array
 from keras_xlnet.layers import Answerability, AnswerEnd, AnswerStart
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
@@ -273,12 +274,15 @@ class XLNetQuestionAnswering(TextTaskModel):
         windows = self._windows(x, shorten)
         return x if windows is None else windows.features
 
-    def _examples(self, x, y=None, shorten=True):
+    def _examples(self, x, y=None, sample_weight=None, *, shorten=True):
         windows = self._windows(x, shorten)
-        if windows is not None:
-            return windows.features, windows.labels(gold_answers(y, windows.contexts))
-        _check_positions(x, y)
-        return x, y
+        if windows is None:
+            _check_positions(x, y)
+            return x, y, as_weight_array(sample_weight)
+        labels = windows.labels(gold_answers(y, windows.contexts))
+        weights = as_weight_array(sample_weight, len(windows.contexts))
+        # The weight of a question counts for all of its windows.
+        return windows.features, labels, None if weights is None else weights[windows.question]
 
     # === Training: the labelled start is one of the inputs ===
 

@@ -5,7 +5,9 @@ import keras
 import numpy as np
 
 from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.inputs.labels import as_label_array, check_finite
 from keras_xlnet.inputs.rankings import is_rankings, ranking_columns, relevance_labels
+from keras_xlnet.inputs.weights import as_weight_array
 from keras_xlnet.layers.arguments import check_number
 from keras_xlnet.models.task_model import (
     JoinChoices,
@@ -204,12 +206,15 @@ class XLNetRanker(TextTaskModel):
         columns = self._columns(x)
         return x if columns is None else self._pair_features(columns, shorten)
 
-    def _examples(self, x, y=None, shorten=True):
+    def _examples(self, x, y=None, sample_weight=None, *, shorten=True):
         columns = self._columns(x)
         if columns is None:
-            return x, y
+            y = as_label_array(y)
+            check_finite(y)
+            return x, y, as_weight_array(sample_weight)
         labels = relevance_labels(y, columns["documents"])
-        return self._pair_features(columns, shorten), labels
+        weights = as_weight_array(sample_weight, len(labels))
+        return self._pair_features(columns, shorten), labels, weights
 
     def _columns(self, x):
         """The columns of queries with documents, `None` if `x` are not these."""

@@ -8,15 +8,16 @@ from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.inputs.labels import (
-    as_class_indices,
+    as_class_labels,
     as_columns,
     as_label_array,
-    encode_class_weight,
+    check_zeros_and_ones,
     encode_names,
     is_names,
     learn_class_names,
 )
 from keras_xlnet.inputs.texts import is_text
+from keras_xlnet.inputs.weights import weights_of_classes
 from keras_xlnet.layers.arguments import check_choice, check_number
 from keras_xlnet.models.long_documents import DOCUMENT_ARGUMENTS, check_long_document
 from keras_xlnet.models.task_model import (
@@ -188,7 +189,6 @@ class XLNetTextClassifier(TextTaskModel):
         x: Any = None,
         y: Any = None,
         *args: Any,
-        class_weight: dict[Any, float] | None = None,
         **kwargs: Any,
     ) -> keras.callbacks.History:
         """Trains as `keras.Model.fit` does, also on raw text, and on labels that are names.
@@ -197,17 +197,18 @@ class XLNetTextClassifier(TextTaskModel):
         the categories of a pandas column, otherwise sorted. They are saved with the model.
 
         Args:
-            class_weight: Optional dict of the weights of classes, by name or index.
+            class_weight: Optional dict of the weights of classes, by name or index. A class that
+                is left out has the weight 1. With `activation="sigmoid"` it is for
+                `num_classes=1`, where 0 and 1 are the classes.
             **kwargs: As in `keras.Model.fit`.
 
         Raises:
-            ValueError: If a label is missing, has no class or has another shape than the outputs.
-                The message names the row. Datasets are not checked.
+            ValueError: If a label is missing, has no class or has another shape than the outputs,
+                whatever the loss, or a key of `class_weight` is no class. The message names the
+                row. Datasets are not checked.
         """
         self._learn_names(y)
-        if class_weight is not None:
-            class_weight = encode_class_weight(class_weight, self.label_names)
-        return super().fit(x, y, *args, class_weight=class_weight, **kwargs)
+        return super().fit(x, y, *args, **kwargs)
 
     def train_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Trains as `keras.Model.train_on_batch` does, on what `fit` takes."""
@@ -224,11 +225,25 @@ class XLNetTextClassifier(TextTaskModel):
             self._check_takes_names()
             return encode_names(y, self.class_names)  # type: ignore[arg-type]  # Checked.
         if self.activation == "softmax":
-            if isinstance(self.loss, keras.losses.SparseCategoricalCrossentropy):
-                y = as_class_indices(y, self.num_classes, getattr(self.loss, "ignore_class", None))
-            return y
+            ignored = getattr(self.loss, "ignore_class", None)
+            return as_class_labels(y, self.num_classes, not _takes_indices(self.loss), ignored)
         reason = f"activation={self.activation!r}, num_classes={self.num_classes}"
-        return as_columns(y, self.num_classes, reason)
+        y = as_columns(y, self.num_classes, reason)
+        if self.activation == "sigmoid":
+            check_zeros_and_ones(y)
+        return y
+
+    def _weights_of_classes(self, class_weight):
+        if self.activation == "softmax":
+            return weights_of_classes(class_weight, self.label_names, self.num_classes)
+        if self.activation == "sigmoid" and self.num_classes == 1:
+            names = ["", *(self.class_names or ["1"])]
+            return weights_of_classes(class_weight, names, 2)
+        raise ValueError(
+            "`class_weight` needs exclusive classes. Use `sample_weight`, which gives each text a "
+            f"weight. Received: class_weight={class_weight!r} for a model with "
+            f"activation={self.activation!r} and num_classes={self.num_classes}"
+        )
 
     def _label_encoder(self, spec):
         if not is_text(spec):
@@ -308,3 +323,11 @@ class XLNetTextClassifier(TextTaskModel):
             labels = tuple(names[i] for i in np.flatnonzero(found))
             return Classification(labels, tuple(scores[name] for name in labels), scores)
         return Classification(names[found], scores[names[found]], scores)
+
+
+def _takes_indices(loss):
+    """Whether a loss, an object or its name, takes class indices."""
+    if isinstance(loss, keras.losses.SparseCategoricalCrossentropy):
+        return True
+    name = loss if isinstance(loss, str) else getattr(loss, "__name__", "")
+    return name.replace("_", "").lower() == "sparsecategoricalcrossentropy"

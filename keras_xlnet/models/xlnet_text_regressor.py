@@ -3,7 +3,8 @@ from typing import Any
 import keras
 
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.inputs.labels import as_columns
+from keras_xlnet.inputs.labels import as_columns, check_finite, is_names, numbers_of_strings
+from keras_xlnet.inputs.texts import is_text
 from keras_xlnet.models.long_documents import DOCUMENT_ARGUMENTS, check_long_document
 from keras_xlnet.models.task_model import check_backbone, pooled_logits, token_inputs
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
@@ -94,7 +95,21 @@ class XLNetTextRegressor(TextTaskModel):
         self.compile()
 
     def _labels(self, y):
-        return as_columns(super()._labels(y), 1, "one number a text")
+        y = super()._labels(y)
+        if is_names(y):
+            y = numbers_of_strings(y)
+            check_finite(y)
+        return as_columns(y, 1, "one number for each text")
+
+    def _label_encoder(self, spec):
+        import tensorflow as tf  # tf.data, on every backend.
+
+        def encode(labels):
+            numbers = tf.strings.to_number(labels) if is_text(spec) else labels
+            # As arrays: TensorFlow traces a step for labels of any rank if it meets two.
+            return tf.reshape(numbers, (-1, 1))
+
+        return encode
 
     def _compile_defaults(self):
         return {

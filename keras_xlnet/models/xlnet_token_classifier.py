@@ -8,6 +8,8 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.inputs.labels import as_label_array, check_class_indices
+from keras_xlnet.inputs.weights import as_weight_array, weights_of_classes, weights_of_labels
 from keras_xlnet.inputs.words import (
     NO_LABEL,
     is_first_piece,
@@ -15,6 +17,7 @@ from keras_xlnet.inputs.words import (
     sentence_words,
     tag_indices,
     token_labels,
+    token_weights,
 )
 from keras_xlnet.layers import HashDropout
 from keras_xlnet.layers.arguments import check_choice, check_rate
@@ -63,9 +66,11 @@ class XLNetTokenClassifier(TextTaskModel):
     entities, and `tag` gives tags. These are valid in their scheme, BIO, BIOES or IO.
 
     It is compiled with AdamW at 5e-5 (for a pretrained backbone), the cross-entropy of class
-    indices and their accuracy. Both are means over the tokens that have a label and by their
-    sample weights `(batch, length)`. The label -100 says that a token does not count; of words the
-    first tokens count. Call `compile` to change that; what is not passed to it stays.
+    indices and their accuracy. Both are means over the tokens that have a label, by their sample
+    weights: a weight for each text, `(batch,)`, counts for all of its tokens; `(batch, length)`
+    gives each token a weight, and a list for each sentence gives each word one. The label -100 says
+    that a token does not count; of words the first tokens count. Call `compile` to change that;
+    arguments you leave out keep these defaults.
 
     Args:
         backbone: An `XLNetBackbone`.
@@ -122,6 +127,7 @@ class XLNetTokenClassifier(TextTaskModel):
         "label_all_pieces",
     )
     _preprocessor_class = "XLNetWordPreprocessor"
+    _label_rank = 2
 
     def __init__(
         self,
@@ -204,9 +210,20 @@ class XLNetTokenClassifier(TextTaskModel):
             ValueError: If the tags of a sentence are not as many as its words, or one is no class.
                 The message names the row and the word.
         """
-        if self.class_names is None and self._is_text(x):
-            self.class_names = _learn_names(y, self.num_classes)
+        self._learn_tags(x, y)
         return super().fit(x, y, *args, **kwargs)
+
+    def train_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Trains as `keras.Model.train_on_batch` does, on what `fit` takes."""
+        self._learn_tags(x, y)
+        return super().train_on_batch(x, y, *args, **kwargs)
+
+    def _learn_tags(self, x, y):
+        if self.class_names is None and y is not None and self._is_text(x):
+            self.class_names = _learn_names(y, self.num_classes)
+
+    def _weights_of_classes(self, class_weight):
+        return weights_of_classes(class_weight, self.label_names, self.num_classes)
 
     def predict(
         self,
@@ -233,6 +250,7 @@ class XLNetTokenClassifier(TextTaskModel):
                 "`predict` finds entities for tags such as O, B-person and I-person; use `tag` for "
                 f"others. Received: class_names={self.class_names}"
             )
+        x = list(x)
         sentences, places = sentence_words(x)
         decoded = self._decode(sentences, batch_size, verbose, steps, callbacks)
         scheme = detect_scheme(self.label_names)
@@ -303,13 +321,18 @@ class XLNetTokenClassifier(TextTaskModel):
         del features["word_index"]
         return features
 
-    def _examples(self, x, y=None, shorten=True):
+    def _examples(self, x, y=None, sample_weight=None, *, shorten=True):
         if not self._is_text(x):
-            return x, y
+            y = as_label_array(y)
+            if np.ndim(y) == 2:  # Vectors are for a loss of one's own.
+                check_class_indices(y, self.num_classes, NO_LABEL)
+            return x, y, as_weight_array(sample_weight)
         sentences, _ = sentence_words(x)
         tags = tag_indices(y, sentences, self.class_names, self.num_classes)
         features = self._word_features(sentences, shorten)
-        return features, token_labels(tags, features.pop("word_index"), self.label_all_pieces)
+        index = features.pop("word_index")
+        weights = token_weights(sample_weight, sentences, index)
+        return features, token_labels(tags, index, self.label_all_pieces), weights
 
     def _word_features(self, sentences, shorten=True):
         preprocessor = self._required_preprocessor()
@@ -331,11 +354,15 @@ class XLNetTokenClassifier(TextTaskModel):
 
 def _without_missing(y, sample_weight):
     """Labels and weights in which tokens without a label weigh nothing."""
-    if y is None or len(y.shape) > 2:  # One-hot, for a loss of one's own.
+    if y is None:
+        return y, sample_weight
+    if len(y.shape) > 2:  # Vectors, for a loss of one's own.
+        if sample_weight is not None:
+            sample_weight = weights_of_labels(sample_weight, y[:, :, 0])
         return y, sample_weight
     counts = ops.cast(ops.not_equal(y, NO_LABEL), "float32")
     if sample_weight is not None:
-        counts = counts * ops.cast(sample_weight, "float32")
+        counts = counts * weights_of_labels(sample_weight, counts)
     return ops.where(ops.equal(y, NO_LABEL), ops.zeros_like(y), y), counts
 
 

@@ -97,8 +97,8 @@ def test_a_py_dataset_is_that_of_its_rows(task, tokenizer):
 @pytest.mark.parametrize("task", TASKS)
 def test_padding_that_no_row_needs_is_left_out(task, side, tokenizer):
     model, (x, y) = make(task, tokenizer, side), TASKS[task]
-    full, _ = model._examples(x[:2], y[:2], shorten=False)
-    short, _ = model._examples(x[:2], y[:2])
+    full, *_ = model._examples(x[:2], y[:2], shorten=False)
+    short, *_ = model._examples(x[:2], y[:2])
     assert full["token_ids"].shape[-1] == LENGTH
     longest = full["padding_mask"].sum(axis=-1).max()
     assert longest <= short["token_ids"].shape[-1] < min(longest + 16, LENGTH)
@@ -110,7 +110,7 @@ def test_padding_that_no_row_needs_is_left_out(task, side, tokenizer):
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_labels_and_answers_move_with_the_tokens(side, tokenizer):
     model, (x, y) = make("questions", tokenizer, side), TASKS["questions"]
-    (features, labels), (whole, whole_labels) = (
+    (features, labels, _), (whole, whole_labels, _) = (
         model._examples(x[:2], y[:2], shorten=flag) for flag in (True, False)
     )
     for key in ("start_positions", "end_positions"):

@@ -10,11 +10,15 @@ import tensorflow as tf
 
 from keras_xlnet.inputs import attention_memory
 from keras_xlnet.models import (
+    TransformerXLLanguageModel,
     XLNetBackbone,
+    XLNetMultipleChoice,
     XLNetPermutationLM,
     XLNetQuestionAnswering,
+    XLNetRanker,
     XLNetTextClassifier,
     XLNetTextRegressor,
+    XLNetTokenClassifier,
 )
 from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
 
@@ -47,6 +51,10 @@ def classifier(preprocessor, num_classes=2, **arguments):
 @pytest.fixture(scope="module")
 def models(preprocessor):
     """Models that the errors are raised by: none of them gets to a train step."""
+    by_name = classifier(preprocessor, 3)
+    by_name.compile("sgd", loss="sparse_categorical_crossentropy")
+    of_vectors = classifier(preprocessor, 3)
+    of_vectors.compile("sgd", loss=keras.losses.CategoricalCrossentropy())
     return {
         "classifier": classifier(preprocessor, class_names=["ham", "spam"]),
         "nameless": classifier(preprocessor),
@@ -54,6 +62,12 @@ def models(preprocessor):
         "regressor": XLNetTextRegressor(backbone(), preprocessor),
         "permutation_lm": XLNetPermutationLM(backbone()),
         "question_answering": XLNetQuestionAnswering(backbone()),
+        "by_name": by_name,
+        "of_vectors": of_vectors,
+        "tagger": XLNetTokenClassifier(backbone(), 3),
+        "chooser": XLNetMultipleChoice(backbone()),
+        "ranker": XLNetRanker(backbone()),
+        "transformer_xl": TransformerXLLanguageModel(200, 1, 2, 16, 32),
     }
 
 
@@ -127,7 +141,64 @@ ERRORS = {
     "NaN of several classes": (
         "several", "fit", (TEXTS, [[0, 1, 0], [0, np.nan, 1]] * 2), "missing values.* row 1"),
     "NaN of a number": ("regressor", "fit", (TEXTS, [0.5, 1, 2, np.nan]), "row 3: nan"),
-    "two numbers": ("regressor", "fit", (TEXTS, np.ones((4, 2))), r"one number a text.*\(4, 2\)"),
+    "two numbers": (
+        "regressor", "fit", (TEXTS, np.ones((4, 2))), r"one number for each text.*\(4, 2\)"),
+    "label out of range, loss by name": (
+        "by_name", "fit", (TEXTS, [1, 2, 3, 1]), r"from 0 to 2 \(num_classes=3\).* row 2: 3"),
+    "label out of range, loss of vectors": (
+        "of_vectors", "evaluate", (TEXTS, [0, 1, 2, 3]), r"from 0 to 2 .* row 3: 3"),
+    "vectors, loss by name": ("by_name", "fit", (TEXTS, np.eye(4)[:, :3]), "`y` must be class ind"),
+    "vectors that are no probabilities": (
+        "of_vectors", "fit", (TEXTS, [[0, 1, 0], [0, 1, 1], [1, 0, 0], [1, 0, 0]]),
+        r"the sum 1.* row 1: \[0 1 1\]"),
+    "negative probability": (
+        "of_vectors", "fit", (TEXTS, [[0, 1, 0], [1, 0, 0], [2, -1, 0], [1, 0, 0]]), "row 2"),
+    "two of several classes": (
+        "several", "fit", (TEXTS, [[0, 1, 0], [0, 2, 1], [1, -1, 0], [0, 0, 0]]),
+        r"`y` must be 1 for each class.* row 1: \[0 2 1\]"),
+    "infinite number": ("regressor", "fit", (TEXTS, [0.5, 1, -np.inf, 2]), r"finite.* row 2: -inf"),
+    "infinite number as a string": ("regressor", "fit", (TEXTS, ["1", "inf", "2", "3"]), "row 1"),
+    "string that is no number": (
+        "regressor", "evaluate", (TEXTS, ["1", "2.5", "three", "4"]), r"numbers.* row 2: 'three'"),
+    "class of a token": (
+        "tagger", "fit", (FEATURES, np.array([[0, 1, 2, -100], [0, 3, 1, 1]] * 2)), "row 1: 3"),
+    "index of a choice": (
+        "chooser", "fit", ({"token_ids": IDS[:, None].repeat(3, 1)}, [0, 2, 3, 1]),
+        r"from 0 to 2 .* row 2: 3"),
+    "infinite relevance": (
+        "ranker", "fit", ({"token_ids": IDS[:, None].repeat(2, 1)}, [[0, 1], [1, np.inf]] * 2),
+        r"finite.* row 1"),
+    "NaN sample weight": (
+        "classifier", "fit", (TEXTS, LABELS), r"`sample_weight` must be finite.* row 2: nan",
+        {"sample_weight": [1, 1, np.nan, 1]}),
+    "too few sample weights": (
+        "classifier", "evaluate", (TEXTS, LABELS), r"`sample_weight` .* each of 4 rows.* 2",
+        {"sample_weight": [1, 1]}),
+    "class_weight of an index that is no class": (
+        "classifier", "fit", (TEXTS, LABELS), r"`class_weight`.*from 0 to 1\. Received: 7",
+        {"class_weight": {0: 1.0, 7: 2.0}}),
+    "two class weights": (
+        "classifier", "fit", (TEXTS, LABELS), r"`class_weight`.*two for class 1",
+        {"class_weight": {1: 1.0, "spam": 2.0}}),
+    "NaN class weight": (
+        "classifier", "fit", (TEXTS, LABELS), r"`class_weight` must have finite.*'spam': nan",
+        {"class_weight": {"spam": np.nan}}),
+    "class_weight that is no dict": (
+        "classifier", "fit", (TEXTS, LABELS), r"`class_weight` must be a dict",
+        {"class_weight": [1.0, 2.0]}),
+    "class_weight of several classes": (
+        "several", "fit", (TEXTS, np.eye(4)[:, :3]), r"`class_weight` needs exclusive.*sigmoid",
+        {"class_weight": {0: 0.0}}),
+    "class_weight of an unknown tag": (
+        "tagger", "fit", (FEATURES, IDS % 3), r"`class_weight`.*Received: 3",
+        {"class_weight": {3: 2.0}}),
+    **{
+        f"class_weight of a {model}": (
+            model, "fit", (FEATURES, LABELS), r"`class_weight` needs labels that are classes",
+            {"class_weight": {0: 2.0}})
+        for model in ("regressor", "question_answering", "permutation_lm", "chooser", "ranker",
+                      "transformer_xl")
+    },
     "class_weight of an unknown name": (
         "classifier", "fit", (TEXTS, NAMES), r"`class_weight`.*'spma'",
         {"class_weight": {"spma": 2.0}}),
@@ -186,6 +257,8 @@ LABEL_FORMS = {
     "bools": [label == 1 for label in LABELS],
     "column of numbers": pd.Series(LABELS, dtype="Int64"),
     "width of 1": np.array(LABELS)[:, None],
+    "table of one column": FRAME[["label"]],
+    "names with a width of 1": np.array(NAMES)[:, None],
     "tensor": tf.constant(LABELS),
 }
 
@@ -210,6 +283,21 @@ def test_names_are_learned_and_train_as_numbers_do(preprocessor, expected_losses
     found = model.predict(shuffled["text"], verbose=0)
     np.testing.assert_allclose(found, model.predict(list(shuffled["text"]), verbose=0), atol=1e-6)
     assert model.predict((shuffled["text"], NAMES), verbose=0).shape == (4, 2)
+
+
+def test_names_are_learned_from_a_table_of_one_column(preprocessor):
+    model = classifier(preprocessor)
+    model.train_on_batch(TEXTS, FRAME[["label"]].astype("category"))
+    assert model.class_names == ["ham", "spam"]
+
+
+def test_numbers_of_a_regressor_may_be_strings(models):
+    numbers = ["1", "2.5", "-1e1", "0"]
+    expected = models["regressor"].evaluate(TEXTS, [1.0, 2.5, -10.0, 0.0], verbose=0)
+    for form in ((TEXTS, numbers), (TEXTS, pd.DataFrame({"score": numbers}))):
+        assert models["regressor"].evaluate(*form, verbose=0) == pytest.approx(expected)
+    found = models["regressor"].evaluate(dataset(TEXTS, numbers).batch(4), verbose=0)
+    assert found == pytest.approx(expected)
 
 
 def test_names_in_datasets(preprocessor, expected_losses):

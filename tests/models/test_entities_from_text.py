@@ -94,7 +94,7 @@ def test_sequences_are_valid(trained):
 def test_tokens_without_a_label_do_not_count(trained):
     model, _ = trained
     sentences, tags = examples(20, 3)
-    features, labels = model._examples(sentences, tags)
+    features, labels, _ = model._examples(sentences, tags)
     assert (labels == -100).any() and set(np.unique(labels)) == {-100, 0, 1, 2}
     expected = model.evaluate(sentences, tags, verbose=0)
     weights = (labels != -100).astype("float32")

@@ -85,7 +85,7 @@ def test_every_form_of_text_gives_the_same(untrained, expected_of, form):
         lambda a, b: (a, b),
         lambda a, b: (np.array(a), np.array(b)),
         lambda a, b: {"text": a, "pair": np.array(b)},
-        lambda a, b: tf.data.Dataset.from_tensor_slices((a, b)).batch(4),
+        lambda a, b: tf.data.Dataset.from_tensor_slices(((a, b),)).batch(4),
         lambda a, b: tf.data.Dataset.from_tensor_slices({"text": a, "pair": b}).batch(4),
     ],
 )

@@ -1,0 +1,120 @@
+"""Weights of rows, of labels and of classes in the loss."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from keras_xlnet.types import Tensor
+
+
+def as_weight_array(weights: Any, rows: int | None = None) -> Any:
+    """Returns sample weights as a float32 array, checked.
+
+    Args:
+        weights: List, array or column of a table. Anything else, such as a tensor, a dict or
+            `None`, is returned unchanged.
+        rows: Optional int, the number of rows that the weights must have.
+
+    Raises:
+        ValueError: If a weight is not a finite number, or the number of rows is another one. The
+            message names the row.
+    """
+    if weights is None or isinstance(weights, dict) or ops.is_tensor(weights):
+        return weights
+    if not hasattr(weights, "__len__") or isinstance(weights, str):
+        raise ValueError(f"`sample_weight` must be a list or an array. Received: {weights!r}")
+    try:
+        array = np.asarray(weights, "float32")
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"`sample_weight` must be rows of numbers, all of one length ({error})"
+        ) from None
+    if not np.isfinite(array).all():
+        row = int(np.argwhere(~np.isfinite(array))[0][0])
+        raise ValueError(
+            f"`sample_weight` must be finite numbers. Received in row {row}: {array[row]}"
+        )
+    if rows is not None and len(array) != rows:
+        raise ValueError(
+            f"`sample_weight` must have a weight for each of {rows} rows. Received: {len(array)}"
+        )
+    return array
+
+
+def weights_of_labels(weights: Tensor, labels: Tensor) -> Tensor:
+    """Returns a float32 weight for each label; the weight of a row counts for all of its labels.
+
+    Args:
+        weights: Tensor `(batch,)`, `(batch, 1)` or of the shape of `labels`.
+        labels: Tensor `(batch,)` or `(batch, labels)`.
+    """
+    # Whatever their rank: TensorFlow does not know it in a step that it traces for two ranks.
+    shape = (-1,) if len(labels.shape) == 1 else (ops.shape(labels)[0], -1)
+    weights = ops.reshape(ops.cast(weights, "float32"), shape)
+    return weights * ops.ones_like(labels, dtype="float32")
+
+
+def weights_of_classes(
+    class_weight: Any, class_names: Sequence[str], num_classes: int
+) -> tuple[float, ...]:
+    """Returns the weights of all classes, 1 for a class without one.
+
+    Args:
+        class_weight: Dict of the weights of classes, by name or index.
+        class_names: List of strings. A name counts before an index.
+        num_classes: Int.
+
+    Raises:
+        ValueError: If a key is not a class, a class has two weights, or a weight is not a finite
+            number of at least 0.
+    """
+    if not hasattr(class_weight, "items"):
+        raise ValueError(
+            "`class_weight` must be a dict of weights by name or index of the class. Received: "
+            f"class_weight={class_weight!r}"
+        )
+    index = {name: i for i, name in enumerate(class_names)}
+    found: dict[int, float] = {}
+    for key, weight in class_weight.items():
+        place = index.get(key, key)
+        if place not in range(num_classes):  # Numbers that equal an index are in it too.
+            raise ValueError(
+                f"`class_weight` must have names in class_names={list(class_names)}, or indices "
+                f"from 0 to {num_classes - 1}. Received: {key!r}"
+            )
+        if int(place) in found:
+            raise ValueError(
+                "`class_weight` must have one weight for each class. Received two for class "
+                f"{int(place)}: class_weight={class_weight}"
+            )
+        if not isinstance(weight, (int, float, np.number)) or not 0 <= weight < np.inf:
+            raise ValueError(
+                "`class_weight` must have finite weights of at least 0. Received for "
+                f"{key!r}: {weight!r}"
+            )
+        found[int(place)] = float(weight)
+    return tuple(found.get(i, 1.0) for i in range(num_classes))
+
+
+def weights_by_class(class_weights: Sequence[float], labels: Tensor, rank: int) -> Tensor:
+    """Returns the weight of the class of each label; 1 for labels that are no class.
+
+    Args:
+        class_weights: The weights of all classes.
+        labels: Tensor of class indices, or of vectors with an entry for each class.
+        rank: Int, the rank of class indices: 1 for a label for each row.
+
+    Returns:
+        Float32 tensor of rank `rank`.
+    """
+    if len(labels.shape) > rank:
+        is_index = labels.shape[-1] == 1
+        labels = ops.squeeze(labels, -1) if is_index else ops.argmax(labels, axis=-1)
+    index = ops.cast(labels, "int32")
+    is_class = ops.logical_and(index >= 0, index < len(class_weights))
+    weights = ops.take(
+        ops.convert_to_tensor(class_weights, "float32"), ops.where(is_class, index, 0)
+    )
+    return ops.where(is_class, weights, ops.ones_like(weights))
