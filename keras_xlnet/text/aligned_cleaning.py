@@ -1,9 +1,10 @@
 """Cleans texts as `preprocess_text` does, and keeps where each character comes from."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
-import tensorflow as tf
-
+from keras_xlnet.compat.lazy_modules import tf
 from keras_xlnet.text.normalization import in_lowercase, is_whitespace, without_accents
 
 _REPLACEMENT, _SPACE, _QUOTE = 0xFFFD, ord(" "), ord('"')

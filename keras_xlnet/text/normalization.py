@@ -6,12 +6,15 @@ the final sigma. So tables are built once by applying the Python functions to ev
 the graph looks characters up in these tables. The result equals the original for every string.
 """
 
+from __future__ import annotations
+
 import functools
 import sys
 import unicodedata
 
 import numpy as np
-import tensorflow as tf
+
+from keras_xlnet.compat.lazy_modules import tf
 
 _SIGMA = 0x3A3
 _FINAL_SIGMA = 0x3C2

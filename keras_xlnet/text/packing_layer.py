@@ -1,11 +1,15 @@
 """What the preprocessors of all tasks have in common: arguments, saving, packing and padding."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
 import keras
-import tensorflow as tf
+import numpy as np
 
+from keras_xlnet.compat.lazy_modules import tf
+from keras_xlnet.text.packing import pack
 from keras_xlnet.text.string_inputs import StringLayer
 from keras_xlnet.text.tokenizer import XLNetTokenizer
 from keras_xlnet.types import PathLike
@@ -67,7 +71,7 @@ class PackingLayer(StringLayer):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "PackingLayer":
+    def from_config(cls, config: dict[str, Any]) -> PackingLayer:
         tokenizer = keras.saving.deserialize_keras_object(config["tokenizer"])
         return cls(**{**config, "tokenizer": tokenizer})
 
@@ -82,6 +86,23 @@ class PackingLayer(StringLayer):
     def load_assets(self, dir_path: PathLike) -> None:
         """Reads the SentencePiece model of the tokenizer from a directory. Called by Keras."""
         self.tokenizer.load_assets(dir_path)
+
+    def _pack_rows(self, rows: Sequence[Sequence[tuple[Any, int]]]) -> dict[str, np.ndarray]:
+        """The features of rows of parts, on the host. A part that is an int is a single token."""
+        parts = [[(np.atleast_1d(ids), segment) for ids, segment in row] for row in rows]
+        return pack(
+            parts,
+            self.sequence_length,
+            self.padding_side,
+            self.padding_token_id,
+            self._padding_segment,
+        )
+
+    def _pair_parts(self, ids_a: np.ndarray, ids_b: np.ndarray) -> list[tuple[Any, int]]:
+        """The parts of `[A, <sep>, B, <sep>, <cls>]`, or `[A, <sep>, <cls>]` for an empty B."""
+        sep, cls = self.tokenizer.sep_token_id, self.tokenizer.cls_token_id
+        second = [(ids_b, SEGMENT_B), (sep, SEGMENT_B)] if len(ids_b) else []
+        return [(ids_a, SEGMENT_A), (sep, SEGMENT_A), *second, (cls, SEGMENT_CLS)]
 
     def _pack_pair(self, ids_a, ids_b):
         """The features of `[A, <sep>, B, <sep>, <cls>]`, or `[A, <sep>, <cls>]` for an empty B."""

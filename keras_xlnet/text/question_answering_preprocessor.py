@@ -1,12 +1,14 @@
 """Divides contexts into windows and packs each with its question, for question answering."""
 
+from __future__ import annotations
+
 import sys
 from typing import Any, NamedTuple
 
 import keras
 import numpy as np
-import tensorflow as tf
 
+from keras_xlnet.compat.lazy_modules import tf
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.inputs.answer_windows import AnswerWindows
 from keras_xlnet.inputs.answers import question_columns

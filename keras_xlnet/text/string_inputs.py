@@ -1,11 +1,13 @@
 """Layers of strings, and the conversion of their inputs to string tensors."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 
 import keras
-import tensorflow as tf
 
+from keras_xlnet.compat.lazy_modules import tf
 from keras_xlnet.types import Shape
 
 

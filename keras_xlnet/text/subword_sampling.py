@@ -1,9 +1,10 @@
 """Splits texts into pieces at random, so that a model sees other pieces in every epoch."""
 
+from __future__ import annotations
+
 import numbers
 
-import tensorflow as tf
-import tensorflow_text
+from keras_xlnet.compat.lazy_modules import tensorflow_text, tf
 
 
 def sample_pieces(proto: bytes, texts: tf.Tensor, alpha: float) -> tf.RaggedTensor:

@@ -1,9 +1,10 @@
 """Checks and conversions of token ids before they are converted back to text."""
 
+from __future__ import annotations
+
 from typing import Any
 
-import tensorflow as tf
-
+from keras_xlnet.compat.lazy_modules import tf
 from keras_xlnet.text.sentencepiece_model import SPECIAL_TOKENS
 
 

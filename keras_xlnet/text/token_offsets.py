@@ -7,12 +7,13 @@ with the same normalizer, whose pieces are single characters, gives the places o
 of the normalized form, and the lengths of the pieces say which of them are a token's.
 """
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
-import tensorflow as tf
-import tensorflow_text
 from sentencepiece import sentencepiece_model_pb2
 
+from keras_xlnet.compat.lazy_modules import tensorflow_text, tf
 from keras_xlnet.text.aligned_cleaning import AlignedText, starts_row
 from keras_xlnet.text.digit_comma import split_digit_comma
 

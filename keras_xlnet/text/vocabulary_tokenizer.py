@@ -1,12 +1,13 @@
 """A tokenizer of words or characters with a plain list of tokens as its vocabulary."""
 
+from __future__ import annotations
+
 import collections
 import pathlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import tensorflow as tf
-
+from keras_xlnet.compat.lazy_modules import tf
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.text.string_inputs import StringTokenizer
 from keras_xlnet.text.token_ids import as_ids
@@ -96,7 +97,7 @@ class VocabularyTokenizer(StringTokenizer):
         special_tokens: Sequence[str] = (),
         lowercase: bool = False,
         **kwargs: Any,
-    ) -> "VocabularyTokenizer":
+    ) -> VocabularyTokenizer:
         """Counts the tokens of texts, and makes a tokenizer of the most frequent ones.
 
         Args:

@@ -1,9 +1,13 @@
 """Packs sentences that are divided into words, for models with an output for each token."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from typing import Any
 
-import tensorflow as tf
+import numpy as np
 
+from keras_xlnet.compat.lazy_modules import tf
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.text.packing_layer import (
     SEGMENT_A,
@@ -90,6 +94,34 @@ class XLNetWordPreprocessor(PackingLayer):
             )
             index, _ = self._place([index, repeated(_NO_WORD, _NUM_SPECIAL * one)], _NO_WORD)
             return {**features, "word_index": index}
+
+    def encode(self, sentences: Sequence[Sequence[str]]) -> dict[str, np.ndarray]:
+        """Converts sentences to arrays on the host, without TensorFlow.
+
+        Args:
+            sentences: List of lists of words.
+
+        Returns:
+            The dict of the call as NumPy arrays, which are as long as the longest row needs.
+        """
+        pieces = iter(self.tokenizer.encode([word for words in sentences for word in words]))
+        unknown = np.array([self.tokenizer.unk_token_id], "int32")
+        room = self.sequence_length - _NUM_SPECIAL
+        sep, cls = self.tokenizer.sep_token_id, self.tokenizer.cls_token_id
+        rows, indices = [], []
+        for words in sentences:
+            parts = [next(pieces) for _ in words]
+            parts = [ids if len(ids) else unknown for ids in parts]
+            ids = np.concatenate([unknown[:0], *parts])[:room]
+            counts = [len(part) for part in parts]
+            indices.append(np.repeat(np.arange(len(words), dtype="int32"), counts)[:room])
+            rows.append([(ids, SEGMENT_A), (sep, SEGMENT_A), (cls, SEGMENT_CLS)])
+        features = self._pack_rows(rows)
+        word_index = np.full(features["token_ids"].shape, _NO_WORD, "int32")
+        begin = features["padding_mask"].argmax(axis=1)
+        for row, index in enumerate(indices):
+            word_index[row, begin[row] : begin[row] + len(index)] = index
+        return {**features, "word_index": word_index}
 
     def compute_output_spec(self, inputs: Any) -> Any:
         raise ValueError(
