@@ -55,7 +55,7 @@ def test_layers_and_models_without_the_packages_of_text(backend):
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines() == [
         "4",
-        "`keras_xlnet.text` needs the package 'tensorflow': pip install \"xlnet-keras[text]\"",
+        "`keras_xlnet.text` needs the package 'sentencepiece': pip install \"xlnet-keras[text]\"",
     ]
 
 

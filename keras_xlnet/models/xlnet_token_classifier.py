@@ -33,9 +33,6 @@ from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.outputs.tags import decode_tags, detect_scheme, split_tag, tag_spans
 from keras_xlnet.types import Tensor
 
-# Sentences that are tokenized at a time.
-_BATCH = 256
-
 
 @dataclasses.dataclass(frozen=True)
 class Entity:
@@ -336,9 +333,7 @@ class XLNetTokenClassifier(TextTaskModel):
 
     def _word_features(self, sentences, shorten=True):
         preprocessor = self._required_preprocessor()
-        batches = [sentences[i : i + _BATCH] for i in range(0, len(sentences), _BATCH)]
-        parts = [preprocessor(batch) for batch in batches]
-        features = {key: np.concatenate([part[key].numpy() for part in parts]) for key in parts[0]}
+        features = preprocessor.encode(sentences, shorten)
         cut = np.flatnonzero(
             features["word_index"].max(axis=1) + 1 < [len(words) for words in sentences]
         )
@@ -349,7 +344,7 @@ class XLNetTokenClassifier(TextTaskModel):
                 "words are not read",
                 stacklevel=4,
             )
-        return self._shortened(features) if shorten else features
+        return features
 
 
 def _without_missing(y, sample_weight):

@@ -122,17 +122,18 @@ class XLNetMultipleChoicePreprocessor(PackingLayer):
             }
 
     def encode(
-        self, text: Sequence[str], choices: Sequence[Sequence[str]]
+        self, text: Sequence[str], choices: Sequence[Sequence[str]], shorten: bool = True
     ) -> dict[str, np.ndarray]:
         """Converts texts with choices to arrays on the host, without TensorFlow.
 
         Args:
             text: List of strings.
             choices: List with a list of strings for each text.
+            shorten: Bool, whether the arrays are as long as the longest row needs, or
+                `sequence_length`.
 
         Returns:
-            The dict of the call as NumPy arrays `(batch, most choices, length)`, which are as long
-            as the longest row needs.
+            The dict of the call as NumPy arrays `(batch, most choices, length)`.
         """
         text_ids = self.tokenizer.encode(text)
         counts = [len(options) for options in choices]
@@ -142,7 +143,7 @@ class XLNetMultipleChoicePreprocessor(PackingLayer):
         if self.as_original:
             texts = self._texts_with_leftovers(texts, flat, counts)
         features = self._pack_rows(
-            [self._choice_parts(a, b) for a, b in zip(texts, flat, strict=True)]
+            [self._choice_parts(a, b) for a, b in zip(texts, flat, strict=True)], shorten
         )
         padding = {"token_ids": self.padding_token_id, "segment_ids": self._padding_segment}
         return {
@@ -161,7 +162,7 @@ class XLNetMultipleChoicePreprocessor(PackingLayer):
         sep, cls = self.tokenizer.sep_token_id, self.tokenizer.cls_token_id
         firsts = set(np.cumsum([0, *counts]).tolist())
         found: list[np.ndarray] = []
-        left = None
+        left = np.zeros(0, "int32")
         for place, (text, choice) in enumerate(zip(texts, choices, strict=True)):
             left = text if place in firsts else left
             found.append(left)

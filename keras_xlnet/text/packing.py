@@ -14,27 +14,30 @@ def pack(
     padding_side: str,
     padding_token_id: int,
     padding_segment: int,
+    shorten: bool = True,
 ) -> dict[str, np.ndarray]:
-    """Returns `token_ids`, `segment_ids` and `padding_mask`, as long as the longest row needs.
+    """Returns `token_ids`, `segment_ids` and `padding_mask`.
 
     Args:
         rows: For each row of the arrays a list of parts, pairs of ids `(num_tokens,)` and their
             segment id.
-        sequence_length: Int, the most tokens of a row. The arrays are not longer than this.
+        sequence_length: Int, the most tokens of a row.
         padding_side: `"left"` or `"right"`.
         padding_token_id, padding_segment: Ints, the values of padding.
+        shorten: Whether the arrays are as long as the longest row needs, or `sequence_length`.
     """
     lengths = [sum(len(ids) for ids, _ in parts) for parts in rows]
-    shape = (len(rows), packed_length(max(lengths, default=0), sequence_length))
+    length = packed_length(max(lengths, default=0), sequence_length) if shorten else sequence_length
+    shape = (len(rows), length)
     token_ids = np.full(shape, padding_token_id, "int32")
     segment_ids = np.full(shape, padding_segment, "int32")
-    for row, (parts, length) in enumerate(zip(rows, lengths, strict=True)):
-        place = 0 if padding_side == "right" else shape[1] - length
+    for row, (parts, count) in enumerate(zip(rows, lengths, strict=True)):
+        place = 0 if padding_side == "right" else length - count
         for ids, segment in parts:
             token_ids[row, place : place + len(ids)] = ids
             segment_ids[row, place : place + len(ids)] = segment
             place += len(ids)
-    mask = is_token(np.array(lengths, "int64"), shape[1], padding_side)
+    mask = is_token(np.array(lengths, "int64"), length, padding_side)
     return {"token_ids": token_ids, "segment_ids": segment_ids, "padding_mask": mask}
 
 

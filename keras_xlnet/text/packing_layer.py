@@ -87,7 +87,9 @@ class PackingLayer(StringLayer):
         """Reads the SentencePiece model of the tokenizer from a directory. Called by Keras."""
         self.tokenizer.load_assets(dir_path)
 
-    def _pack_rows(self, rows: Sequence[Sequence[tuple[Any, int]]]) -> dict[str, np.ndarray]:
+    def _pack_rows(
+        self, rows: Sequence[Sequence[tuple[Any, int]]], shorten: bool
+    ) -> dict[str, np.ndarray]:
         """The features of rows of parts, on the host. A part that is an int is a single token."""
         parts = [[(np.atleast_1d(ids), segment) for ids, segment in row] for row in rows]
         return pack(
@@ -96,6 +98,7 @@ class PackingLayer(StringLayer):
             self.padding_side,
             self.padding_token_id,
             self._padding_segment,
+            shorten,
         )
 
     def _pair_parts(self, ids_a: np.ndarray, ids_b: np.ndarray) -> list[tuple[Any, int]]:

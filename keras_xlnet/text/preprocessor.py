@@ -116,16 +116,19 @@ class XLNetPreprocessor(PackingLayer):
                 value.set_shape((text.shape[0], self.sequence_length))
             return outputs
 
-    def encode(self, text: Sequence[str], pair: Sequence[str] | None = None) -> dict[str, Any]:
+    def encode(
+        self, text: Sequence[str], pair: Sequence[str] | None = None, shorten: bool = True
+    ) -> dict[str, np.ndarray]:
         """Converts texts, or pairs of texts, to arrays on the host, without TensorFlow.
 
         Args:
             text: List of strings.
             pair: Optional list of as many strings.
+            shorten: Bool, whether the arrays are as long as the longest row needs, or
+                `sequence_length`.
 
         Returns:
-            The dict of the call as NumPy arrays, which are as long as the longest row needs and not
-            longer than `sequence_length`.
+            The dict of the call as NumPy arrays.
         """
         rows_a = self.tokenizer.encode(text)
         if pair is None:
@@ -134,7 +137,7 @@ class XLNetPreprocessor(PackingLayer):
             self._check_length_of_pairs()
             rows_b = self.tokenizer.encode(pair)
         return self._pack_rows(
-            [self._truncated_parts(a, b) for a, b in zip(rows_a, rows_b, strict=True)]
+            [self._truncated_parts(a, b) for a, b in zip(rows_a, rows_b, strict=True)], shorten
         )
 
     def _truncated_parts(self, ids_a, ids_b):

@@ -95,14 +95,18 @@ class XLNetWordPreprocessor(PackingLayer):
             index, _ = self._place([index, repeated(_NO_WORD, _NUM_SPECIAL * one)], _NO_WORD)
             return {**features, "word_index": index}
 
-    def encode(self, sentences: Sequence[Sequence[str]]) -> dict[str, np.ndarray]:
+    def encode(
+        self, sentences: Sequence[Sequence[str]], shorten: bool = True
+    ) -> dict[str, np.ndarray]:
         """Converts sentences to arrays on the host, without TensorFlow.
 
         Args:
             sentences: List of lists of words.
+            shorten: Bool, whether the arrays are as long as the longest row needs, or
+                `sequence_length`.
 
         Returns:
-            The dict of the call as NumPy arrays, which are as long as the longest row needs.
+            The dict of the call as NumPy arrays.
         """
         pieces = iter(self.tokenizer.encode([word for words in sentences for word in words]))
         unknown = np.array([self.tokenizer.unk_token_id], "int32")
@@ -116,7 +120,7 @@ class XLNetWordPreprocessor(PackingLayer):
             counts = [len(part) for part in parts]
             indices.append(np.repeat(np.arange(len(words), dtype="int32"), counts)[:room])
             rows.append([(ids, SEGMENT_A), (sep, SEGMENT_A), (cls, SEGMENT_CLS)])
-        features = self._pack_rows(rows)
+        features = self._pack_rows(rows, shorten)
         word_index = np.full(features["token_ids"].shape, _NO_WORD, "int32")
         begin = features["padding_mask"].argmax(axis=1)
         for row, index in enumerate(indices):
