@@ -1,6 +1,5 @@
 """The tasks of results.py: their recipes, their files, and what is trained and tested on."""
 
-import csv
 import dataclasses
 import functools
 import pathlib
@@ -10,6 +9,8 @@ import spam_data
 from scipy import stats
 from sklearn import metrics
 from sklearn.model_selection import StratifiedKFold, train_test_split
+
+from keras_xlnet.task_files import read_lines
 
 FOLDS = 5
 FEW_SHOT = (50, 100, 250, 500, 1000, "all")
@@ -231,8 +232,7 @@ def _of_files(folder, task, read, *names):
 
 def _read_rows(path, texts, label, header=False, dtype="int32"):
     """Reads a file of columns divided by tabs, in which quotes are ordinary characters."""
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[int(header) :]
+    rows = [line.split("\t") for line in read_lines(path)[int(header) :]]
     columns = [np.array([row[column] for row in rows], dtype=object) for column in texts]
     labels = np.array([float(row[label]) for row in rows])
     return Examples(

@@ -4,17 +4,20 @@ import argparse
 import contextlib
 import csv
 import itertools
+import pathlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import keras
 
 from keras_xlnet.checkpoints import detect_task
 from keras_xlnet.models import XLNetTextClassifier, XLNetTextRegressor
+from keras_xlnet.task_files import read_lines, read_table
 
 _BATCH = 256
-_TABLES = {".csv": ",", ".tsv": "\t"}
+_TABLES = (".csv", ".tsv")
+_BYTE_ORDER_MARK = "\ufeff"
 _MODELS: dict[str, Any] = {
     "text_classifier": XLNetTextClassifier,
     "text_regressor": XLNetTextRegressor,
@@ -25,11 +28,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Predicts for all texts of a file. Returns the exit status."""
     model = load_text_model(arguments.model)
     count = 0
+    texts = iter(read_texts(arguments.texts, arguments.text_column))
     with contextlib.ExitStack() as stack:
-        texts = iter(read_texts(stack, arguments.texts, arguments.text_column))
         output = sys.stdout
         if arguments.output != "-":
-            output = stack.enter_context(_open(arguments.output, "w"))
+            output = stack.enter_context(open(arguments.output, "w", encoding="utf-8", newline=""))
         writer = csv.writer(output, lineterminator="\n")
         writer.writerow(["text", *columns(model)])
         while batch := list(itertools.islice(texts, _BATCH)):
@@ -94,26 +97,23 @@ def _joined(value):
 # === Files ===
 
 
-def read_texts(stack: contextlib.ExitStack, path: str, column: str) -> Iterator[str]:
-    """Yields the texts of a file: the lines, or a column of a table with a header.
+def read_texts(path: str, column: str) -> Iterable[str]:
+    """Returns the texts of a file: the lines, or a column of a table with a header.
 
     Args:
-        stack: `contextlib.ExitStack` that closes the file.
         path: Path of a file, `.csv` and `.tsv` for tables; `"-"` for the lines of stdin.
         column: Name of the column of a table.
 
     Raises:
-        ValueError: If the table has no such column.
+        FileNotFoundError: If there is no such file.
+        TaskFileError: If the file is not UTF-8, or the table has no such column or a row of another
+            length. The message names the line.
     """
-    file = sys.stdin if path == "-" else stack.enter_context(_open(path, "r"))
-    delimiter = next((d for ending, d in _TABLES.items() if path.endswith(ending)), None)
-    if delimiter is None:
-        return (line.rstrip("\r\n") for line in file)
-    rows = csv.DictReader(file, delimiter=delimiter)
-    if column not in (rows.fieldnames or ()):
-        raise ValueError(f"{path} has no column {column!r}. It has: {rows.fieldnames}")
-    return (row[column] or "" for row in rows)
-
-
-def _open(path, mode):
-    return open(path, mode, encoding="utf-8", newline="" if mode == "w" else None)
+    if path == "-":
+        lines = (line.rstrip("\r\n") for line in sys.stdin)
+        return (
+            line.removeprefix(_BYTE_ORDER_MARK) if i == 0 else line for i, line in enumerate(lines)
+        )
+    if pathlib.Path(path).suffix.lower() not in _TABLES:
+        return read_lines(path)
+    return read_table(path, {"text": column}, allow_empty=["text"])["text"]

@@ -12,7 +12,7 @@ from keras_xlnet.task_files.mctest import read_mctest
 from keras_xlnet.task_files.race import read_race
 from keras_xlnet.task_files.reporting import TaskFileError
 from keras_xlnet.task_files.squad import read_squad
-from keras_xlnet.task_files.table import read_table
+from keras_xlnet.task_files.table import read_lines, read_table
 from keras_xlnet.task_files.wikiqa import read_wikiqa
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "read_conll",
     "read_cranfield",
     "read_json_lines",
+    "read_lines",
     "read_mctest",
     "read_race",
     "read_squad",

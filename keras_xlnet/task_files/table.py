@@ -38,8 +38,7 @@ def read_table(
     """Reads columns of a TSV or CSV file, such as those of GLUE.
 
     Quotation marks are ordinary characters, as in the files of GLUE, but in a `.csv` file whose
-    delimiter is not a tab: there they enclose fields, as RFC 4180 says. For a field of more than
-    131,072 characters in such a file call `csv.field_size_limit` before.
+    delimiter is not a tab: there they enclose fields, as RFC 4180 says.
 
     Args:
         path: The file. Empty lines at its end are no rows.
@@ -98,6 +97,8 @@ def read_table(
     indices = _indices(path, columns, header)
     result: dict[str, list[Any]] = {name: [] for name in columns}
     for line, row in rows:
+        if header is not None and len(header) == 1:
+            row = row or [""]  # An empty line is an empty cell of the only column.
         if header is not None and len(row) != len(header):
             must = f"have as many columns as the header, {len(header)}"
             raise file_error(path, f"line {line}", must, f"{len(row)}, {shown(row)}")
@@ -152,7 +153,7 @@ def _quoted_rows(path: pathlib.Path, text: str, delimiter: str) -> Iterator[tupl
     line = 1
     while True:
         try:
-            row = next(reader)
+            row = _next_row(reader, len(text))
         except StopIteration:
             return
         except csv.Error as error:
@@ -161,6 +162,15 @@ def _quoted_rows(path: pathlib.Path, text: str, delimiter: str) -> Iterator[tupl
             raise file_error(path, f"line {line}", "be a row of a CSV file", received) from None
         yield line, row
         line = reader.line_num + 1
+
+
+def _next_row(reader, longest):
+    """The next row, whose fields have at most `longest` characters."""
+    limit = csv.field_size_limit(max(longest, csv.field_size_limit()))
+    try:
+        return next(reader)
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _header(path, numbered_row):
@@ -178,3 +188,31 @@ def _indices(path, columns, header):
             names = ", ".join(shown(name) for name in header[:_SHOWN_NAMES])
             raise file_error(path, "line 1", must, f"the columns {names}")
     return {name: header.index(source) for name, source in columns.items()}
+
+
+def read_lines(path: PathLike) -> list[str]:
+    """Reads the lines of a text file, also the empty ones.
+
+    Args:
+        path: The file, in UTF-8. A byte order mark at its begin is no part of the first line.
+
+    Returns:
+        List of strings, without the ends of the lines.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        TaskFileError: If the file is not UTF-8, or empty.
+
+    Example:
+
+    >>> import pathlib, tempfile
+    >>> from keras_xlnet.task_files import read_lines
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "reviews.txt"
+    >>> _ = path.write_text("A fine film.\\n\\nDull.\\n")
+    >>> read_lines(path)
+    ['A fine film.', '', 'Dull.']
+    """
+    path = existing_file("path", path)
+    lines = lines_of(read_text(path))
+    check_has_rows(path, lines)
+    return lines

@@ -11,11 +11,11 @@ from keras_xlnet.layers.arguments import check_choice, check_number
 
 # Scales and offsets of normalization, biases of dense layers and of logits. The attention biases
 # (content_bias, position_bias, segment_bias) are not matched: the original decays them.
-NORMALIZATION_AND_BIASES = (r"(^|/)(gamma|beta|bias)$",)
+NORMALIZATION_AND_BIASES = (r"(^|/)(gamma|beta|(tail_)?bias(_\d+)?)$",)
 # The variables of a layer, by their paths, and those among them that the original keeps beside the
 # layers: it does not scale the gradients of these.
 _LAYER = re.compile(r"(?:^|/)block_(\d+)/")
-_BESIDE_LAYERS = re.compile(r"(content_bias|position_bias|segment_bias|segment_embedding)$")
+_BESIDE_LAYERS = re.compile(r"(content_bias|position_bias|segment_bias|segment_embeddings)$")
 
 
 class WeightDecayOptimizer(keras.optimizers.Optimizer):

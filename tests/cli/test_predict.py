@@ -3,8 +3,11 @@ import io
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import xlnet_command
+from keras_xlnet.cli.predict import read_texts
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier, XLNetTextRegressor
 from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
 
@@ -65,8 +68,8 @@ def test_numbers_from_stdin_to_stdout(folder, capsys, monkeypatch):
     "model, texts, message",
     [
         ("backbone", "texts.txt", "must hold one of ['text_classifier', 'text_regressor']"),
-        ("classifier", "table.csv", "has no column 'text'. It has: ['id', 'body']"),
-        ("classifier", "none.txt", "No such file"),
+        ("classifier", "table.csv", "must have a column 'text'. Received: the columns"),
+        ("classifier", "none.txt", "must be a file"),
         ("none", "texts.txt", "none"),
     ],
 )
@@ -74,3 +77,85 @@ def test_errors_are_one_line(model, texts, message, folder, capsys):
     assert run(folder[0] / model, folder[0] / texts) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("xlnet: ") and message in line
+
+
+FILES = {
+    # A quotation mark that begins a cell is no quote in a TSV file.
+    "quote.tsv": 'id\ttext\n1\t"Fine," he said\n2\tDull.\n3\t"\n4\tend',
+    "mark.csv": "\ufefftext,id\nFine.,1\nDull.,2\n",
+    "mark.tsv": "\ufefftext\nFine.\n\nDull.\n",
+    "UPPER.CSV": 'text,id\n"Fine, really",1\nDull.,2\n',
+    "UPPER.TSV": "text\tid\nFine.\t1\n",
+    "long.csv": f"text\n{'a ' * 100_000}\nDull.\n",
+    "lines.csv": 'text\r\n"two\r\nlines"\r\nDull.\r\n',
+    "crlf.txt": "Fine.\r\n\r\nDull.\r\n",
+    "mark.txt": "\ufeffFine.\nDull.",
+    "separators.txt": "one\u2028line\nand\x85another\x0c\n",
+}
+EXPECTED = {
+    "quote.tsv": ['"Fine," he said', "Dull.", '"', "end"],
+    "mark.csv": ["Fine.", "Dull."],
+    "mark.tsv": ["Fine.", "", "Dull."],
+    "UPPER.CSV": ["Fine, really", "Dull."],
+    "UPPER.TSV": ["Fine."],
+    "long.csv": ["a " * 100_000, "Dull."],
+    "lines.csv": ["two\r\nlines", "Dull."],
+    "crlf.txt": ["Fine.", "", "Dull."],
+    "mark.txt": ["Fine.", "Dull."],
+    "separators.txt": ["one\u2028line", "and\x85another\x0c"],
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_row_of_a_file_is_read(name, tmp_path):
+    (tmp_path / name).write_bytes(FILES[name].encode())
+    limit = csv.field_size_limit()
+    assert list(read_texts(str(tmp_path / name), "text")) == EXPECTED[name]
+    assert csv.field_size_limit() == limit
+
+
+def test_a_byte_order_mark_of_stdin(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("\ufeffFine.\n\nDull.\n"))
+    assert list(read_texts("-", "text")) == ["Fine.", "", "Dull."]
+
+
+BAD_FILES = {
+    "latin1.csv": ("text\ncaf\xe9\n".encode("latin1"), "line 2: must be UTF-8"),
+    "latin1.txt": ("caf\xe9\n".encode("latin1"), "line 1: must be UTF-8"),
+    "utf16.tsv": ("text\nFine.\n".encode("utf-16"), "line 1: must be UTF-8"),
+    "ragged.tsv": (b"id\ttext\n1\tFine.\n2\tDull.\tmore\n", "line 3: must have as many columns"),
+    "short.csv": (b"id,text\n1\n", "line 2: must have as many columns"),
+    "open.csv": (b'text\n"Fine.\nDull.\n', "line 2: must be a row of a CSV file"),
+    "other.csv": (b"id,body\n1,Fine.\n", "must have a column 'text'"),
+    "twice.csv": (b"text,text\n1,Fine.\n", "must have one column 'text'"),
+    "empty.csv": (b"", "must be a header"),
+    "empty.txt": (b"", "at least one row"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_file_that_cannot_be_read_is_one_line(name, folder, tmp_path, capsys):
+    content, message = BAD_FILES[name]
+    (tmp_path / name).write_bytes(content)
+    arguments = ["xlnet", "predict", folder[0] / "classifier", tmp_path / name]
+    assert xlnet_command.run(xlnet_command.parse([*map(str, arguments)])) == 1
+    error = capsys.readouterr().err
+    assert name in error and message in error and error.count("\n") == 1
+
+
+CELLS = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts=st.lists(CELLS.filter(str.strip), min_size=1, max_size=8))
+def test_no_row_of_a_table_is_lost(texts, tmp_path_factory):
+    path = tmp_path_factory.mktemp("tables")
+    with open(path / "table.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["id", "text"], *enumerate(texts)])
+    assert read_texts(str(path / "table.csv"), "text") == texts
+    lines = [text for text in texts if not set(text) & set("\t\r\n")] or ["a"]
+    rows = "".join(f"{i}\t{line}\n" for i, line in enumerate(lines))
+    (path / "table.tsv").write_bytes(f"id\ttext\n{rows}".encode())
+    assert read_texts(str(path / "table.tsv"), "text") == lines
+    (path / "lines.txt").write_bytes("".join(f"{line}\n" for line in lines).encode())
+    assert read_texts(str(path / "lines.txt"), "text") == lines
