@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from keras_xlnet.inputs.answers import answers_of_columns
+
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
@@ -49,9 +51,10 @@ def answer_scores(
         predictions: List of `AnswerPrediction`, from `XLNetQuestionAnswering.predict`; or of
             strings, `""` for no answer.
         answers: List with a list of the texts that people gave for each question, strings or the
-            dicts of SQuAD; an empty list for a question without an answer.
-        threshold: Optional float. Questions with a null score above it get no answer. Without it
-            all get their most probable one.
+            dicts of SQuAD, or a dict of lists as on the Hugging Face Hub; an empty list or `None`
+            for a question without an answer.
+        threshold: Optional float. Questions with a null score above it get no answer. `None`: the
+            thresholds of the predictions.
 
     Returns:
         `AnswerScores`.
@@ -75,15 +78,16 @@ def answer_scores(
             "`predictions` and `answers` must be as many, at least one. Received: "
             f"{len(predictions)} and {len(answers)}"
         )
-    texts = [getattr(prediction, "text", prediction) for prediction in predictions]
+    texts = [_best_text(prediction) for prediction in predictions]
+    answers = [[] if row is None else answers_of_columns(row) for row in answers]
     gold = [_gold_texts(row) for row in answers]
-    has_answer = np.array([bool(row) for row in answers])
+    has_answer = np.array([len(row) > 0 for row in answers])
     pairs = list(zip(texts, gold, strict=True))
     exact = np.array([max(_exact(text, answer) for answer in row) for text, row in pairs])
     f1 = np.array([max(_f1(text, answer) for answer in row) for text, row in pairs])
     nulls = _null_scores(predictions, threshold)
     answered = np.array([bool(text) for text in texts])
-    dropped = np.zeros(len(gold), bool) if threshold is None else nulls > threshold
+    dropped = nulls > _thresholds(predictions, threshold)
     best_exact, exact_threshold = _best_threshold(exact, nulls, has_answer, answered)
     best_f1, f1_threshold = _best_threshold(f1, nulls, has_answer, answered)
     return AnswerScores(
@@ -109,6 +113,22 @@ def normalize_answer(text: str) -> str:
     """
     text = "".join(c for c in text.lower() if c not in string.punctuation)
     return " ".join(_ARTICLES.sub(" ", text).split())
+
+
+def _best_text(prediction):
+    """The text of the best answer, whatever its null score."""
+    answers = getattr(prediction, "answers", None)
+    if answers is None:
+        return getattr(prediction, "text", prediction)
+    return answers[0].text if answers else ""
+
+
+def _thresholds(predictions, threshold):
+    """The null score above which each question has no answer."""
+    if threshold is not None:
+        return np.full(len(predictions), threshold)
+    found = [getattr(prediction, "threshold", None) for prediction in predictions]
+    return np.array([np.inf if own is None else own for own in found])
 
 
 def _gold_texts(answers):

@@ -78,7 +78,8 @@ def gold_answers(y: Any, contexts: list[str]) -> list[GoldAnswer | None]:
     Args:
         y: List with one entry a question: a string (its first place in the context is taken), a
             tuple `(start, text)`, a dict with the keys `text` and `answer_start` as in SQuAD, or a
-            list of these, of which the first is taken. `None`, `""` or an empty list: no answer.
+            list of these, of which the first is taken; or a dict of lists with these keys, as on
+            the Hugging Face Hub. `None`, `""` or an empty list: no answer.
         contexts: List of strings.
 
     Raises:
@@ -95,7 +96,18 @@ def gold_answers(y: Any, contexts: list[str]) -> list[GoldAnswer | None]:
     return [_gold(row, answer, context) for row, (answer, context) in enumerate(pairs)]
 
 
+def answers_of_columns(answers: Any) -> Any:
+    """Returns a list of SQuAD's dicts for a dict of their columns, and else what was given."""
+    if not isinstance(answers, dict) or isinstance(answers.get("text"), str):
+        return answers
+    if not {"text", "answer_start"} <= set(answers):
+        return answers
+    columns = zip(answers["text"], answers["answer_start"], strict=True)
+    return [{"text": text, "answer_start": start} for text, start in columns]
+
+
 def _gold(row, answer, context):
+    answer = answers_of_columns(answer)
     if isinstance(answer, (list, np.ndarray)):
         answer = answer[0] if len(answer) else None
     if answer is None or answer == "":

@@ -22,6 +22,43 @@ class KeepsMemory:
     A stateful model has its `StatefulMemory` layers in the list `memories`.
     """
 
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        *args: Any,
+        validation_data: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Trains as `keras.Model` does.
+
+        A stateful model has the `batch_size` that it was made with. Its arrays are full batches,
+        and are not shuffled: a row continues the same row of the batch before. The last batch of
+        `validation_data` is filled up with rows of weight 0, as in `evaluate`.
+        """
+        if self.stateful and isinstance(validation_data, (tuple, list)):
+            arrays = (*validation_data, None)[:3]
+            *validation_data, _ = _filled(*arrays, self._batch_size_of(None))
+            validation_data = tuple(part for part in validation_data if part is not None)
+        kwargs["validation_data"] = validation_data
+        if not self.stateful or not isinstance(x, dict):
+            return super().fit(x, y, batch_size, *args, **kwargs)
+        batch_size = self._batch_size_of(batch_size)
+        rows = keras.tree.flatten(x)[0].shape[0]
+        if rows % batch_size:
+            raise ValueError(
+                "`x` must have full batches for a stateful model. Received: "
+                f"{rows} rows, batch_size={batch_size}"
+            )
+        kwargs.setdefault("shuffle", False)
+        if kwargs["shuffle"]:
+            raise ValueError(
+                "`shuffle` must be False for a stateful model, in which a row continues the same "
+                f"row of the batch before. Received: shuffle={kwargs['shuffle']!r}"
+            )
+        return super().fit(x, y, batch_size, *args, **kwargs)
+
     def evaluate(
         self,
         x: Any = None,
@@ -39,9 +76,7 @@ class KeepsMemory:
         self._reset_evaluation()
         if self.stateful:
             batch_size = self._batch_size_of(batch_size)
-            (x, y, sample_weight), rows = fill_last_batch((x, y, sample_weight), batch_size)
-            if rows is not None and y is not None:
-                sample_weight = weights_of_rows(y, sample_weight, rows)
+            x, y, sample_weight, rows = _filled(x, y, sample_weight, batch_size)
             batch_size = None if rows is None else batch_size
         return super().evaluate(
             x, y, batch_size, verbose=verbose, sample_weight=sample_weight, **kwargs
@@ -102,6 +137,14 @@ class KeepsMemory:
         return keras.tree.map_structure(
             lambda x: None if x is None else ensure_batch_size(x, self.batch_size), tensors
         )
+
+
+def _filled(x, y, sample_weight, batch_size):
+    """Arrays whose last batch is full, with rows of weight 0, and how many rows were given."""
+    (x, y, sample_weight), rows = fill_last_batch((x, y, sample_weight), batch_size)
+    if rows is not None and y is not None:
+        sample_weight = weights_of_rows(y, sample_weight, rows)
+    return x, y, sample_weight, rows
 
 
 def new_memories(

@@ -37,17 +37,20 @@ class AnswerPrediction:
 
     Args:
         answers: Tuple of `Answer`, the most probable one first. Empty if the model found none.
-        null_score: Float, the more above 0, the more probable it is that there is no answer. The
-            threshold for a data set is that of `keras_xlnet.evaluation.answer_scores`.
+        null_score: Float, the more above 0, the more probable it is that there is no answer.
+        threshold: Optional float. A question whose null score is above it has no answer. The best
+            threshold for a data set is in `keras_xlnet.evaluation.answer_scores`.
     """
 
     answers: tuple[Answer, ...]
     null_score: float
+    threshold: float | None = None
 
     @property
     def text(self) -> str:
         """String, the most probable answer, `""` if there is none."""
-        return self.answers[0].text if self.answers else ""
+        is_above = self.threshold is not None and self.null_score > self.threshold
+        return "" if is_above or not self.answers else self.answers[0].text
 
 
 def decode_answers(
@@ -56,6 +59,7 @@ def decode_answers(
     num_answers: int = 5,
     max_answer_length: int = 64,
     as_original: bool = False,
+    threshold: float | None = None,
 ) -> list[AnswerPrediction]:
     """Returns the most probable answers to each question, over all windows of its context.
 
@@ -69,9 +73,10 @@ def decode_answers(
         max_answer_length: Int, in tokens.
         as_original: Bool, whether to reproduce two mistakes of the original: the last token of a
             window is never part of an answer, and a space alone is an answer, `""`.
+        threshold: Optional float, as in `AnswerPrediction`.
 
     Returns:
-        A list of `AnswerPrediction`, one a question.
+        A list with an `AnswerPrediction` for each question.
 
     Source: `write_predictions` of the original's `run_squad.py`.
     """
@@ -90,7 +95,7 @@ def decode_answers(
     null_scores = np.full(len(found), np.inf)
     np.minimum.at(null_scores, windows.question, np.asarray(outputs["cls_logits"], "float64"))
     return [
-        AnswerPrediction(_best(answers, num_answers), float(score))
+        AnswerPrediction(_best(answers, num_answers), float(score), threshold)
         for answers, score in zip(found, null_scores, strict=True)
     ]
 

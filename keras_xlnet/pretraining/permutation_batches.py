@@ -1,5 +1,6 @@
 """Batches for permutation language modeling from token records."""
 
+import os
 import warnings
 
 import numpy as np
@@ -19,6 +20,7 @@ from keras_xlnet.pretraining.segment_pairs import (
 from keras_xlnet.pretraining.target_sampler import TargetSampler, word_start_table
 from keras_xlnet.pretraining.tf_data_ops import uniform_draws
 from keras_xlnet.pretraining.token_records import TokenRecords
+from keras_xlnet.types import PathLike
 
 
 @check_arguments
@@ -35,7 +37,7 @@ class PermutationBatches:
     n immediately, wherever the previous run stopped.
 
     Args:
-        records: `TokenRecords`.
+        records: `TokenRecords`, or the path of their directory.
         batch_size: Int, number of rows over all replicas and hosts.
         sequence_length: Int, number of tokens in a row.
         num_predictions: Int, number of targets in a row: half of them (rounded up) among the
@@ -93,7 +95,7 @@ class PermutationBatches:
 
     def __init__(
         self,
-        records: TokenRecords,
+        records: TokenRecords | PathLike,
         batch_size: int,
         sequence_length: int,
         num_predictions: int,
@@ -109,6 +111,8 @@ class PermutationBatches:
         host_index: int = 0,
         seed: int = 0,
     ) -> None:
+        if isinstance(records, (str, os.PathLike)):
+            records = TokenRecords(records)
         self.records = records
         self.batch_size = _check_int("batch_size", batch_size, 1)
         self.sequence_length = _check_int("sequence_length", sequence_length, 8)
@@ -117,6 +121,7 @@ class PermutationBatches:
         self.reuse_length = _check_int("reuse_length", reuse_length, 1)
         self.num_predictions = _check_int("num_predictions", num_predictions, 2)
         self.segment_pairs = segment_pairs
+        self.bidirectional_data = bidirectional_data
         self.reset_at_documents = reset_at_documents
         self.seed = _check_int("seed", seed, 0)
         self.first_step = 0
@@ -194,7 +199,7 @@ class PermutationBatches:
             return self._schedule.shard_steps(self.first_step if first_step is None else first_step)
 
         infinite = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
-        return self._batches(shard_steps).apply(infinite)
+        return self._for_models(self._batches(shard_steps).apply(infinite))
 
     def evaluation_dataset(self) -> tf.data.Dataset:
         """Returns one pass over all shards, always with the same batches, for held-out records.
@@ -203,7 +208,16 @@ class PermutationBatches:
             A `tf.data.Dataset` of `steps_per_pass` batches as `dataset` returns them.
         """
         dataset = self._batches(lambda: self._schedule.shard_steps(0)).take(self.steps_per_pass)
-        return dataset.apply(tf.data.experimental.assert_cardinality(self.steps_per_pass))
+        count = tf.data.experimental.assert_cardinality(self.steps_per_pass)
+        return self._for_models(dataset.apply(count))
+
+    def _for_models(self, dataset):
+        """The dataset, with what `XLNetPermutationLM.fit` compares with its backbone."""
+        dataset.backbone_arguments = {
+            "bidirectional_data": self.bidirectional_data,
+            "reuse_length": self.reuse_length,
+        }
+        return dataset
 
     def _warn_of_unused_shards(self):
         counts = [shard["tokens"] for shard in self.records.shards]

@@ -15,16 +15,19 @@ from keras_xlnet.task_files.reporting import (
 from keras_xlnet.types import PathLike
 
 
-def read_squad(path: PathLike) -> dict[str, list[Any]]:
+def read_squad(path: PathLike, has_answers: bool = True) -> dict[str, list[Any]]:
     """Reads the questions of SQuAD 1.1 or 2.0.
 
     Args:
-        path: The file.
+        path: The file. Answers are a list, or a dict of lists as on the Hugging Face Hub.
+        has_answers: Bool, whether the questions have answers. `False` reads the questions of a
+            file without answers, or without all of them.
 
     Returns:
-        Dict of lists with one entry a question: `id`, `question` and `context`, strings, and
-        `answers`, lists of dicts with the keys `text` and `answer_start` (in characters). The list
-        is empty where `is_impossible` is true. `plausible_answers` are not read.
+        Dict of lists with an entry for each question: `id`, `question` and `context`, strings, and
+        with answers `answers`, lists of dicts with the keys `text` and `answer_start` (in
+        characters). The list is empty where `is_impossible` is true. `plausible_answers` are not
+        read.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -50,7 +53,8 @@ def read_squad(path: PathLike) -> dict[str, list[Any]]:
     """
     path = existing_file("path", path)
     root = parse_json(path, read_text(path))
-    columns: dict[str, list[Any]] = {"id": [], "question": [], "context": [], "answers": []}
+    columns: dict[str, list[Any]] = {"id": [], "question": [], "context": []}
+    columns |= {"answers": []} if has_answers else {}
     places: dict[str, str] = {}
     for place, node, context in _questions(path, root):
         identity = text_member(path, node, place, "id")
@@ -61,7 +65,8 @@ def read_squad(path: PathLike) -> dict[str, list[Any]]:
         columns["id"].append(identity)
         columns["question"].append(text_member(path, node, place, "question"))
         columns["context"].append(context)
-        columns["answers"].append(_answers(path, node, place, context))
+        if has_answers:
+            columns["answers"].append(_answers(path, node, place, context))
     check_has_rows(path, places)
     return columns
 
@@ -87,16 +92,37 @@ def _answers(path, question, place, context):
     )
     answers = [
         _answer(path, node, answer_place, context)
-        for answer_place, node in _members(path, question, place, "answers")
+        for answer_place, node in _answer_members(path, question, place)
     ]
     if is_impossible and answers:
         must = "be empty where is_impossible is true"
         raise file_error(path, f"{place}.answers", must, shown(answers))
     # To read a file whose answers were removed as one of unanswerable questions would be wrong.
     if not is_impossible and not answers:
-        must = "have an answer where is_impossible is not true"
+        must = (
+            "have an answer where is_impossible is not true (`has_answers=False` reads a file of "
+            "questions alone)"
+        )
         raise file_error(path, f"{place}.answers", must, "[]")
     return answers
+
+
+def _answer_members(path, question, place):
+    """Yields (JSON path, answer): of a list, or of a dict of lists as on the Hugging Face Hub."""
+    answers = question.get("answers") if isinstance(question, dict) else None
+    if not isinstance(answers, dict):
+        return _members(path, question, place, "answers")
+    texts, starts = (
+        member(path, answers, f"{place}.answers", key, list) for key in ("text", "answer_start")
+    )
+    if len(texts) != len(starts):
+        received = f"{len(texts)} texts and {len(starts)} starts"
+        raise file_error(path, f"{place}.answers", "have lists of equal lengths", received)
+    pairs = enumerate(zip(texts, starts, strict=True))
+    return [
+        (f"{place}.answers[{i}]", {"text": text, "answer_start": start})
+        for i, (text, start) in pairs
+    ]
 
 
 def _answer(path, node, place, context):

@@ -136,7 +136,8 @@ def changed(keys, value):
             (*QUESTION, "answers"),
             [],
             "data[0].paragraphs[0].qas[0].answers: "
-            "must have an answer where is_impossible is not true. Received: []",
+            "must have an answer where is_impossible is not true (`has_answers=False` reads a "
+            "file of questions alone). Received: []",
         ),
         (
             (*FIRST, "qas", 1, "answers"),
@@ -224,3 +225,20 @@ def test_real_files(file, count, unanswerable):
     rows = read_squad(SQUAD / file)
     assert {name: len(column) for name, column in rows.items()} == dict.fromkeys(rows, count)
     assert sum(not answers for answers in rows["answers"]) == unanswerable
+
+
+def test_answers_as_on_the_hub_and_files_without_answers(tmp_path):
+    question = {"id": "1", "question": "Who rose?"}
+    answers = {"text": ["The sun"], "answer_start": [0]}
+
+    def read(**arguments):
+        path = tmp_path / "dev.json"
+        rows = [{"context": "The sun rose.", "qas": [{**question, **arguments.pop("more")}]}]
+        path.write_text(json.dumps({"data": [{"paragraphs": rows}]}))
+        return read_squad(path, **arguments)
+
+    assert read(more={"answers": answers})["answers"] == [[{"text": "The sun", "answer_start": 0}]]
+    assert "answers" not in read(more={}, has_answers=False)
+    assert read(more={"answers": []}, has_answers=False)["question"] == ["Who rose?"]
+    with pytest.raises(TaskFileError, match=r"lists of equal lengths.*1 texts and 2 starts"):
+        read(more={"answers": {"text": ["The sun"], "answer_start": [0, 1]}})
