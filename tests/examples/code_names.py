@@ -170,6 +170,9 @@ def _passed_on(function):
         called += [models.XLNetBackbone, *(task.model for task in TASKS.values())]
         called += [getattr(text, name) for name in text.__all__]
     names = {
-        name for f in called if callable(f) and f is not object for name in inspect.signature(f).parameters
+        name
+        for f in called
+        if callable(f) and f is not object
+        for name in inspect.signature(f).parameters
     }
     return names | {f"backbone_{name}" for name in names} | _OF_KERAS

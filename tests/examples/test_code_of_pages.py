@@ -28,7 +28,14 @@ OF_OTHERS = {"docs/names.md", "docs/checkpoints.md", "docs/tensorflow_addons.md"
 OF_OTHERS |= {"benchmarks/README.md", "tests/golden/README.md", "upstream/README.md"}
 # What other pages name of other libraries.
 OTHERS = {"FileSystems", "MirroredStrategy", "PredictionLog", "XLNetForSequenceClassification"}
-OTHERS |= {"pathlib.Path", "pd.read_csv", "Embedding", "ModelParallel", "PathLike", "SMSSpamCollection"}
+OTHERS |= {
+    "pathlib.Path",
+    "pd.read_csv",
+    "Embedding",
+    "ModelParallel",
+    "PathLike",
+    "SMSSpamCollection",
+}
 # Placeholders of the pages.
 OTHERS |= {"model", "scope"}
 
@@ -76,7 +83,9 @@ def test_names_and_arguments_in_text(page):
 def test_classes_in_text(page):
     known = {*code_names.public_names(), *dir(keras.layers), *dir(builtins), *OTHERS}
     if pages.name_of(page) not in OF_OTHERS:
-        named = {code for code in pages.inline_code(page) if re.fullmatch("[A-Z]+[a-z]+[A-Z]\\w*", code)}
+        named = {
+            code for code in pages.inline_code(page) if re.fullmatch("[A-Z]+[a-z]+[A-Z]\\w*", code)
+        }
         assert named <= known
 
 
@@ -101,7 +110,13 @@ XLNetTextClassifier.from_preset("xlnet_small_en", num_classes=2, backbone_dropou
 
 
 # Of the original, of a page, in each folder of `upstream/`, and what there is not.
-FILES_ELSEWHERE = {"tests/models/test_xlnet_token_regressor.py", "data_utils.py", "write_records.py", "reproduce.py", "utils.py"}
+FILES_ELSEWHERE = {
+    "tests/models/test_xlnet_token_regressor.py",
+    "data_utils.py",
+    "write_records.py",
+    "reproduce.py",
+    "utils.py",
+}
 
 
 def files_in_text(page):
@@ -110,7 +125,9 @@ def files_in_text(page):
     tops = {path.name for path in pages.ROOT.iterdir() if path.is_dir()}
     for code in pages.inline_code(page):
         code = code.partition(" ")[0]
-        if re.fullmatch(r"[\w./-]+", code) and not code.startswith(("../shared", "build/", "models/")):
+        if re.fullmatch(r"[\w./-]+", code) and not code.startswith(
+            ("../shared", "build/", "models/")
+        ):
             top, slash, _ = code.partition("/")
             if code.endswith(".py") or slash and top in tops:
                 yield code

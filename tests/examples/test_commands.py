@@ -1,4 +1,4 @@
-"""Commands on the pages, in the docstrings of programs and in `xlnet --help`: all of them are there.
+"""Commands on the pages, in docstrings of programs and in `xlnet --help`: all of them are there.
 
 Programs exist and know the flags, with their values; so do targets of make, subcommands of `xlnet`,
 extras of the package and targets of Bazel. Nothing is run.
@@ -13,8 +13,8 @@ import shlex
 import sys
 
 import pytest
-import xlnet_command
 
+import xlnet_command
 from tests.examples import pages
 from tests.forks import fork_program
 
@@ -115,7 +115,13 @@ def test_targets_and_variables_of_make():
 
 def test_subcommands_of_xlnet(capsys):
     found = [(page, words) for page, words in of("xlnet") if not PLACEHOLDER.fullmatch(words[0])]
-    assert {words[0] for _, words in found} == {"convert", "inspect", "predict", "presets", "verify"}
+    assert {words[0] for _, words in found} == {
+        "convert",
+        "inspect",
+        "predict",
+        "presets",
+        "verify",
+    }
     for page, words in found:
         # A name in the text has no arguments: with `--help` none are missing.
         with pytest.raises(SystemExit) as ended:
