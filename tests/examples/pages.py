@@ -90,3 +90,12 @@ def _split(block):
             elif command:
                 yield command
                 command = []
+
+
+def extras_of_the_package():
+    """Returns a dict from extras to what they require."""
+    text = read(ROOT / "pyproject.toml")
+    _, _, text = text.partition("[project.optional-dependencies]\n")
+    table = re.sub(r"^ *#.*\n", "", text.partition("\n[")[0], flags=re.MULTILINE)
+    found = re.findall(r"^(\w+) = \[(.*?)\]$", table, re.DOTALL | re.MULTILINE)
+    return {name: re.findall(r'"([^"]+)"', requirements) for name, requirements in found}

@@ -27,15 +27,9 @@ CONVENTIONS = {
 OF_OTHERS = {"docs/names.md", "docs/checkpoints.md", "docs/tensorflow_addons.md"}
 OF_OTHERS |= {"benchmarks/README.md", "tests/golden/README.md", "upstream/README.md"}
 # What other pages name of other libraries.
-OTHERS = {"FileSystems", "MirroredStrategy", "PredictionLog", "XLNetForSequenceClassification"}
-OTHERS |= {
-    "pathlib.Path",
-    "pd.read_csv",
-    "Embedding",
-    "ModelParallel",
-    "PathLike",
-    "SMSSpamCollection",
-}
+OTHERS = {"Embedding", "FileSystems", "MirroredStrategy", "ModelParallel", "PathLike"}
+OTHERS |= {"PredictionLog", "SMSSpamCollection", "XLNetForSequenceClassification"}
+OTHERS |= {"pathlib.Path", "pd.read_csv"}
 # Placeholders of the pages.
 OTHERS |= {"model", "scope"}
 
@@ -138,7 +132,7 @@ def files_in_text(page):
 @pytest.mark.parametrize("page", pages.PAGES, ids=pages.name_of)
 def test_files_in_text_exist(page):
     folders = [pages.ROOT, pages.ROOT / "keras_xlnet", page.parent]
-    programs = [pages.ROOT / name for name in ("keras_xlnet", "examples", "benchmarks")]
+    programs = [pages.ROOT / name for name in ("keras_xlnet", "examples", "benchmarks", "tests")]
     for name in files_in_text(page):
         pattern = name.replace("NAME", "*")
         # Texts about a folder name its files without it.

@@ -102,6 +102,12 @@ def test_programs_know_their_flags(program):
         assert not [word for call in calls for word in call if word.startswith("-")]
 
 
+@pytest.mark.parametrize("words", [["--num_layer", "2"], ["--unit", "letter"], ["--epochs", "x"]])
+def test_mistakes_are_found(words):
+    result = fork_program(PARSER, ROOT / "examples" / "pretrain.py", json.dumps([words]))
+    assert result.returncode != 0 and words[0].strip("-") in result.stderr
+
+
 def test_targets_and_variables_of_make():
     targets = set(re.findall(r"^([\w-]+):.*## ", MAKEFILE, re.MULTILINE))
     variables = set(re.findall(r"^([A-Z_]+) [?:]= ?", MAKEFILE, re.MULTILINE))
@@ -136,16 +142,7 @@ def test_extras_that_are_installed():
     named = r'(?:xlnet-keras|"?\.)\[([\w,]+)\]'
     text = "".join(map(pages.read, [*pages.PAGES, *(ROOT / "keras_xlnet").rglob("*.py")]))
     extras = {name for names in re.findall(named, text) for name in names.split(",")}
-    assert {"text", "serving", "hub"} <= extras <= set(extras_of_the_package())
-
-
-def extras_of_the_package():
-    """Returns a dict from extras to what they require."""
-    text = pages.read(ROOT / "pyproject.toml")
-    _, _, text = text.partition("[project.optional-dependencies]\n")
-    table = re.sub(r"^ *#.*\n", "", text.partition("\n[")[0], flags=re.MULTILINE)
-    found = re.findall(r"^(\w+) = \[(.*?)\]$", table, re.DOTALL | re.MULTILINE)
-    return {name: re.findall(r'"([^"]+)"', requirements) for name, requirements in found}
+    assert {"text", "serving", "hub"} <= extras <= set(pages.extras_of_the_package())
 
 
 def test_targets_of_bazel():

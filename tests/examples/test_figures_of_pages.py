@@ -86,6 +86,7 @@ def test_figures_of_the_shipped_preset():
     words = info["figures"]["words read"]
     assert {**found, "words read": words} == info["figures"]
     assert f"{info['parameters']:,}: 6 layers" in pages.read(card)
+    assert pages.read(EXAMPLES / "small_model" / "xlnet_small_en.md") in pages.read(card)
     mean = statistics.mean(found.values())
     small_model = " ".join(pages.read(DOCS / "small_model.md").split())
     assert f"{words / 1e6:.1f} million words" in small_model

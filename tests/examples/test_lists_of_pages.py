@@ -9,10 +9,9 @@ import re
 import pytest
 
 import keras_xlnet
-from keras_xlnet import checkpoints, evaluation, models, task_files, text, training
+from keras_xlnet import checkpoints, evaluation, models, serving, task_files, text, training
 from keras_xlnet.models.xlnet_backbone import CONFIGS
 from tests.examples import pages
-from tests.examples.test_commands import extras_of_the_package
 
 DOCS = pages.ROOT / "docs"
 ROOMS = {module.name for module in pkgutil.iter_modules(keras_xlnet.__path__) if module.ispkg}
@@ -29,7 +28,7 @@ def first_cells(page, start, end="\n\n"):
 
 
 def test_extras():
-    extras = extras_of_the_package()
+    extras = pages.extras_of_the_package()
     rows = pages.rows(pages.section(DOCS / "installation.md", "## Extras", "\n## "))
     table = {re.search(r"\[(\w+)\]", row[0])[1]: row[1].lower() for row in rows if "[" in row[0]}
     assert table.keys() == extras.keys()
@@ -118,6 +117,20 @@ def number_of_weights(num_layers, hidden_dim, intermediate_dim, vocabulary_size)
     return (
         num_layers * (products + 10 * hidden_dim + intermediate_dim) + hidden_dim * vocabulary_size
     )
+
+
+def test_what_is_exported():
+    # The first pages say so; when more is, they change.
+    exports = [name for name in serving.__all__ if name.startswith("export_")]
+    assert exports == ["export_text_classifier"]
+    for page in (pages.ROOT / "README.md", DOCS / "index.md"):
+        text = " ".join(pages.read(page).split())
+        assert "a text classifier exports as a SavedModel that takes raw text" in text
+
+
+def test_flags_of_the_original_have_counterparts():
+    rows = pages.rows(pages.section(DOCS / "names.md", "| flag | here |"))
+    assert len(rows) > 20 and not [row for row in rows if row[1] == "–"]
 
 
 def test_files_of_a_preset(tmp_path, golden_dir):
