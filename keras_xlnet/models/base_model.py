@@ -9,8 +9,8 @@ from keras_xlnet.compat.compiled_update import compiled_update
 from keras_xlnet.compat.distributed_training import DistributedTraining
 from keras_xlnet.compat.eager_variables import eager_variables
 from keras_xlnet.compat.optional_inputs import OptionalInputs
-from keras_xlnet.compat.quantization import RestoresQuantization
 from keras_xlnet.compat.quick_deletion import quick_deletion
+from keras_xlnet.compat.sublayers import RestoresSublayers, variables_by_path
 from keras_xlnet.inputs.attention_memory import warn_of_attention_memory
 from keras_xlnet.inputs.ranges import as_values, check_range
 from keras_xlnet.inputs.texts import is_dataset, split_spec
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class BaseModel(
-    RefusesCloning, RestoresQuantization, DistributedTraining, OptionalInputs, keras.Model
+    RefusesCloning, RestoresSublayers, DistributedTraining, OptionalInputs, keras.Model
 ):
     """Base class of all models: what Keras has to be told about them, in one place.
 
@@ -35,6 +35,11 @@ class BaseModel(
 
     # Whether a backbone from another model's preset is read forwards and without memory.
     _is_fine_tuned = True
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not self.trainable:
+            self.trainable = False  # Also of the layers, which Keras did not know before.
 
     @property
     def derived(self) -> dict[str, Any]:
@@ -305,6 +310,8 @@ class BaseModel(
         """
         copy = type(self).from_config({**self.get_config(), **overrides})
         copy.assign_weights(self)
+        if "trainable" in overrides:
+            copy.trainable = overrides["trainable"]
         return copy
 
     def with_vocabulary(self, vocabulary: int | keras.layers.Layer) -> "Self":
@@ -421,6 +428,11 @@ class CompiledModel(BaseModel):
         config = super().get_compile_config()
         if config is not None:
             config["has_optimizer_state"] = self.optimizer.built
+            # Weights that were frozen or unfrozen since: there is a state for those of that time.
+            optimized = getattr(self.optimizer, "_trainable_variables", [])
+            if list(map(id, optimized)) not in ([], list(map(id, self.trainable_variables))):
+                paths = {id(v): path for path, v in variables_by_path(self).items()}
+                config["optimizer_weights"] = [paths[id(variable)] for variable in optimized]
         return config
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
@@ -428,9 +440,12 @@ class CompiledModel(BaseModel):
         config = dict(config)
         # Of a model that was not trained there is none to load, of which Keras would warn.
         has_optimizer_state = config.pop("has_optimizer_state", True)
+        paths = config.pop("optimizer_weights", None)
         self.compile(**keras.saving.deserialize_keras_object(config))
         if has_optimizer_state:
-            self.optimizer.build(self.trainable_variables)
+            variables = variables_by_path(self)
+            optimized = self.trainable_variables if paths is None else map(variables.get, paths)
+            self.optimizer.build(list(optimized))
 
 
 def backbone_of(model: keras.Model) -> Any:
