@@ -133,7 +133,7 @@ def variables_by_path(layer: keras.layers.Layer) -> dict[str, keras.Variable]:
     }
 
 
-def _sublayers(layer, prefix="") -> Iterator[tuple[str, Any]]:
+def _sublayers(layer: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yields (path below `layer`, sublayer), each before its own sublayers."""
     for sublayer in layer._flatten_layers(include_self=False, recursive=False):
         path = prefix + sublayer.name

@@ -38,7 +38,7 @@ class BaseModel(
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if not self.trainable:
+        if not kwargs.get("trainable", True):
             self.trainable = False  # Also of the layers, which Keras did not know before.
 
     @property
