@@ -76,7 +76,7 @@ def load_weights(model: keras.Model, file: PathLike, cast: bool = False) -> None
     for layer in _layers_with_lora(model):
         for variable in layer.weights:
             if _is_lora(variable) and variable.name.endswith("_b"):
-                variable.assign(keras.ops.zeros_like(variable))  # It is in the weights.
+                variable.assign(keras.ops.zeros(variable.shape))  # It is in the weights.
 
 
 def _declared_dtypes(files):
