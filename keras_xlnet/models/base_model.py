@@ -125,7 +125,9 @@ class BaseModel(
     ) -> None:
         """Freezes the backbone and adds trainable low-rank matrices to its attention layers.
 
-        The weights of a task head stay trainable. Call `compile` afterwards.
+        The weights of a task head stay trainable. Call `compile` afterwards. Files and copies of
+        the model have LoRA too; in a preset its matrices are merged into the weights, and start
+        again.
 
         Args:
             rank: Int, the rank of the added matrices.
@@ -256,7 +258,8 @@ class BaseModel(
                 of its backbone (`attention_dropout`) and of its preprocessor (`sequence_length`).
                 An argument that both the class and its backbone have, such as `dropout`, is that
                 of the class, and `backbone_dropout` that of the backbone. With `dtype`, weights
-                are converted.
+                are converted. `trainable` and `backbone_trainable` hold for all layers inside;
+                without them, what was frozen stays frozen.
 
         Returns:
             A model of this class.
@@ -283,7 +286,10 @@ class BaseModel(
         return load_preset(cls, BaseModel, location, overrides)
 
     def clone(self) -> "Self":
-        """Returns a model of the same class with the same arguments and new weights."""
+        """Returns a model of the same class with the same arguments and new weights.
+
+        What is frozen, quantized or has LoRA in this model is so in the new one.
+        """
         clone = type(self).from_config(self.get_config())
         if self.compiled:
             clone.compile_from_config(self.get_compile_config())
@@ -292,11 +298,12 @@ class BaseModel(
     def with_arguments(self, **overrides: Any) -> "Self":
         """Returns a copy with the same weights and other arguments.
 
-        The copy is not trained with the model: it has the weights as they are now.
+        The copy is not trained with the model: it has the weights as they are now. What is frozen
+        stays frozen.
 
         Args:
             **overrides: Arguments of the class that do not change the weights, such as `stateful`,
-                `memory_length` or `dropout`.
+                `memory_length` or `dropout`; or `trainable`, for all layers.
 
         Raises:
             TypeError: If there is no argument of that name.

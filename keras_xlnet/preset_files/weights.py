@@ -23,7 +23,7 @@ def save_weights(model: keras.Model, file: PathLike, dtype: str | None = None) -
     """Writes the weights of a model as safetensors, under the paths of its variables.
 
     The state of its optimizer and the memories of a stateful model are not saved. LoRA is merged
-    into the weights.
+    into the weights, so that they fit a model without it too.
 
     Args:
         model: A built model.
@@ -56,7 +56,8 @@ def load_weights(model: keras.Model, file: PathLike, cast: bool = False) -> None
     """Reads the weights that `save_weights` wrote.
 
     The headers of the file are compared with the model first: a model gets all of its weights or
-    none. Floating-point weights of the dtype that the file declares are converted.
+    none. Floating-point weights of the dtype that the file declares are converted. LoRA of the
+    model starts with a product of 0.
 
     Args:
         model: A built model.
