@@ -435,12 +435,20 @@ class CompiledModel(BaseModel):
         config = super().get_compile_config()
         if config is not None:
             config["has_optimizer_state"] = self.optimizer.built
-            # Weights that were frozen or unfrozen since: there is a state for those of that time.
-            optimized = getattr(self.optimizer, "_trainable_variables", [])
-            if list(map(id, optimized)) not in ([], list(map(id, self.trainable_variables))):
-                paths = {id(v): path for path, v in variables_by_path(self).items()}
-                config["optimizer_weights"] = [paths[id(variable)] for variable in optimized]
+            config |= self._optimized_weights()
         return config
+
+    def _optimized_weights(self):
+        """The paths of the weights that the optimizer has states of, if others are trainable now.
+
+        Some may have been frozen since. There are none for weights that quantizing has replaced.
+        """
+        optimized = list(map(id, getattr(self.optimizer, "_trainable_variables", [])))
+        paths = {id(v): path for path, v in variables_by_path(self).items()}
+        is_same = optimized == list(map(id, self.trainable_variables))
+        if not self.optimizer.built or is_same or not paths.keys() >= set(optimized):
+            return {}
+        return {"optimizer_weights": [paths[variable] for variable in optimized]}
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
         """Compiles as a saved model was. Keras calls this when it loads a model."""
@@ -450,6 +458,7 @@ class CompiledModel(BaseModel):
         paths = config.pop("optimizer_weights", None)
         self.compile(**keras.saving.deserialize_keras_object(config))
         if has_optimizer_state:
+            # Of the same weights as then: the state is loaded in their order.
             variables = variables_by_path(self)
             optimized = self.trainable_variables if paths is None else map(variables.get, paths)
             self.optimizer.build(list(optimized))

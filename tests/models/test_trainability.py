@@ -328,6 +328,13 @@ def test_the_state_of_the_optimizer_is_that_of_the_weights_of_then(change, tmp_p
         trained(loaded)
 
 
+def test_a_trained_model_is_quantized_and_saved(tmp_path):
+    """Its optimizer has states of weights that are no longer there."""
+    model = trained(fast(exact_classifier()))
+    model.quantize("int8")
+    assert whole_state(saved(model, tmp_path)) == whole_state(model)
+
+
 def test_gradual_unfreezing_goes_back_to_what_was_frozen(tmp_path):
     model = exact_classifier()
     model.backbone.blocks[0].trainable = False
