@@ -138,6 +138,38 @@ def test_error_of_an_export_on_another_backend(on_jax):
     assert {path.name for path in folder.iterdir()} == {"model.keras", "preset"}
 
 
+LOADED = """
+    import keras
+
+    try:
+        keras.saving.load_model("model.keras")
+    except TypeError as error:
+        print(error)
+    import keras_xlnet
+
+    print(type(keras.saving.load_model("model.keras")).__name__)
+"""
+
+
+def test_loading_needs_the_import_that_the_page_says(tmp_path):
+    backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
+    keras_xlnet.models.XLNetTextClassifier(backbone, 2).save(tmp_path / "model.keras")
+    path = os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(LOADED)],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert result.returncode == 0, result.stderr
+    error, loaded = result.stdout.splitlines()
+    page = (pathlib.Path(__file__).parents[1] / "docs" / "models.md").read_text(encoding="utf-8")
+    (said,) = re.findall(r"`TypeError: (Could not locate .+?) \.\.\.`", page, re.DOTALL)
+    assert error.startswith(" ".join(said.split()))
+    assert loaded == "XLNetTextClassifier"
+
+
 def test_every_public_room_is_there():
     for name in keras_xlnet.__all__:
         assert getattr(keras_xlnet, name) is not None

@@ -74,7 +74,7 @@ class TaskModel(CompiledModel):
             "trainable": self.trainable,
             **values,
             **{key: keras.saving.serialize_keras_object(part) for key, part in parts.items()},
-            **self.quantization_config(),
+            **self.sublayer_config(),
         }
 
     @classmethod

@@ -554,7 +554,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, CompiledModel):
             "cutoffs": list(self.cutoffs),
             "tie_projections": list(self.tie_projections),
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            **self.quantization_config(),
+            **self.sublayer_config(),
         }
 
 

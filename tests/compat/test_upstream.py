@@ -130,6 +130,14 @@ def test_head_projection():
     assert "MatMul" not in types, delete("head_projection")
 
 
+def test_lora(tmp_path):
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
+    model.layers[0].enable_lora(2)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras").layers[0]
+    assert not np.any(loaded.lora_kernel_a), delete("lora")
+
+
 def test_optional_inputs():
     a = keras.Input((1,), name="a")
     b = keras.Input((1,), name="b", optional=True)
@@ -139,24 +147,6 @@ def test_optional_inputs():
     except Exception:  # of Keras, by release
         return
     pytest.fail(delete("optional_inputs"))
-
-
-def test_quantization():
-    @keras.saving.register_keras_serializable("tests")
-    class Composite(keras.layers.Layer):
-        def __init__(self, **kwargs):
-            super().__init__(**kwargs)
-            self.dense = keras.layers.Dense(4)
-
-        def build(self, shape):
-            self.dense.build(shape)
-
-    layer = Composite()
-    layer.build((None, 8))
-    layer.dense.quantize("int8")
-    copy = Composite.from_config(layer.get_config())
-    copy.build((None, 8))
-    assert copy.dense.quantization_mode is None, delete("quantization")
 
 
 def test_recompute():
@@ -202,6 +192,32 @@ def test_quick_deletion():
 def test_sequential_map():
     parameters = inspect.signature(keras.ops.map).parameters
     assert set(parameters) == {"f", "xs"}, delete("sequential_map")
+
+
+def test_sublayers():
+    @keras.saving.register_keras_serializable("tests")
+    class Composite(keras.layers.Layer):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            self.dense = keras.layers.Dense(4)
+
+        def build(self, shape):
+            self.dense.build(shape)
+
+    layer = Composite()
+    layer.build((None, 8))
+    layer.dense.trainable = False
+    layer.dense.quantize("int8")
+    copy = Composite.from_config(layer.get_config())
+    copy.build((None, 8))
+    inputs = keras.Input((8,))
+    model = keras.Model(inputs, keras.layers.Dense(4)(inputs), trainable=False)
+    is_mended = (
+        copy.dense.quantization_mode is not None,
+        not copy.dense.trainable,
+        not any(weight.trainable for weight in model.weights),
+    )
+    assert not all(is_mended), delete("sublayers")
 
 
 def test_unknown_arguments():
