@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 import tensorflow_text
 
@@ -31,6 +32,9 @@ from keras_xlnet.text.tokenizer_preset import load_tokenizer, save_tokenizer
 from keras_xlnet.types import PathLike
 
 _ASSET = "spiece.model"
+_WORD_START = "\u2581"
+# Code points that are no characters: one that stands for a blank, and one in its place in texts.
+_BLANK, _UNKNOWN = "\ufdd0", "\ufdd1"
 
 
 @register
@@ -113,7 +117,7 @@ class XLNetTokenizer(StringTokenizer):
         self.remove_space = remove_space
         self._proto: Any = None  # Bytes, once there is a vocabulary.
         # Not tracked: Keras would save it with every model of texts. Made at the first use.
-        self._untracked = types.SimpleNamespace(offset_finder=None, split=None)
+        self._untracked = types.SimpleNamespace(offset_finder=None, split=None, blanks=None)
         if proto is not None:
             self._set_proto(read_proto(proto))
 
@@ -245,6 +249,45 @@ class XLNetTokenizer(StringTokenizer):
                     f"{token!r}"
                 )
         return type(self)(**{**self.get_config(), "proto": proto})
+
+    def split_at_blanks(self, text: str, blank: str = "<mask>") -> list[np.ndarray]:
+        """Returns the tokens around the blanks of a text, as in the text with its blanks filled.
+
+        The parts of the text are not tokenized by themselves: a part would begin with the piece of
+        a space, even before a punctuation mark. The space before a blank belongs to the blank, as
+        the first piece of a word has the space before the word.
+
+        If the blanks are filled with words, and the text is then split where these begin and end,
+        all other tokens are the ones returned here. SentencePiece does not split there if a piece
+        contains the end of a word and what follows it, such as `'s` or a suffix.
+
+        Args:
+            text: String.
+            blank: String that stands for each blank in the text.
+
+        Returns:
+            List of int32 arrays: the ids before the first blank, between blanks, and after the
+            last one. One array more than there are blanks.
+
+        Example:
+
+        >>> from keras_xlnet.text import XLNetTokenizer
+        >>> tokenizer = XLNetTokenizer.from_preset("xlnet_small_en")
+        >>> parts = tokenizer.split_at_blanks("The <mask> (in <mask>) is new.")
+        >>> [[tokenizer.id_to_token(id) for id in part] for part in parts]
+        [['▁The'], ['▁', '(', 'in'], [')', '▁is', '▁new', '.']]
+        """
+        self._require_proto()
+        if self._untracked.blanks is None:
+            self._untracked.blanks = self.with_tokens([_BLANK])
+        text = text.replace(_BLANK, _UNKNOWN).replace(blank, _BLANK)
+        ids = np.asarray(self._untracked.blanks(text))
+        is_blank = ids == self.vocabulary_size()
+        is_space = ids == self._processor.piece_to_id(_WORD_START)
+        kept = ~(is_space & np.append(is_blank[1:], False))
+        ids, is_blank = ids[kept], is_blank[kept]
+        parts = np.split(ids, np.flatnonzero(is_blank))
+        return [parts[0], *(part[1:] for part in parts[1:])]
 
     def preprocess(self, inputs: Any) -> tf.Tensor | tf.RaggedTensor:
         """Cleans texts as the call does, without splitting them into pieces.
@@ -449,7 +492,8 @@ class XLNetTokenizer(StringTokenizer):
     def _set_proto(self, proto):
         self._processor = load_processor(proto)
         self._proto = proto
-        self._untracked.offset_finder = None  # That of another vocabulary.
+        # Those of another vocabulary.
+        self._untracked.offset_finder = self._untracked.blanks = None
         # In `init_scope`, because the layer can be created while a graph is traced and must remain
         # usable after that.
         with tf.init_scope(), tf.device("CPU:0"):
