@@ -48,8 +48,9 @@ class XLNetMultipleChoice(TextTaskModel):
 
     With a preprocessor `fit`, `evaluate` and `predict` take texts with choices:
 
-    - a dict with the columns `text` and `choices`, and optionally `question`. A choice takes the
-      place of the `_` of its question, or follows it;
+    - a dict with the columns `text` and `choices`, and optionally `question`. A choice fills all
+      blanks of its question, or follows it. A blank is a run of `_` that stands alone: those of
+      "my_var" and "name_" are none;
     - a tuple of the columns `(texts, choices)` or `(texts, questions, choices)`;
     - a list of rows `(text, choices)` or `(text, question, choices)`.
 

@@ -40,12 +40,31 @@ def preprocess_text(
     Returns:
         String tensor `(batch,)`, valid UTF-8.
     """
-    texts = tf.strings.unicode_transcode(
+    texts = valid_utf8(texts)
+    if remove_space:
+        texts = with_single_spaces(texts)
+    texts = tf.strings.regex_replace(texts, "``|''", '"')
+    return replace_characters(texts, lowercase, remove_accents)
+
+
+def valid_utf8(texts: tf.Tensor) -> tf.Tensor:
+    """Replaces bytes that are not UTF-8 as `bytes.decode("utf-8", "replace")` does."""
+    return tf.strings.unicode_transcode(
         texts, "UTF-8", "UTF-8", errors="replace", replacement_char=0xFFFD
     )
-    if remove_space:
-        texts = tf.strings.strip(tf.strings.regex_replace(texts, _whitespace_pattern(), " "))
-    texts = tf.strings.regex_replace(texts, "``|''", '"')
+
+
+def with_single_spaces(texts: tf.Tensor) -> tf.Tensor:
+    """Returns `" ".join(text.split())` for each text, valid UTF-8."""
+    return tf.strings.strip(tf.strings.regex_replace(texts, _whitespace_pattern(), " "))
+
+
+def replace_characters(texts: tf.Tensor, lowercase: bool, remove_accents: bool) -> tf.Tensor:
+    """Drops accents and converts to lower case, as in `preprocess_text`.
+
+    Not by `tf.strings.lower(texts, "utf-8")`, whose texts end at a NUL and which has other rules
+    than `str.lower`.
+    """
     if not (lowercase or remove_accents):
         return texts
     # Only texts with other than ASCII characters need the tables. Most texts are ASCII, which has

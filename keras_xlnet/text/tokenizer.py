@@ -34,6 +34,9 @@ from keras_xlnet.types import PathLike
 _ASSET = "spiece.model"
 # Texts from which on sentencepiece is given threads.
 _MANY = 64
+_WORD_START = "\u2581"
+# Code points that are no characters: one that stands for a blank, and one in its place in texts.
+_BLANK, _UNKNOWN = "\ufdd0", "\ufdd1"
 
 
 @register
@@ -116,7 +119,7 @@ class XLNetTokenizer(StringTokenizer):
         self.remove_space = remove_space
         self._proto: Any = None  # Bytes, once there is a vocabulary.
         # Not tracked: Keras would save it with every model of texts. Made at the first use.
-        self._untracked = types.SimpleNamespace(graph=None)
+        self._untracked = types.SimpleNamespace(graph=None, blanks=None)
         if proto is not None:
             self._set_proto(read_proto(proto))
 
@@ -277,6 +280,45 @@ class XLNetTokenizer(StringTokenizer):
                     f"{token!r}"
                 )
         return type(self)(**{**self.get_config(), "proto": proto})
+
+    def split_at_blanks(self, text: str, blank: str = "<mask>") -> list[np.ndarray]:
+        """Returns the tokens around the blanks of a text, as in the text with its blanks filled.
+
+        The parts of the text are not tokenized by themselves: a part would begin with the piece of
+        a space, even before a punctuation mark. The space before a blank belongs to the blank, as
+        the first piece of a word has the space before the word.
+
+        If the blanks are filled with words, and the text is then split where these begin and end,
+        all other tokens are the ones returned here. SentencePiece does not split there if a piece
+        contains the end of a word and what follows it, such as `'s` or a suffix.
+
+        Args:
+            text: String.
+            blank: String that stands for each blank in the text.
+
+        Returns:
+            List of int32 arrays: the ids before the first blank, between blanks, and after the
+            last one. One array more than there are blanks.
+
+        Example:
+
+        >>> from keras_xlnet.text import XLNetTokenizer
+        >>> tokenizer = XLNetTokenizer.from_preset("xlnet_small_en")
+        >>> parts = tokenizer.split_at_blanks("The <mask> (in <mask>) is new.")
+        >>> [[tokenizer.id_to_token(id) for id in part] for part in parts]
+        [['▁The'], ['▁', '(', 'in'], [')', '▁is', '▁new', '.']]
+        """
+        self._require_proto()
+        if self._untracked.blanks is None:
+            self._untracked.blanks = self.with_tokens([_BLANK])
+        text = text.replace(_BLANK, _UNKNOWN).replace(blank, _BLANK)
+        (ids,) = self._untracked.blanks.encode([text])
+        is_blank = ids == self.vocabulary_size()
+        is_space = ids == self._processor.piece_to_id(_WORD_START)
+        kept = ~(is_space & np.append(is_blank[1:], False))
+        ids, is_blank = ids[kept], is_blank[kept]
+        parts = np.split(ids, np.flatnonzero(is_blank))
+        return [parts[0], *(part[1:] for part in parts[1:])]
 
     def preprocess(self, inputs: Any) -> tf.Tensor | tf.RaggedTensor:
         """Cleans texts as the call does, without splitting them into pieces.
@@ -511,8 +553,10 @@ class XLNetTokenizer(StringTokenizer):
         self._proto = proto
         rows = digit_comma_rows(self._processor)
         is_split = np.array([row != [index] for index, row in enumerate(rows)])
-        # The graph would be the one of another vocabulary.
-        self._untracked = types.SimpleNamespace(graph=None, parts=rows, is_split=is_split)
+        # The graph and the blanks would be those of another vocabulary.
+        self._untracked = types.SimpleNamespace(
+            graph=None, blanks=None, parts=rows, is_split=is_split
+        )
 
     def _require_proto(self):
         if self._proto is None:
