@@ -5,7 +5,8 @@ import pathlib
 
 import numpy as np
 
-from keras_xlnet.task_files import TaskFileError, read_lines, read_table
+from keras_xlnet.task_files import TaskFileError, read_table
+from keras_xlnet.task_files.reporting import file_error, lines_of, read_text, shown
 
 # The UCI SMS Spam Collection, byte for byte: examples/data/README.md.
 BUNDLED = pathlib.Path(__file__).parent / "data" / "SMSSpamCollection"
@@ -37,32 +38,33 @@ def read_messages(path, text_column="text", label_column="label", positive_label
         DataError: If the file cannot be read or is invalid. The message names file and line.
     """
     try:
-        labels, messages = _columns(pathlib.Path(path), text_column, label_column)
-    except (OSError, TaskFileError) as error:
+        rows = _rows(pathlib.Path(path), text_column, label_column)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
+    except TaskFileError as error:
         raise DataError(str(error)) from error
-    labels = [label.strip() for label in labels]
+    if not rows:
+        raise DataError(f"{path}: must have at least one message. Received: none")
+    labels, messages = zip(*rows, strict=True)
     return np.array(messages, dtype=object), _binary(path, labels, positive_label)
 
 
-def _columns(path, text_column, label_column):
-    """The labels and the messages of a file."""
+def _rows(path, text_column, label_column):
+    """Returns pairs of a label and a message."""
+    lines = lines_of(read_text(path))
     columns = {"label": label_column, "text": text_column}
-    lines = read_lines(path)
-    is_csv = path.suffix.lower() == ".csv"
-    if is_csv or set(columns.values()) <= set(lines[0].split("\t")):
+    if path.suffix.lower() == ".csv" or {*columns.values()} <= {*"".join(lines[:1]).split("\t")}:
         table = read_table(path, columns, allow_empty=["text"])
-        return table["label"], table["text"]
-    # The text of the UCI format is the rest of the line.
-    rows = [(number, line.split("\t", 1)) for number, line in enumerate(lines, 1) if line.strip()]
-    for number, row in rows:
-        if len(row) != 2:
-            raise DataError(
-                f"{path}: line {number} must be a label and a text, separated by a tab. Received: "
-                f"{_short(row[0])}"
-            )
-    if not rows:
-        raise DataError(f"{path}: the file has no messages")
-    return zip(*(row for _, row in rows), strict=True)
+        return [(label.strip(), text) for label, text in zip(*table.values(), strict=True)]
+    rows = []
+    for number, line in enumerate(lines, 1):
+        # Not a table: the text is the rest of the line, with tabs.
+        label, tab, text = line.partition("\t")
+        if tab:
+            rows.append((label.strip(), text))
+        elif line.strip():
+            raise file_error(path, f"line {number}", "be a label, a tab and a text", shown(line))
+    return rows
 
 
 def _binary(path, labels, positive_label):
@@ -82,7 +84,3 @@ def _binary(path, labels, positive_label):
             f"{path}: at least {FEWEST_OF_A_CLASS} messages of each class are needed; found {found}"
         )
     return np.array([int(label == positive_label) for label in labels])
-
-
-def _short(line):
-    return repr(line if len(line) <= 60 else line[:57] + "...")

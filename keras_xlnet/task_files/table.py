@@ -3,6 +3,7 @@
 import csv
 import io
 import pathlib
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from keras_xlnet.task_files.reporting import (
     existing_file,
     file_error,
     in_cell,
+    line_end_of,
     lines_of,
     read_text,
     shown,
@@ -21,6 +23,7 @@ from keras_xlnet.types import PathLike
 
 # The names of all columns are what helps a user whose name is not one of them.
 _SHOWN_NAMES = 30
+_FIELD_SIZE_LOCK = threading.Lock()
 
 
 def read_table(
@@ -38,7 +41,7 @@ def read_table(
     """Reads columns of a TSV or CSV file, such as those of GLUE.
 
     Quotation marks are ordinary characters, as in the files of GLUE, but in a `.csv` file whose
-    delimiter is not a tab: there they enclose fields, as RFC 4180 says.
+    delimiter is not a tab: there they enclose fields, as RFC 4180 says. Fields have any length.
 
     Args:
         path: The file. Empty lines at its end are no rows.
@@ -97,8 +100,6 @@ def read_table(
     indices = _indices(path, columns, header)
     result: dict[str, list[Any]] = {name: [] for name in columns}
     for line, row in rows:
-        if header is not None and len(header) == 1:
-            row = row or [""]  # An empty line is an empty cell of the only column.
         if header is not None and len(row) != len(header):
             must = f"have as many columns as the header, {len(header)}"
             raise file_error(path, f"line {line}", must, f"{len(row)}, {shown(row)}")
@@ -145,32 +146,25 @@ def _plain_rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _quoted_rows(path: pathlib.Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yields (line where the row begins, fields). An empty line has no fields."""
-    # With newline="\n" lines end at "\n" only, and "\r\n" inside of quotes stays.
-    reader = csv.reader(
-        io.StringIO(text.rstrip("\r\n"), newline="\n"), delimiter=delimiter, strict=True
-    )
-    line = 1
-    while True:
+    """Returns an iterator over (line where the row begins, fields). An empty line has no fields."""
+    # With `newline`, lines end at this character only, and "\r\n" inside of quotes stays.
+    file = io.StringIO(text.rstrip("\r\n"), newline=line_end_of(text))
+    reader = csv.reader(file, delimiter=delimiter, strict=True)
+    rows, line = [], 1
+    # A limit of the process, by default 131,072 characters.
+    with _FIELD_SIZE_LOCK:
+        limit = csv.field_size_limit(max(len(text), 1))
         try:
-            row = _next_row(reader, len(text))
-        except StopIteration:
-            return
+            for row in reader:
+                rows.append((line, row))
+                line = reader.line_num + 1
         except csv.Error as error:
             # Some go on with advice about `open`, which the user did not call.
             received = str(error).partition(" - ")[0]
             raise file_error(path, f"line {line}", "be a row of a CSV file", received) from None
-        yield line, row
-        line = reader.line_num + 1
-
-
-def _next_row(reader, longest):
-    """The next row, whose fields have at most `longest` characters."""
-    limit = csv.field_size_limit(max(longest, csv.field_size_limit()))
-    try:
-        return next(reader)
-    finally:
-        csv.field_size_limit(limit)
+        finally:
+            csv.field_size_limit(limit)
+    return iter(rows)
 
 
 def _header(path, numbered_row):
@@ -188,31 +182,3 @@ def _indices(path, columns, header):
             names = ", ".join(shown(name) for name in header[:_SHOWN_NAMES])
             raise file_error(path, "line 1", must, f"the columns {names}")
     return {name: header.index(source) for name, source in columns.items()}
-
-
-def read_lines(path: PathLike) -> list[str]:
-    """Reads the lines of a text file, also the empty ones.
-
-    Args:
-        path: The file, in UTF-8. A byte order mark at its begin is no part of the first line.
-
-    Returns:
-        List of strings, without the ends of the lines.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        TaskFileError: If the file is not UTF-8, or empty.
-
-    Example:
-
-    >>> import pathlib, tempfile
-    >>> from keras_xlnet.task_files import read_lines
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "reviews.txt"
-    >>> _ = path.write_text("A fine film.\\n\\nDull.\\n")
-    >>> read_lines(path)
-    ['A fine film.', '', 'Dull.']
-    """
-    path = existing_file("path", path)
-    lines = lines_of(read_text(path))
-    check_has_rows(path, lines)
-    return lines

@@ -1,14 +1,16 @@
 import csv
 import io
+import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import xlnet_command
-from keras_xlnet.cli.predict import read_texts
+from keras_xlnet.cli import predict
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier, XLNetTextRegressor
+from keras_xlnet.task_files import read_table
 from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
 
 TEXTS = ["the quiet river ran", 'a "quoted", text', "", "9,000 reasons"]
@@ -68,8 +70,12 @@ def test_numbers_from_stdin_to_stdout(folder, capsys, monkeypatch):
     "model, texts, message",
     [
         ("backbone", "texts.txt", "must hold one of ['text_classifier', 'text_regressor']"),
-        ("classifier", "table.csv", "must have a column 'text'. Received: the columns"),
-        ("classifier", "none.txt", "must be a file"),
+        (
+            "classifier",
+            "table.csv",
+            "line 1: must have a column 'text'. Received: the columns 'id', 'body'",
+        ),
+        ("classifier", "none.txt", "No such file"),
         ("none", "texts.txt", "none"),
     ],
 )
@@ -79,83 +85,105 @@ def test_errors_are_one_line(model, texts, message, folder, capsys):
     assert line.startswith("xlnet: ") and message in line
 
 
-FILES = {
-    # A quotation mark that begins a cell is no quote in a TSV file.
-    "quote.tsv": 'id\ttext\n1\t"Fine," he said\n2\tDull.\n3\t"\n4\tend',
-    "mark.csv": "\ufefftext,id\nFine.,1\nDull.,2\n",
-    "mark.tsv": "\ufefftext\nFine.\n\nDull.\n",
-    "UPPER.CSV": 'text,id\n"Fine, really",1\nDull.,2\n',
-    "UPPER.TSV": "text\tid\nFine.\t1\n",
-    "long.csv": f"text\n{'a ' * 100_000}\nDull.\n",
-    "lines.csv": 'text\r\n"two\r\nlines"\r\nDull.\r\n',
-    "crlf.txt": "Fine.\r\n\r\nDull.\r\n",
-    "mark.txt": "\ufeffFine.\nDull.",
-    "separators.txt": "one\u2028line\nand\x85another\x0c\n",
-}
-EXPECTED = {
-    "quote.tsv": ['"Fine," he said', "Dull.", '"', "end"],
-    "mark.csv": ["Fine.", "Dull."],
-    "mark.tsv": ["Fine.", "", "Dull."],
-    "UPPER.CSV": ["Fine, really", "Dull."],
-    "UPPER.TSV": ["Fine."],
-    "long.csv": ["a " * 100_000, "Dull."],
-    "lines.csv": ["two\r\nlines", "Dull."],
-    "crlf.txt": ["Fine.", "", "Dull."],
-    "mark.txt": ["Fine.", "Dull."],
-    "separators.txt": ["one\u2028line", "and\x85another\x0c"],
-}
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_every_row_of_a_file_is_read(name, tmp_path):
-    (tmp_path / name).write_bytes(FILES[name].encode())
-    limit = csv.field_size_limit()
-    assert list(read_texts(str(tmp_path / name), "text")) == EXPECTED[name]
-    assert csv.field_size_limit() == limit
-
-
-def test_a_byte_order_mark_of_stdin(monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.StringIO("\ufeffFine.\n\nDull.\n"))
-    assert list(read_texts("-", "text")) == ["Fine.", "", "Dull."]
-
-
-BAD_FILES = {
-    "latin1.csv": ("text\ncaf\xe9\n".encode("latin1"), "line 2: must be UTF-8"),
-    "latin1.txt": ("caf\xe9\n".encode("latin1"), "line 1: must be UTF-8"),
-    "utf16.tsv": ("text\nFine.\n".encode("utf-16"), "line 1: must be UTF-8"),
-    "ragged.tsv": (b"id\ttext\n1\tFine.\n2\tDull.\tmore\n", "line 3: must have as many columns"),
-    "short.csv": (b"id,text\n1\n", "line 2: must have as many columns"),
-    "open.csv": (b'text\n"Fine.\nDull.\n', "line 2: must be a row of a CSV file"),
-    "other.csv": (b"id,body\n1,Fine.\n", "must have a column 'text'"),
-    "twice.csv": (b"text,text\n1,Fine.\n", "must have one column 'text'"),
-    "empty.csv": (b"", "must be a header"),
-    "empty.txt": (b"", "at least one row"),
-}
-
-
-@pytest.mark.parametrize("name", BAD_FILES)
-def test_a_file_that_cannot_be_read_is_one_line(name, folder, tmp_path, capsys):
-    content, message = BAD_FILES[name]
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("a.tsv", b"", "line 1: must be a header. Received: an empty file"),
+        ("a.tsv", b"text\n", "must have at least one row. Received: none"),
+        ("a.txt", b"", "must have at least one row. Received: none"),
+        ("a.tsv", b"text\ta\nb\n", "line 2: must have as many columns as the header, 2"),
+        ("a.tsv", b"a\ttext\nb\n", "line 2: must have as many columns as the header, 2"),
+        ("a.tsv", b"text\ta\nb\tc\td\n", "line 2: must have as many columns as the header, 2"),
+        ("a.tsv", b"text\ttext\na\tb\n", "line 1: must have one column 'text'"),
+        ("a.csv", b'text\n"a\n', "line 2: must be a row of a CSV file"),
+        ("a.csv", b'text\n"a"b\n', "line 2: must be a row of a CSV file"),
+        ("a.csv", "text\ncaf\xe9\n".encode("latin-1"), "line 2: must be UTF-8 text"),
+        ("a.txt", "a\ncaf\xe9\n".encode("latin-1"), "line 2: must be UTF-8 text"),
+        ("a.tsv", "text\na\n".encode("utf-16"), "must be UTF-8 text. Received: UTF-16 text"),
+        ("a.tsv.gz", b"\x1f\x8b\x08", "must be UTF-8 text. Received: a gzip file"),
+        ("a.jsonl", b'{"text": 3}\n', "line 1, column 'text': must be a string. Received: 3"),
+        ("a.jsonl", b'{"text": "a"}\n{"b": "a"}\n', "line 2, column 'text': must be there"),
+    ],
+)
+def test_errors_of_files_name_file_and_line(name, content, message, folder, tmp_path, capsys):
     (tmp_path / name).write_bytes(content)
-    arguments = ["xlnet", "predict", folder[0] / "classifier", tmp_path / name]
-    assert xlnet_command.run(xlnet_command.parse([*map(str, arguments)])) == 1
-    error = capsys.readouterr().err
-    assert name in error and message in error and error.count("\n") == 1
+    output = tmp_path / "scores.csv"
+    assert run(folder[0] / "classifier", tmp_path / name, "--output", output) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"xlnet: {tmp_path / name}") and message in line
+    assert not output.exists()
 
 
-CELLS = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+# Quotation marks at the start of a cell, carriage returns inside, and more than csv's field limit.
+HARD_TEXTS = ['"She said', 'no".', '"', "a\rb", "x" * 131_073, "", "\u2028a\x85b\x1c"]
+FILES = {
+    "a.tsv": "text\tid\n" + "".join(f"{text}\t1\n" for text in HARD_TEXTS),
+    "a.TSV": "id\ttext\r\n" + "".join(f"1\t{text}\r\n" for text in HARD_TEXTS),
+    "a.csv": "text,id\n" + "".join('"{}",1\n'.format(t.replace('"', '""')) for t in HARD_TEXTS),
+    "a.CSV": "id,text\r\n" + "".join('1,"{}"\r\n'.format(t.replace('"', '""')) for t in HARD_TEXTS),
+    "a.jsonl": "".join(json.dumps({"text": text}) + "\n" for text in HARD_TEXTS),
+    "a.JSONL": "".join(
+        json.dumps({"text": text}, ensure_ascii=False) + "\r\n" for text in HARD_TEXTS
+    ),
+    "a.txt": "".join(f"{text}\n" for text in HARD_TEXTS),
+}
 
 
-@settings(max_examples=60, deadline=None)
-@given(texts=st.lists(CELLS.filter(str.strip), min_size=1, max_size=8))
-def test_no_row_of_a_table_is_lost(texts, tmp_path_factory):
-    path = tmp_path_factory.mktemp("tables")
-    with open(path / "table.csv", "w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([["id", "text"], *enumerate(texts)])
-    assert read_texts(str(path / "table.csv"), "text") == texts
-    lines = [text for text in texts if not set(text) & set("\t\r\n")] or ["a"]
-    rows = "".join(f"{i}\t{line}\n" for i, line in enumerate(lines))
-    (path / "table.tsv").write_bytes(f"id\ttext\n{rows}".encode())
-    assert read_texts(str(path / "table.tsv"), "text") == lines
-    (path / "lines.txt").write_bytes("".join(f"{line}\n" for line in lines).encode())
-    assert read_texts(str(path / "lines.txt"), "text") == lines
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("name", FILES)
+def test_every_row_of_every_kind_of_file_is_read(name, mark, tmp_path):
+    path = tmp_path / name
+    path.write_bytes((mark + FILES[name]).encode())
+    assert predict.read_texts(str(path), "text") == HARD_TEXTS
+
+
+def test_rows_in_are_rows_out(folder, tmp_path, monkeypatch):
+    # Over its own input: the texts are read before the output is opened.
+    path = tmp_path / "a.csv"
+    path.write_bytes(FILES["a.csv"].encode())
+    monkeypatch.setattr(
+        predict, "predict", lambda model, texts: [["ham", "1", "1", "0"]] * len(texts)
+    )
+    assert run(folder[0] / "classifier", path, "--output", path) == 0
+    with path.open(encoding="utf-8", newline="") as file:
+        assert sum(1 for _ in file) >= len(HARD_TEXTS) + 1
+    assert read_table(path, {"text": "text"}, allow_empty=["text"])["text"] == HARD_TEXTS
+
+
+CELL = st.text(st.characters(exclude_characters="\n\0\ufeff", codec="utf-8"), max_size=5)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(texts=st.lists(CELL, min_size=1, max_size=6), mark=st.sampled_from(["", "\ufeff"]))
+def test_no_row_is_lost(tmp_path, texts, mark):
+    # Tables of tabs are written without quotes, so a text has no tab, and no "\r" at its end.
+    plain = [text.replace("\t", " ") + "." for text in texts]
+    tables = {
+        "a.tsv": "id\ttext\n" + "".join(f"{i}\t{text}\n" for i, text in enumerate(plain)),
+        "a.txt": "".join(f"{text}\n" for text in plain),
+    }
+    for name, content in tables.items():
+        (tmp_path / name).write_bytes((mark + content).encode())
+        assert predict.read_texts(str(tmp_path / name), "text") == plain
+    # What `xlnet predict` writes, it can read.
+    with (tmp_path / "a.csv").open("w", encoding="utf-8", newline="") as file:
+        file.write(mark)
+        for row in (["text", "id"], *([text, "1"] for text in texts)):
+            predict.write_row(file, row)
+    assert predict.read_texts(str(tmp_path / "a.csv"), "text") == texts
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
+def test_stdin_is_utf8_whatever_the_system_says(encoding, folder, capsys, monkeypatch):
+    content = io.BytesIO("one\r\ncaf\xe9\n".encode(encoding))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(content, encoding="latin-1"))
+    status = run(folder[0] / "regressor", "-")
+    captured = capsys.readouterr()
+    if encoding == "latin-1":
+        (line,) = captured.err.splitlines()
+        assert status == 1 and line.startswith("xlnet: stdin, line 2: must be UTF-8 text.")
+    else:
+        assert status == 0
+        assert [row["text"] for row in rows_of(captured.out)] == ["one", "caf\xe9"]

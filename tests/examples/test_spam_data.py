@@ -56,20 +56,20 @@ def test_columns_by_name_in_csv_and_tsv(tmp_path):
 @pytest.mark.parametrize(
     "content, message",
     [
-        (b"", "must have at least one row"),
-        (b" \n\n", "the file has no messages"),
+        (b"", "must have at least one message. Received: none"),
+        (b" \n\n", "must have at least one message. Received: none"),
+        (b"\xef\xbb\xbfhello", "line 1: must be a label, a tab and a text. Received: 'hello'"),
+        (GOOD.encode() + b"ham no tab here\n", "line 21: must be a label, a tab and a text"),
         (
-            b"\xef\xbb\xbfhello",
-            "line 1 must be a label and a text, separated by a tab. Received: 'hello'",
+            GOOD.encode() + "ham\tcaf\u00e9".encode("latin1"),
+            "line 21: must be UTF-8 text. Received: b'",
         ),
-        (GOOD.encode() + b"ham no tab here\n", "line 21 must be a label and a text"),
-        (GOOD.encode() + "ham\tcaf\u00e9".encode("latin1"), "line 21: must be UTF-8 text"),
-        (GOOD.encode("utf-16"), "line 1: must be UTF-8 text"),
+        (GOOD.encode("utf-16"), "line 1: must be UTF-8 text. Received: UTF-16 text"),
         ("ham\thi\n" * 30, "all messages have one label ('ham': 30)"),
         (GOOD.replace("spam", "junk"), "no message has the label 'spam'; found 'ham': 10, 'junk'"),
         (GOOD + "eggs\thi\n", "two labels are expected, found 3"),
         ("ham\thi\n" * 30 + "spam\twin\n" * 9, "at least 10 messages of each class are needed"),
-        ("label\ttext\n", "at least one row"),
+        ("label\ttext\n", "must have at least one row"),
         ("label\ttext\tid\nham\thi\n", "line 2: must have as many columns as the header, 3"),
     ],
 )
@@ -85,7 +85,7 @@ def test_bad_files(tmp_path, content, message):
 @pytest.mark.parametrize(
     "content, message",
     [
-        ("a,b\n1,2\n", "must have a column 'label'. Received: the columns 'a', 'b'"),
+        ("a,b\n1,2\n", "line 1: must have a column 'label'. Received: the columns 'a', 'b'"),
         ("label,text\nham,hi,there\n", "line 2: must have as many columns as the header, 2"),
         ('label,text\nham,"hi\n', "line 2: must be a row of a CSV file"),
     ],
@@ -97,7 +97,7 @@ def test_bad_csv(tmp_path, content, message):
 
 
 def test_missing_file_and_folder(tmp_path):
-    with pytest.raises(DataError, match="must be a file.*missing.txt"):
+    with pytest.raises(DataError, match="missing.txt: cannot be read: No such file"):
         read_messages(tmp_path / "missing.txt")
-    with pytest.raises(DataError, match="must be a file"):
+    with pytest.raises(DataError, match="cannot be read: Is a directory"):
         read_messages(tmp_path)

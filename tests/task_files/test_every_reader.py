@@ -26,7 +26,6 @@ READERS = {
         "a.csv",
         {"a.csv": 'a,b\n"c",d\n'},
     ),
-    "lines": (task_files.read_lines, "a.txt", {"a.txt": "a\nb\n"}),
     "jsonl": (
         functools.partial(task_files.read_json_lines, columns={"text": "a"}),
         "a.jsonl",
@@ -110,5 +109,4 @@ def test_functions_are_documented(name):
     doc = getattr(task_files, name).__doc__
     assert "Example:" in doc or name == "Cranfield"
     if name.startswith("read_"):
-        assert all(f"\n    {part}" in doc for part in ("Args:", "Returns:", "Raises:"))
-        assert "\n    Source:" in doc or name == "read_lines"
+        assert all(f"\n    {part}" in doc for part in ("Args:", "Returns:", "Raises:", "Source:"))
