@@ -160,7 +160,7 @@ def show(test, predictions, threshold):
 
 def final_text(prediction, threshold):
     """The answer, `""` where there is probably none."""
-    return dataclasses.replace(prediction, threshold=threshold).text
+    return prediction.text_at(threshold)
 
 
 def report(folder, test, predictions, threshold, all_runs):

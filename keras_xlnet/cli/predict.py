@@ -138,5 +138,6 @@ def _stdin():
 def write_row(output: TextIO, row: list[str]) -> None:
     """Writes a row of a CSV file, whose lines end with `"\\n"`."""
     # Some versions of Python leave "\r" without quotes, and readers of the file end the row there.
-    quoting = csv.QUOTE_ALL if any("\r" in cell for cell in row) else csv.QUOTE_MINIMAL
+    has_return = any("\r" in cell for cell in row)
+    quoting: Any = csv.QUOTE_ALL if has_return else csv.QUOTE_MINIMAL
     csv.writer(output, lineterminator="\n", quoting=quoting).writerow(row)

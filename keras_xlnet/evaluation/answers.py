@@ -127,7 +127,7 @@ def _thresholds(predictions, threshold):
     """The null score above which each question has no answer."""
     if threshold is not None:
         return np.full(len(predictions), threshold)
-    found = [getattr(prediction, "threshold", None) for prediction in predictions]
+    found = [getattr(prediction, "null_threshold", None) for prediction in predictions]
     return np.array([np.inf if own is None else own for own in found])
 
 

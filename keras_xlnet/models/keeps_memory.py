@@ -38,9 +38,9 @@ class KeepsMemory:
         `validation_data` is filled up with rows of weight 0, as in `evaluate`.
         """
         if self.stateful and isinstance(validation_data, (tuple, list)):
-            arrays = (*validation_data, None)[:3]
-            *validation_data, _ = _filled(*arrays, self._batch_size_of(None))
-            validation_data = tuple(part for part in validation_data if part is not None)
+            given_x, given_y, weights = (*validation_data, None)[:3]
+            filled = _filled(given_x, given_y, weights, self._batch_size_of(None))
+            validation_data = tuple(part for part in filled[:3] if part is not None)
         kwargs["validation_data"] = validation_data
         if not self.stateful or not isinstance(x, dict):
             return super().fit(x, y, batch_size, *args, **kwargs)

@@ -238,7 +238,7 @@ class XLNetQuestionAnswering(TextTaskModel):
         callbacks: Any = None,
         num_answers: int = 5,
         max_answer_length: int = 64,
-        threshold: float | str | None = "auto",
+        null_threshold: float | str | None = "auto",
     ) -> dict[str, Any] | list[AnswerPrediction]:
         """Predicts as `keras.Model.predict` does; for text it returns answers.
 
@@ -247,7 +247,7 @@ class XLNetQuestionAnswering(TextTaskModel):
                 questions with contexts, or an `AnswerWindows`.
             num_answers: Int, the most answers to a question.
             max_answer_length: Int, the most tokens of an answer.
-            threshold: Float, the null score above which a question has no answer, or `None` to
+            null_threshold: Float, the null score above which a question has no answer, or `None` to
                 answer all questions. `"auto"`: the `null_threshold` of the model.
 
         Returns:
@@ -258,9 +258,10 @@ class XLNetQuestionAnswering(TextTaskModel):
         """
         check_positive_int("num_answers", num_answers)
         check_positive_int("max_answer_length", max_answer_length)
-        if isinstance(threshold, str) and threshold != "auto":
+        if isinstance(null_threshold, str) and null_threshold != "auto":
             raise ValueError(
-                f"`threshold` must be a number, None or 'auto'. Received: threshold={threshold!r}"
+                "`null_threshold` must be a number, None or 'auto'. Received: "
+                f"null_threshold={null_threshold!r}"
             )
         windows = self._windows(x, verbose=verbose)
         inputs = self._array_batches(x) if windows is None else windows.features
@@ -268,9 +269,9 @@ class XLNetQuestionAnswering(TextTaskModel):
         outputs = super(TextTaskModel, self).predict(inputs, batch_size, verbose, steps, callbacks)
         if windows is None:
             return outputs
-        null_threshold = self.null_threshold if isinstance(threshold, str) else threshold
+        threshold = self.null_threshold if isinstance(null_threshold, str) else null_threshold
         return decode_answers(
-            windows, outputs, num_answers, max_answer_length, threshold=null_threshold
+            windows, outputs, num_answers, max_answer_length, null_threshold=threshold
         )
 
     def _windows(self, x, shorten=True, verbose="auto"):

@@ -90,7 +90,7 @@ def test_learns_from_text(trained):
 def test_predictions_are_parts_of_contexts(trained):
     model, _ = trained
     x, _ = examples(12, 3)
-    arguments = {"num_answers": 4, "max_answer_length": 5, "threshold": None}
+    arguments = {"num_answers": 4, "max_answer_length": 5, "null_threshold": None}
     predictions = model.predict(x, **arguments, verbose=0)
     assert len(predictions) == 12
     for prediction, context in zip(predictions, x["context"], strict=True):
@@ -108,13 +108,13 @@ def test_predictions_are_parts_of_contexts(trained):
 def test_forms_of_questions_give_the_same_answers(trained):
     model, _ = trained
     x, _ = examples(5, 4)
-    expected = model.predict(x, threshold=None, verbose=0)
+    expected = model.predict(x, null_threshold=None, verbose=0)
     rows = list(zip(*x.values(), strict=True))
     windows = model.preprocessor.windows(x)
     assert isinstance(windows, AnswerWindows) and len(windows) > 5
     for form in (rows, tuple(x.values()), windows):
         for found, other in zip(
-            model.predict(form, threshold=None, verbose=0), expected, strict=True
+            model.predict(form, null_threshold=None, verbose=0), expected, strict=True
         ):
             assert found.text == other.text
             assert found.null_score == pytest.approx(other.null_score, abs=1e-5)
@@ -126,13 +126,13 @@ def test_forms_of_questions_give_the_same_answers(trained):
 def test_a_threshold_of_the_null_score(trained):
     model, _ = trained
     x, _ = examples(6, 5)
-    everything = model.predict(x, threshold=None, verbose=0)
+    everything = model.predict(x, null_threshold=None, verbose=0)
     # The model was trained on questions without an answer, and so learned that there are some.
     assert model.null_threshold == 0.0
     assert model.with_arguments(dropout=0.0).null_threshold == 0.0
     middle = sorted(p.null_score for p in everything)[3]
     for threshold, cut in (("auto", 0.0), (middle, middle), (-1e9, -1e9), (1e9, 1e9)):
-        found = model.predict(x, threshold=threshold, verbose=0)
+        found = model.predict(x, null_threshold=threshold, verbose=0)
         for prediction, whole in zip(found, everything, strict=True):
             is_answered = whole.null_score <= cut
             assert prediction.text == (whole.text if is_answered else "")
@@ -143,8 +143,8 @@ def test_a_threshold_of_the_null_score(trained):
         assert answer_scores(found, gold).exact == answer_scores(texts, gold).exact
         best = answer_scores(everything, gold).best_exact_threshold
         assert answer_scores(found, gold).best_exact_threshold == best
-    with pytest.raises(ValueError, match="`threshold` must be a number, None or 'auto'"):
-        model.predict(x, threshold="best", verbose=0)
+    with pytest.raises(ValueError, match="`null_threshold` must be a number, None or 'auto'"):
+        model.predict(x, null_threshold="best", verbose=0)
 
 
 def test_answers_as_on_the_hub(trained):
