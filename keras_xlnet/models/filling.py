@@ -68,7 +68,9 @@ def fill_blanks(
     if isinstance(texts, (str, bytes)):
         return fill_blanks(model, [texts], tokenizer, num_results, beam_size)[0]
     rows = [_row_with_blanks(i, text, model, tokenizer) for i, text in enumerate(texts)]
-    return [_fill_row(model, *row, tokenizer, num_results, beam_size) for row in rows]
+    return [
+        _fill_row(model, row, blanks, tokenizer, num_results, beam_size) for row, blanks in rows
+    ]
 
 
 def _row_with_blanks(place, text, model, tokenizer):
