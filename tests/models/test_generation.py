@@ -256,6 +256,7 @@ def test_a_prompt_has_no_end_token():
     found = model.generate(["a rose", "a <eos>"], tokenizer, max_new_tokens=3)
     expected = model.generate([[1, 2], [1, 0]], max_new_tokens=3)
     np.testing.assert_array_equal(found.token_ids, expected.token_ids)
+    np.testing.assert_allclose(found.log_probs, expected.log_probs, rtol=0, atol=1e-5)
 
 
 def test_white_space_at_the_end_of_a_prompt_belongs_to_the_next_word(golden_dir):
