@@ -197,6 +197,10 @@ def test_sentences_of_a_paragraph():
         "是",
     ]
     assert split_sentences("  ") == []
+    # A letter with accents is one letter, composed or not; a letter with a vowel sign is a word.
+    for initial in ("\u00c9", "E\u0301", "E\u0302\u0301"):
+        assert len(split_sentences(f"Par {initial}. Zola. Fin")) == 2
+    assert split_sentences("घर है. यह") == ["घर है.", "यह"]
 
 
 @given(st.text(alphabet='aA. !?"。é'))
