@@ -30,7 +30,7 @@ class LazyModule:
         except ImportError as error:
             raise ImportError(
                 f"This needs {self._lazy_name}, which cannot be imported ({error}): "
-                'pip install "xlnet-keras[tensorflow]"'
+                'pip install "xlnet-keras[text]"'
             ) from error
         vars(self).update(vars(module))
         return getattr(module, attribute)

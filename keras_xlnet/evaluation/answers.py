@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from keras_xlnet.inputs.answers import answers_of_columns
+from keras_xlnet.inputs.answers import answers_of
+from keras_xlnet.outputs.answers import AnswerPrediction
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
@@ -22,7 +23,9 @@ class AnswerScores:
         exact, f1: Floats, over all questions, each with its most probable answer, or with none if
             its null score is above the threshold that was given.
         best_exact, best_f1: Floats, with the threshold that is best for the questions at hand.
-        best_exact_threshold, best_f1_threshold: Floats, these thresholds.
+        best_exact_threshold, best_f1_threshold: Floats, these thresholds: `null_threshold` of
+            `XLNetQuestionAnswering.predict`. 0, as in the original, where no answer to any question
+            is as good.
         has_answer_exact, has_answer_f1: Floats, over the questions that have an answer, each with
             its most probable one.
         num_questions: Int.
@@ -50,18 +53,19 @@ def answer_scores(
     Args:
         predictions: List of `AnswerPrediction`, from `XLNetQuestionAnswering.predict`; or of
             strings, `""` for no answer.
-        answers: List with a list of the texts that people gave for each question, strings or the
-            dicts of SQuAD, or a dict of lists as on the Hugging Face Hub; an empty list or `None`
-            for a question without an answer.
-        threshold: Optional float. Questions with a null score above it get no answer. `None`: the
-            thresholds of the predictions.
+        answers: List with the answers that people gave to each question: a list of strings,
+            `(start, text)` or the dicts of SQuAD; one of these; or a dict of lists, as SQuAD has on
+            the Hugging Face Hub. `None` or empty lists for a question without an answer.
+        threshold: Optional float. Questions with a null score above it get no answer. By default it
+            is the `null_threshold` of the predictions; without one, all questions get their most
+            probable answer.
 
     Returns:
         `AnswerScores`.
 
     Raises:
-        ValueError: If there are no questions, the lengths differ, or there is a threshold without
-            null scores.
+        ValueError: If there are no questions, the lengths differ, an answer has another form, or
+            there is a threshold without null scores.
 
     Example:
 
@@ -79,9 +83,9 @@ def answer_scores(
             f"{len(predictions)} and {len(answers)}"
         )
     texts = [_best_text(prediction) for prediction in predictions]
-    answers = [[] if row is None else answers_of_columns(row) for row in answers]
-    gold = [_gold_texts(row) for row in answers]
-    has_answer = np.array([len(row) > 0 for row in answers])
+    answers = [answers_of(row) for row in answers]
+    gold = [_gold_texts(i, row) for i, row in enumerate(answers)]
+    has_answer = np.array([bool(row) for row in answers])
     pairs = list(zip(texts, gold, strict=True))
     exact = np.array([max(_exact(text, answer) for answer in row) for text, row in pairs])
     f1 = np.array([max(_f1(text, answer) for answer in row) for text, row in pairs])
@@ -116,25 +120,34 @@ def normalize_answer(text: str) -> str:
 
 
 def _best_text(prediction):
-    """The text of the best answer, whatever its null score."""
-    answers = getattr(prediction, "answers", None)
-    if answers is None:
-        return getattr(prediction, "text", prediction)
-    return answers[0].text if answers else ""
+    """The most probable answer, whatever the null score is."""
+    if isinstance(prediction, AnswerPrediction):
+        return prediction.text_at(None)
+    return getattr(prediction, "text", prediction)
 
 
 def _thresholds(predictions, threshold):
-    """The null score above which each question has no answer."""
     if threshold is not None:
-        return np.full(len(predictions), threshold)
-    found = [getattr(prediction, "null_threshold", None) for prediction in predictions]
-    return np.array([np.inf if own is None else own for own in found])
+        return threshold
+    given = [getattr(prediction, "null_threshold", None) for prediction in predictions]
+    return np.array([np.inf if one is None else one for one in given])
 
 
-def _gold_texts(answers):
+def _gold_texts(row, answers):
     """The texts that have words, `""` if none has."""
-    texts = [answer["text"] if isinstance(answer, dict) else answer for answer in answers]
+    texts = [_text(answer) for answer in answers]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError(
+            "`answers` must be strings, (start, text), SQuAD's dicts, or lists of these. "
+            f"Received in row {row}: {answers!r}"
+        )
     return [text for text in texts if normalize_answer(text)] or [""]
+
+
+def _text(answer):
+    if isinstance(answer, dict):
+        return answer.get("text")
+    return answer[1] if isinstance(answer, tuple) and len(answer) == 2 else answer
 
 
 def _exact(text, gold):

@@ -26,7 +26,7 @@ from keras_xlnet.types import Tensor, Tokenizer
 
 
 @register
-class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
+class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):  # type: ignore[misc]  # `fit` names Keras' arguments.
     """Permutation language model: pretrains an `XLNetBackbone`, and shares every weight with it.
 
     The query stream represents the position of a token but not the token. It predicts the tokens
@@ -183,30 +183,6 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
             "loss": {"logits": loss},
             "weighted_metrics": {"logits": [keras.metrics.SparseCategoricalAccuracy("accuracy")]},
         }
-
-    def fit(
-        self, x: Any = None, y: Any = None, *args: Any, validation_data: Any = None, **kwargs: Any
-    ) -> Any:
-        """Trains as `keras.Model.fit` does.
-
-        Raises:
-            ValueError: If the batches are those of a `PermutationBatches` for a backbone with
-                another `bidirectional_data` or `reuse_length`.
-        """
-        self._check_batches("x", x)
-        self._check_batches("validation_data", validation_data)
-        return super().fit(x, y, *args, validation_data=validation_data, **kwargs)
-
-    def _check_batches(self, name, batches):
-        for argument, value in getattr(batches, "backbone_arguments", {}).items():
-            own = getattr(self.backbone, argument)
-            # Without memory nothing is reused.
-            is_used = argument != "reuse_length" or self.backbone.memory_length
-            if is_used and own != value:
-                raise ValueError(
-                    f"`{name}` must be batches for the backbone of this model, which has "
-                    f"{argument}={own}. Received: PermutationBatches with {argument}={value}"
-                )
 
     # === Using the model ===
 

@@ -37,9 +37,10 @@ class AnswerPrediction:
 
     Args:
         answers: Tuple of `Answer`, the most probable one first. Empty if the model found none.
-        null_score: Float, the more above 0, the more probable it is that there is no answer.
-        null_threshold: Optional float. A question whose null score is above it has no answer. The
-            best threshold for a data set is in `keras_xlnet.evaluation.answer_scores`.
+        null_score: Float, the more above 0, the more probable it is that there is no answer. The
+            threshold for a data set is that of `keras_xlnet.evaluation.answer_scores`.
+        null_threshold: Optional float, the largest null score with which `text` is an answer.
+            `None`: it always is.
 
     Example:
 
@@ -55,13 +56,16 @@ class AnswerPrediction:
 
     @property
     def text(self) -> str:
-        """String, the most probable answer, `""` if there is none."""
+        """String, the most probable answer.
+
+        `""` if there is none, or the null score is above `null_threshold`.
+        """
         return self.text_at(self.null_threshold)
 
     def text_at(self, null_threshold: float | None) -> str:
         """Returns what `text` is with another threshold."""
-        is_above = null_threshold is not None and self.null_score > null_threshold
-        return "" if is_above or not self.answers else self.answers[0].text
+        is_dropped = null_threshold is not None and self.null_score > null_threshold
+        return self.answers[0].text if self.answers and not is_dropped else ""
 
 
 def decode_answers(
@@ -84,10 +88,10 @@ def decode_answers(
         max_answer_length: Int, in tokens.
         as_original: Bool, whether to reproduce two mistakes of the original: the last token of a
             window is never part of an answer, and a space alone is an answer, `""`.
-        null_threshold: Optional float, as in `AnswerPrediction`.
+        null_threshold: Optional float, that of the predictions.
 
     Returns:
-        A list with an `AnswerPrediction` for each question.
+        A list of `AnswerPrediction`, one a question.
 
     Source: `write_predictions` of the original's `run_squad.py`.
     """

@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.compat.unknown_arguments import check_arguments
 from keras_xlnet.layers import PermutationMaskGenerator
+from keras_xlnet.models.keeps_memory import record_reading
 from keras_xlnet.pretraining.batch_assembly import assemble_batch
 from keras_xlnet.pretraining.reading_schedule import ReadingSchedule
 from keras_xlnet.pretraining.row_order import RowOrder
@@ -35,6 +36,10 @@ class PermutationBatches:
 
     Each batch depends only on `seed` and its number. `dataset(first_step=n)` continues with batch
     n immediately, wherever the previous run stopped.
+
+    `fit` and `evaluate` of `XLNetPermutationLM` refuse these datasets if the backbone has another
+    `bidirectional_data` or, with a stateful memory, another `reuse_length`. They cannot see it in
+    datasets that are made of these, such as with `take` or `distribute_datasets_from_function`.
 
     Args:
         records: `TokenRecords`, or the path of their directory.
@@ -111,9 +116,7 @@ class PermutationBatches:
         host_index: int = 0,
         seed: int = 0,
     ) -> None:
-        if isinstance(records, (str, os.PathLike)):
-            records = TokenRecords(records)
-        self.records = records
+        self.records = records = _opened(records)
         self.batch_size = _check_int("batch_size", batch_size, 1)
         self.sequence_length = _check_int("sequence_length", sequence_length, 8)
         if reuse_length is None:
@@ -199,7 +202,7 @@ class PermutationBatches:
             return self._schedule.shard_steps(self.first_step if first_step is None else first_step)
 
         infinite = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
-        return self._for_models(self._batches(shard_steps).apply(infinite))
+        return self._recorded(self._batches(shard_steps).apply(infinite))
 
     def evaluation_dataset(self) -> tf.data.Dataset:
         """Returns one pass over all shards, always with the same batches, for held-out records.
@@ -208,16 +211,11 @@ class PermutationBatches:
             A `tf.data.Dataset` of `steps_per_pass` batches as `dataset` returns them.
         """
         dataset = self._batches(lambda: self._schedule.shard_steps(0)).take(self.steps_per_pass)
-        count = tf.data.experimental.assert_cardinality(self.steps_per_pass)
-        return self._for_models(dataset.apply(count))
+        known = tf.data.experimental.assert_cardinality(self.steps_per_pass)
+        return self._recorded(dataset.apply(known))
 
-    def _for_models(self, dataset):
-        """The dataset, with what `XLNetPermutationLM.fit` compares with its backbone."""
-        dataset.backbone_arguments = {
-            "bidirectional_data": self.bidirectional_data,
-            "reuse_length": self.reuse_length,
-        }
-        return dataset
+    def _recorded(self, dataset):
+        return record_reading(dataset, self.reuse_length, self.bidirectional_data)
 
     def _warn_of_unused_shards(self):
         counts = [shard["tokens"] for shard in self.records.shards]
@@ -335,3 +333,14 @@ def _check_int(name, value, minimum):
             f"`{name}` must be an integer of at least {minimum}. Received: {name}={value!r}"
         )
     return value
+
+
+def _opened(records):
+    if isinstance(records, (str, os.PathLike)):
+        return TokenRecords(records)
+    if not hasattr(records, "shards"):
+        raise ValueError(
+            "`records` must be the `TokenRecords` that `write_token_records` returns, or the path "
+            f"of their directory. Received: records={records!r}"
+        )
+    return records
