@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from keras_xlnet.compat.lazy_modules import tf
 from keras_xlnet.text.normalization import in_lowercase, is_whitespace, without_accents
+from keras_xlnet.text.string_inputs import tf
 
 _REPLACEMENT, _SPACE, _QUOTE = 0xFFFD, ord(" "), ord('"')
 _LATEX_QUOTES = (ord("`"), ord("'"))

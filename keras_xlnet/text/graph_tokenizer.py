@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from typing import Any
 
 from keras_xlnet.compat.graph_function import graph_function
-from keras_xlnet.compat.lazy_modules import tensorflow_text, tf
 from keras_xlnet.text.aligned_cleaning import clean_aligned
 from keras_xlnet.text.digit_comma import digit_comma_rows
 from keras_xlnet.text.normalization import preprocess_text
-from keras_xlnet.text.subword_sampling import sample_pieces
+from keras_xlnet.text.string_inputs import tensorflow_text, tf
 from keras_xlnet.text.token_ids import remove_special_ids
 from keras_xlnet.text.token_offsets import OffsetFinder
 
@@ -74,7 +74,7 @@ class GraphTokenizer:
         if sampling_alpha is None:
             pieces = self._pieces.tokenize(cleaned)
         else:
-            pieces = sample_pieces(self._proto, cleaned, sampling_alpha)
+            pieces = _sample_pieces(self._proto, cleaned, sampling_alpha)
         ids = self._split_digit_comma(pieces)
         if not return_offsets:
             return ids
@@ -101,3 +101,29 @@ class GraphTokenizer:
         ids = ids.with_row_splits_dtype(tf.int64)
         split = tf.gather(self._digit_comma_table, ids.values)
         return ids.with_values(split).merge_dims(1, 2)
+
+
+def _sample_pieces(proto: bytes, texts: tf.Tensor, alpha: float) -> tf.RaggedTensor:
+    """Returns ids of splits that are drawn with a probability in proportion to P(split)^alpha.
+
+    Args:
+        proto: Bytes of a SentencePiece unigram model.
+        texts: String tensor `(batch,)`, cleaned.
+        alpha: Float above 0. The smaller, the more even the probabilities of the splits.
+
+    Returns:
+        An int32 `tf.RaggedTensor` `(batch, None)`.
+
+    Raises:
+        ValueError: If `alpha` is not as above.
+
+    Source: Kudo 2018, "Subword Regularization", section 3.2, over all splits (`nbest_size=-1`).
+    """
+    is_number = isinstance(alpha, numbers.Real) and not isinstance(alpha, bool)
+    if not is_number or not alpha > 0:
+        raise ValueError(
+            f"`sampling_alpha` must be a number above 0. Received: sampling_alpha={alpha!r}"
+        )
+    # Made in each call: `keras.utils.set_random_seed` deletes the resource of one that is kept.
+    pieces = tensorflow_text.SentencepieceTokenizer(proto, nbest_size=-1, alpha=float(alpha))
+    return pieces.tokenize(texts)

@@ -8,9 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_xlnet.compat.lazy_modules import tf
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.text.packing import rows_of_lists
 from keras_xlnet.text.packing_layer import (
     SEGMENT_A,
     SEGMENT_B,
@@ -19,8 +17,9 @@ from keras_xlnet.text.packing_layer import (
     first_tokens,
     last_tokens,
     repeated,
+    rows_of_lists,
 )
-from keras_xlnet.text.string_inputs import as_strings
+from keras_xlnet.text.string_inputs import as_strings, tf
 from keras_xlnet.text.tokenizer import XLNetTokenizer
 from keras_xlnet.types import Shape
 

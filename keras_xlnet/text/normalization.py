@@ -9,16 +9,32 @@ the graph looks characters up in these tables. The result equals the original fo
 from __future__ import annotations
 
 import functools
+import re
 import sys
 import unicodedata
 
 import numpy as np
 
-from keras_xlnet.compat.lazy_modules import tf
+from keras_xlnet.text.string_inputs import tf
 
+# Not characters: they cannot be written in UTF-8.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _SIGMA = 0x3A3
 _FINAL_SIGMA = 0x3C2
 _UNCHANGED = -1
+
+
+def clean_text(text: str, lowercase: bool, remove_space: bool, remove_accents: bool) -> str:
+    """Cleans a text as `preprocess_text` does, on the host: the original's own function."""
+    if not text.isascii():
+        text = _SURROGATE.sub("\ufffd", text)
+    if remove_space:
+        text = " ".join(text.strip().split())
+    text = text.replace("``", '"').replace("''", '"')
+    if remove_accents and not text.isascii():
+        text = unicodedata.normalize("NFKD", text)
+        text = "".join(character for character in text if not unicodedata.combining(character))
+    return text.lower() if lowercase else text
 
 
 def preprocess_text(

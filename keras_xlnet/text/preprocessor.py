@@ -10,10 +10,9 @@ import keras
 import numpy as np
 
 from keras_xlnet.compat.graph_function import graph_function
-from keras_xlnet.compat.lazy_modules import tf
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.text.packing_layer import PackingLayer, first_tokens, repeated, tokens_at
-from keras_xlnet.text.string_inputs import as_strings, check_string_dtype
+from keras_xlnet.text.string_inputs import as_strings, check_string_dtype, tf
 from keras_xlnet.text.tokenizer import XLNetTokenizer
 from keras_xlnet.types import Shape
 

@@ -12,9 +12,8 @@ from typing import Any
 
 import sentencepiece
 
-from keras_xlnet.compat.lazy_modules import tf
 from keras_xlnet.text.normalization import preprocess_text
-from keras_xlnet.text.string_inputs import as_strings
+from keras_xlnet.text.string_inputs import as_strings, tf
 from keras_xlnet.text.text_paths import find_text_files
 
 _BATCH_SIZE = 1024

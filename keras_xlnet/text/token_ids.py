@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_xlnet.compat.lazy_modules import tf
 from keras_xlnet.text.sentencepiece_model import SPECIAL_TOKENS
+from keras_xlnet.text.string_inputs import tf
 
 
 def as_ids(inputs: Any) -> tf.Tensor | tf.RaggedTensor:

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from sentencepiece import sentencepiece_model_pb2
 
-from keras_xlnet.compat.lazy_modules import tensorflow_text, tf
 from keras_xlnet.text.aligned_cleaning import AlignedText, starts_row
 from keras_xlnet.text.digit_comma import split_digit_comma
+from keras_xlnet.text.string_inputs import tensorflow_text, tf
 
 _WORD_START = "\u2581"
 _UNKNOWN_ID = 0

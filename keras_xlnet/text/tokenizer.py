@@ -11,13 +11,11 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_xlnet.compat.lazy_modules import tf
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.text.added_tokens import add_tokens
 from keras_xlnet.text.digit_comma import digit_comma_rows
 from keras_xlnet.text.graph_tokenizer import GraphTokenizer
-from keras_xlnet.text.host_cleaning import clean_text
-from keras_xlnet.text.normalization import preprocess_text
+from keras_xlnet.text.normalization import clean_text, preprocess_text
 from keras_xlnet.text.sentencepiece_model import (
     SPECIAL_TOKENS,
     load_processor,
@@ -25,7 +23,7 @@ from keras_xlnet.text.sentencepiece_model import (
     write_proto,
 )
 from keras_xlnet.text.sentencepiece_training import train_proto
-from keras_xlnet.text.string_inputs import StringTokenizer, on_texts
+from keras_xlnet.text.string_inputs import StringTokenizer, on_texts, tf
 from keras_xlnet.text.token_ids import as_ids
 from keras_xlnet.text.token_offsets import TokenOffsets
 from keras_xlnet.text.tokenizer_preset import load_tokenizer, save_tokenizer

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from keras_xlnet.compat.lazy_modules import tf
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.text.normalization import replace_characters, valid_utf8, with_single_spaces
-from keras_xlnet.text.string_inputs import StringTokenizer
+from keras_xlnet.text.string_inputs import StringTokenizer, tf
 from keras_xlnet.text.token_ids import as_ids
 from keras_xlnet.types import PathLike
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from keras_xlnet.compat.lazy_modules import tf
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.text.packing_layer import (
     SEGMENT_A,
@@ -16,7 +15,7 @@ from keras_xlnet.text.packing_layer import (
     first_tokens,
     repeated,
 )
-from keras_xlnet.text.string_inputs import as_strings
+from keras_xlnet.text.string_inputs import as_strings, tf
 from keras_xlnet.text.tokenizer import XLNetTokenizer
 
 _NO_WORD = -1
