@@ -131,9 +131,8 @@ def test_batches_that_are_read_otherwise_than_the_backbone_expects(
 
 
 def test_what_is_reused_matters_to_a_memory_that_is_kept(batches):
-    for arguments in ({"reuse_length": 8}, {"memory_length": None, "reuse_length": None}):
-        model = model_of(None, stateful=False, **arguments)
-        model.run_eagerly = True
-        model.evaluate(batches.dataset(), steps=1, verbose=0)
+    model = model_of(None, stateful=False, memory_length=None, reuse_length=None)
+    model.run_eagerly = True
+    model.evaluate(batches.dataset(), steps=1, verbose=0)
     with pytest.raises(ValueError, match="`bidirectional_data` of the backbone, False"):
         model_of(None, stateful=False, bidirectional_data=False).fit(batches.dataset())
