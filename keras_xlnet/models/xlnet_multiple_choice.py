@@ -49,8 +49,8 @@ class XLNetMultipleChoice(TextTaskModel):
     With a preprocessor `fit`, `evaluate` and `predict` take texts with choices:
 
     - a dict with the columns `text` and `choices`, and optionally `question`. A choice fills all
-      blanks of its question, or follows it. A blank is a run of `_` that stands alone: those of
-      "my_var" and "name_" are none;
+      blanks of its question, or follows it. A blank is a run of `_` that stands alone: the one in
+      `my_var` is not;
     - a tuple of the columns `(texts, choices)` or `(texts, questions, choices)`;
     - a list of rows `(text, choices)` or `(text, question, choices)`.
 
