@@ -2,9 +2,7 @@
 
 Upstream: the config of a composite layer holds its own dtype policy, not those of its sublayers.
 So a quantized one cannot be loaded: "expected 1 variables, received 2".
-Seen in: Keras 3.12 to 3.15.
-Reproduction: a layer with a sublayer `Dense(4)`; `layer.dense.quantize("int8")`;
-`type(layer).from_config(layer.get_config())` has a `dense` that is not quantized.
+Reproduction: docs/upstream.md, "Quantized sublayers are lost".
 Delete this file when: that one is quantized, once it is built.
 """
 
