@@ -125,7 +125,9 @@ def check(entry, error):
             f"upstream works: delete the entry {entry.heading!r} of {PAGE.name}, and what works "
             f"around it: {', '.join(entry.files) or 'nothing'}"
         )
-    pytest.fail(f"{entry.heading!r} raises {error} now: {PAGE.name} says {entry.error or 'nothing'}")
+    pytest.fail(
+        f"{entry.heading!r} raises {error} now: {PAGE.name} says {entry.error or 'nothing'}"
+    )
 
 
 @pytest.mark.parametrize("run", [error_in_this_process, error_in_another_process])
