@@ -148,11 +148,14 @@ def _add_predict(subparsers):
     parser.add_argument(
         "texts",
         metavar="TEXTS",
-        help="file with a text a line, .csv or .tsv with a header, or - for the lines of stdin",
+        help="file with a text a line, .csv or .tsv with a header, .jsonl, or - for the lines of "
+        "stdin",
     )
     parser.add_argument("--output", default="-", help="CSV file to write [- for stdout]")
     parser.add_argument(
-        "--text_column", default="text", help="column of the texts in a .csv or .tsv [text]"
+        "--text_column",
+        default="text",
+        help="column or key of the texts in a .csv, .tsv or .jsonl [text]",
     )
 
 

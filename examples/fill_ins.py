@@ -5,6 +5,8 @@ import re
 
 import numpy as np
 
+from keras_xlnet.task_files import read_table
+
 # Text before every sentence, because the rows of pretraining are never as short as a sentence. It
 # ends with a document, as texts in the records do, and says nothing of what is asked.
 CONTEXT = """\
@@ -49,17 +51,18 @@ def read_fill_ins(path):
         path: `pathlib.Path` of the file.
 
     Raises:
-        ValueError: If a line does not have this form.
+        ValueError: If a row does not have this form.
     """
-    lines = path.read_text(encoding="utf-8").splitlines()[1:]
-    found = [re.fullmatch(r"([^\t]+)\t([^{}\t]*)\{([^{}]+)\}([^{}\t]*)", line) for line in lines]
-    for line, match in zip(lines, found, strict=True):
+    table = read_table(path, {"kind": "kind", "sentence": "sentence"})
+    found = []
+    for kind, sentence in zip(table["kind"], table["sentence"], strict=True):
+        match = re.fullmatch(r"([^{}]*)\{([^{}]+)\}([^{}]*)", sentence)
         if match is None:
-            raise ValueError(f"{path}: not a kind and a sentence with one blank: {line!r}")
-    return [
-        FillIn(kind, before, () if answers == UNKNOWN else tuple(answers.split("|")), after)
-        for kind, before, answers, after in (match.groups() for match in found)
-    ]
+            raise ValueError(f"{path}: not a sentence with one blank: {sentence!r}")
+        before, answers, after = match.groups()
+        answers = () if answers == UNKNOWN else tuple(answers.split("|"))
+        found.append(FillIn(kind, before, answers, after))
+    return found
 
 
 class RowMaker:

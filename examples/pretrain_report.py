@@ -1,7 +1,6 @@
 """Records and reports a run of pretrain.py: history, samples, a baseline and a plot."""
 
 import contextlib
-import csv
 import json
 import pathlib
 import time
@@ -12,6 +11,8 @@ import numpy as np
 
 matplotlib.use("Agg")  # Draws without a display.
 import matplotlib.pyplot as plt
+
+from keras_xlnet.task_files import read_table
 
 
 def callbacks(output_dir, tokenizer, held_out):
@@ -161,11 +162,15 @@ def read_history(path):
 
     An epoch that was repeated after a restart counts once, with its last values.
     """
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = {int(row["epoch"]): row for row in csv.DictReader(file)}
+    names = path.read_text(encoding="utf-8").partition("\n")[0].strip().split(",")
+    table = read_table(path, {name: name for name in names}, integer=["epoch"])
+    last = {epoch: row for row, epoch in enumerate(table["epoch"])}
     # Without validation, Keras writes "NA" into the columns of the validation metrics.
-    names = [name for name, value in next(iter(rows.values())).items() if value != "NA"]
-    return {name: [float(row[name]) for row in rows.values()] for name in names}
+    return {
+        name: [float(column[row]) for row in last.values()]
+        for name, column in table.items()
+        if column[last[table["epoch"][0]]] != "NA"
+    }
 
 
 def unigram_loss(records, dataset):

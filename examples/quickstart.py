@@ -16,10 +16,11 @@ import tensorflow as tf
 
 from keras_xlnet.models import XLNetTextClassifier
 from keras_xlnet.serving import export_text_classifier
+from keras_xlnet.task_files import read_table
 
 path = pathlib.Path(__file__).parent / "data" / "SMSSpamCollection"
-rows = [row.split("\t", 1) for row in path.read_text(encoding="utf-8").splitlines()[:500]]
-texts, labels = [text for _, text in rows], [int(label == "spam") for label, _ in rows]
+table = read_table(path, {"label": 0, "text": 1}, has_header=False)
+texts, labels = table["text"][:500], [int(label == "spam") for label in table["label"][:500]]
 
 classifier = XLNetTextClassifier.from_preset(
     "xlnet_small_en",

@@ -1,6 +1,5 @@
 """The tasks of results.py: their recipes, their files, and what is trained and tested on."""
 
-import csv
 import dataclasses
 import functools
 import pathlib
@@ -10,6 +9,8 @@ import spam_data
 from scipy import stats
 from sklearn import metrics
 from sklearn.model_selection import StratifiedKFold, train_test_split
+
+from keras_xlnet.task_files import read_table
 
 FOLDS = 5
 FEW_SHOT = (50, 100, 250, 500, 1000, "all")
@@ -196,14 +197,16 @@ def _read_cola(folder):
 
 
 def _read_mrpc(folder):
-    read = functools.partial(_read_rows, texts=(3, 4), label=0, header=True)
+    texts = "#1 String", "#2 String"
+    read = functools.partial(_read_rows, texts=texts, label="Quality", header=True)
     names = "msr_paraphrase_train.txt", None, "msr_paraphrase_test.txt"
     return _of_files(folder, "mrpc", read, *names)
 
 
 def _read_rte(folder):
     # As CoLA. 1 is "not entailment".
-    read = functools.partial(_read_rows, texts=(0, 1), label=2, header=True)
+    texts = "sentence1", "sentence2"
+    read = functools.partial(_read_rows, texts=texts, label="label", header=True)
     return _of_files(folder, "rte", read, "train.tsv", None, "dev.tsv")
 
 
@@ -230,14 +233,12 @@ def _of_files(folder, task, read, *names):
 
 
 def _read_rows(path, texts, label, header=False, dtype="int32"):
-    """Reads a file of columns divided by tabs, in which quotes are ordinary characters."""
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[int(header) :]
-    columns = [np.array([row[column] for row in rows], dtype=object) for column in texts]
-    labels = np.array([float(row[label]) for row in rows])
-    return Examples(
-        columns[0] if len(columns) == 1 else np.stack(columns, axis=1), labels.astype(dtype)
-    )
+    """Reads columns of a file, by names in its header or by indices, divided by tabs."""
+    columns = {"label": label, **{f"text {i}": column for i, column in enumerate(texts)}}
+    table = read_table(path, columns, delimiter="\t", has_header=header, numeric=["label"])
+    labels = np.array(table.pop("label"), dtype)
+    columns = [np.array(column, dtype=object) for column in table.values()]
+    return Examples(columns[0] if len(columns) == 1 else np.stack(columns, axis=1), labels)
 
 
 # === The tasks ===

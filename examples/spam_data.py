@@ -1,11 +1,12 @@
 """Reads labelled messages for spam_classifier.py; its errors are one line each."""
 
 import collections
-import csv
-import io
 import pathlib
 
 import numpy as np
+
+from keras_xlnet.task_files import TaskFileError, read_table
+from keras_xlnet.task_files.reporting import file_error, lines_of, read_text, shown
 
 # The UCI SMS Spam Collection, byte for byte: examples/data/README.md.
 BUNDLED = pathlib.Path(__file__).parent / "data" / "SMSSpamCollection"
@@ -36,79 +37,33 @@ def read_messages(path, text_column="text", label_column="label", positive_label
     Raises:
         DataError: If the file cannot be read or is invalid. The message names file and line.
     """
-    text = _read_text(pathlib.Path(path))
-    if pathlib.Path(path).suffix.lower() == ".csv":
-        rows = _csv_rows(path, text, text_column, label_column)
-    else:
-        rows = _tab_rows(path, text, text_column, label_column)
+    try:
+        rows = _rows(pathlib.Path(path), text_column, label_column)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
+    except TaskFileError as error:
+        raise DataError(str(error)) from error
     if not rows:
-        raise DataError(f"{path}: the file has no messages")
+        raise DataError(f"{path}: must have at least one message. Received: none")
     labels, messages = zip(*rows, strict=True)
     return np.array(messages, dtype=object), _binary(path, labels, positive_label)
 
 
-def _read_text(path):
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
-    if not raw.strip():
-        raise DataError(f"{path}: the file is empty")
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise DataError(
-            f"{path}: line {line} is not UTF-8 (byte 0x{raw[error.start]:02x}); convert the file, "
-            "for example with: iconv -f latin1 -t utf-8"
-        ) from error
-
-
-def _tab_rows(path, text, text_column, label_column):
-    lines = text.split("\n")
-    header = lines[0].rstrip("\r").split("\t")
-    label_at, text_at, first = 0, 1, 0
-    if {text_column, label_column} <= set(header):
-        label_at, text_at, first = header.index(label_column), header.index(text_column), 1
+def _rows(path, text_column, label_column):
+    """Returns pairs of a label and a message."""
+    lines = lines_of(read_text(path))
+    columns = {"label": label_column, "text": text_column}
+    if path.suffix.lower() == ".csv" or {*columns.values()} <= {*"".join(lines[:1]).split("\t")}:
+        table = read_table(path, columns, allow_empty=["text"])
+        return [(label.strip(), text) for label, text in zip(*table.values(), strict=True)]
     rows = []
-    for number, line in enumerate(lines[first:], first + 1):
-        line = line.rstrip("\r")
-        if not line.strip():
-            continue
-        # The text of the UCI format is the rest of the line; with a header, columns are counted.
-        cells = line.split("\t") if first else line.split("\t", 1)
-        expected = len(header) if first else 2
-        if len(cells) != expected:
-            raise DataError(
-                f"{path}: line {number} has {len(cells)} columns, expected {expected}, separated "
-                f"by tabs: {_short(line)}"
-            )
-        rows.append((cells[label_at].strip(), cells[text_at]))
-    return rows
-
-
-def _csv_rows(path, text, text_column, label_column):
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    rows = []
-    try:
-        header = next(reader)
-        for column, flag in ((text_column, "--text_column"), (label_column, "--label_column")):
-            if column not in header:
-                raise DataError(
-                    f"{path}: no column {column!r}; the first line has {header} (see {flag})"
-                )
-        label_at, text_at = header.index(label_column), header.index(text_column)
-        for cells in reader:
-            if not cells:
-                continue
-            if len(cells) != len(header):
-                raise DataError(
-                    f"{path}: line {reader.line_num} has {len(cells)} columns, expected "
-                    f"{len(header)}: {_short(','.join(cells))}"
-                )
-            rows.append((cells[label_at].strip(), cells[text_at]))
-    except csv.Error as error:
-        raise DataError(f"{path}: line {reader.line_num} is not valid CSV: {error}") from error
+    for number, line in enumerate(lines, 1):
+        # Not a table: the text is the rest of the line, with tabs.
+        label, tab, text = line.partition("\t")
+        if tab:
+            rows.append((label.strip(), text))
+        elif line.strip():
+            raise file_error(path, f"line {number}", "be a label, a tab and a text", shown(line))
     return rows
 
 
@@ -129,7 +84,3 @@ def _binary(path, labels, positive_label):
             f"{path}: at least {FEWEST_OF_A_CLASS} messages of each class are needed; found {found}"
         )
     return np.array([int(label == positive_label) for label in labels])
-
-
-def _short(line):
-    return repr(line if len(line) <= 60 else line[:57] + "...")

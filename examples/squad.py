@@ -160,8 +160,7 @@ def show(test, predictions, threshold):
 
 def final_text(prediction, threshold):
     """The answer, `""` where there is probably none."""
-    is_dropped = threshold is not None and prediction.null_score > threshold
-    return "" if is_dropped else prediction.text
+    return prediction.text_at(threshold)
 
 
 def report(folder, test, predictions, threshold, all_runs):

@@ -26,6 +26,7 @@ from fill_ins import RowMaker, fill, read_fill_ins
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
+from keras_xlnet.task_files import read_table
 from keras_xlnet.text import XLNetTokenizer
 
 matplotlib.use("Agg")  # Draws without a display.
@@ -222,9 +223,8 @@ def words_table(model, tokenizer, count=8):
 
 def read_sentences(path):
     """Returns topics and sentences, two lists of the same length."""
-    lines = path.read_text(encoding="utf-8").splitlines()[1:]
-    topics, sentences = zip(*(line.split("\t") for line in lines), strict=True)
-    return list(topics), list(sentences)
+    table = read_table(path, {"topic": "topic", "sentence": "sentence"})
+    return table["topic"], table["sentence"]
 
 
 def sentence_vectors(model, rows, sentences):

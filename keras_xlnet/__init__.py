@@ -36,7 +36,7 @@ __all__ = [
     "upload_preset",
 ]
 
-# These need TensorFlow and tensorflow-text, which layers and models do not need on other backends.
+# These need sentencepiece, which layers and models do not need.
 _OF_TEXT = ("text", "checkpoints", "pretraining", "serving")
 
 

@@ -30,7 +30,7 @@ BELOW = {
     "visualization": {"compat", "layers", "models"},
     "checkpoints": {"compat", "layers", "models", "preset_files", "text"},
     "serving": {"compat", "layers", "models", "text"},
-    "cli": {"compat", "layers", "models", "preset_files", "text", "checkpoints"},
+    "cli": {"compat", "layers", "models", "preset_files", "text", "task_files", "checkpoints"},
 }
 
 

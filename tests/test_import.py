@@ -1,6 +1,8 @@
-"""What can be imported: layers and models without the packages of text, on the other backends."""
+"""What can be imported: layers and models without the packages of extras, on other backends."""
 
 import os
+import pathlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -9,10 +11,13 @@ import pytest
 
 import keras_xlnet
 
+INSTALLATION = pathlib.Path(__file__).parents[1] / "docs" / "installation.md"
+
 # `None` in `sys.modules` is what Python has for a package that cannot be imported.
-WITHOUT_TEXT = """
-    import sys
-    for name in ("tensorflow", "tensorflow_text", "sentencepiece"):
+WITHOUT_EXTRAS = """
+    import importlib, pkgutil, sys
+    for name in ("tensorflow", "tensorflow_text", "sentencepiece", "matplotlib", "sklearn",
+                 "tensorboard", "pandas", "huggingface_hub", "apache_beam", "pyarrow"):
         sys.modules[name] = None
     import keras
     import keras_xlnet
@@ -40,23 +45,45 @@ WITHOUT_TEXT = """
         keras_xlnet.text
     except ImportError as error:
         print(error)
+    for module in pkgutil.iter_modules(keras_xlnet.__path__, "keras_xlnet."):
+        if not module.ispkg or module.name == "keras_xlnet.cli":  # The command `xlnet`.
+            continue
+        try:
+            importlib.import_module(module.name)
+            needed = "nothing"
+        except ModuleNotFoundError as error:
+            needed = error.name.partition(".")[0]
+        print(module.name.rpartition(".")[2], needed)
 """
 
 
 @pytest.mark.parametrize("backend", ["jax", pytest.param("torch", marks=pytest.mark.slow)])
-def test_layers_and_models_without_the_packages_of_text(backend):
+def test_layers_and_models_without_the_packages_of_extras(backend):
     pytest.importorskip(backend)
     result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(WITHOUT_TEXT)],
+        [sys.executable, "-c", textwrap.dedent(WITHOUT_EXTRAS)],
         env={**os.environ, "KERAS_BACKEND": backend},
         capture_output=True,
         text=True,
     )
     assert result.returncode == 0, result.stderr
-    assert result.stdout.splitlines() == [
-        "4",
-        "`keras_xlnet.text` needs the package 'tensorflow': pip install \"xlnet-keras[text]\"",
-    ]
+    number, message, *rooms = result.stdout.splitlines()
+    assert number == "4"
+    assert message == (
+        "`keras_xlnet.text` needs the package 'sentencepiece': pip install \"xlnet-keras[text]\""
+    )
+    needs = documented_needs()
+    for room, package in (line.split() for line in rooms):
+        of_text = package in ("tensorflow", "tensorflow_text", "sentencepiece")
+        assert needs.pop(room).startswith("the extra `text`" if of_text else package)
+    assert not needs
+
+
+def documented_needs():
+    """Returns a dict from rooms to what docs/installation.md says they need."""
+    _, _, text = INSTALLATION.read_text(encoding="utf-8").partition("| rooms of `keras_xlnet` |")
+    rows = re.findall(r"^\| (`.*) \| (.*) \|$", text, re.MULTILINE)
+    return {room: needs for rooms, needs in rows for room in re.findall(r"`(\w+)`", rooms)}
 
 
 SAVED = """
@@ -109,6 +136,38 @@ def test_error_of_an_export_on_another_backend(on_jax):
     (message,) = printed[2:]
     assert "the backend 'jax'" in message and "KERAS_BACKEND=tensorflow" in message
     assert {path.name for path in folder.iterdir()} == {"model.keras", "preset"}
+
+
+LOADED = """
+    import keras
+
+    try:
+        keras.saving.load_model("model.keras")
+    except TypeError as error:
+        print(error)
+    import keras_xlnet
+
+    print(type(keras.saving.load_model("model.keras")).__name__)
+"""
+
+
+def test_loading_needs_the_import_that_the_page_says(tmp_path):
+    backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
+    keras_xlnet.models.XLNetTextClassifier(backbone, 2).save(tmp_path / "model.keras")
+    path = os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(LOADED)],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert result.returncode == 0, result.stderr
+    error, loaded = result.stdout.splitlines()
+    page = (pathlib.Path(__file__).parents[1] / "docs" / "models.md").read_text(encoding="utf-8")
+    (said,) = re.findall(r"`TypeError: (Could not locate .+?) \.\.\.`", page, re.DOTALL)
+    assert error.startswith(" ".join(said.split()))
+    assert loaded == "XLNetTextClassifier"
 
 
 def test_every_public_room_is_there():

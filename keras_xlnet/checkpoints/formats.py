@@ -1,5 +1,6 @@
 """Functions for checkpoints of any format: detect, load and save."""
 
+import inspect
 import pathlib
 from collections.abc import Callable
 from typing import Any
@@ -22,9 +23,11 @@ from keras_xlnet.checkpoints.tasks import (
     TASKS,
     get_task,
     task_of_config,
+    task_of_model,
     task_of_variables,
 )
 from keras_xlnet.layers.arguments import check_choice
+from keras_xlnet.models import TransformerXLLanguageModel
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preset_files import file_in, shipped_directory
 from keras_xlnet.preset_files.files import read_json
@@ -41,6 +44,16 @@ _LOADERS: dict[str, Callable[..., Any]] = {
     "keras_hub": load_keras_hub,
     "keras_xlnet_h5": load_keras_xlnet_h5,
 }
+# Arguments that change the numbers and are in no file: flags of the original's scripts.
+_UNSTATED: dict[str, tuple[str, ...]] = {
+    "original": (
+        *"attention_type memory_length reuse_length clamp_length same_length".split(),
+        *"bidirectional_data remember_segment_ids".split(),
+    ),
+    "huggingface": ("remember_segment_ids",),
+}
+# Those of XLNet are in its file, or refused.
+_UNSTATED_OF_TRANSFORMER_XL = ("normalize_first", "layer_norm_epsilon", "activation")
 _SAVERS: dict[str, Callable[..., None]] = {
     "original": save_original,
     "huggingface": save_huggingface,
@@ -113,6 +126,8 @@ def detect_task(path: PathLike, format: str | None = None) -> str | None:
     'multiple_choice'
     """
     format, path = _checked(format, path), _located(path)
+    if format == "keras_hub":
+        return None
     if format == "original":
         return task_of_variables(original_files.OriginalCheckpoint(path).shapes)
     if format == "keras_xlnet_h5":
@@ -121,9 +136,13 @@ def detect_task(path: PathLike, format: str | None = None) -> str | None:
     file = file_in(path, CONFIG)
     if format == "huggingface":
         return task_of_config(read_config(file))
-    name = read_json(file).get("registered_name")
-    models = {keras.saving.get_registered_name(task.model): key for key, task in TASKS.items()}
-    return models.get(str(name))
+    name, tasks = str(read_json(file).get("registered_name")), _tasks_by_class()
+    if name not in tasks:
+        raise ValueError(
+            f"{file} holds a {name!r}, expected one of {sorted(tasks)}. Its backbone can be loaded "
+            "alone, with `task=None` (`--task backbone` of the command)"
+        )
+    return tasks[name]
 
 
 def load_checkpoint(
@@ -158,7 +177,12 @@ def load_checkpoint(
     if format != "preset":
         return _LOADERS[format](path, task, **overrides)
     get_task(task)
-    found = detect_task(path, format)
+    if task is None:
+        # Also of a class that is not in the table.
+        name = read_json(file_in(_located(path), CONFIG)).get("registered_name")
+        found = _tasks_by_class().get(str(name))
+    else:
+        found = detect_task(path, format)
     model = (TASKS[found] if found else BACKBONE).model.from_preset(path, **overrides)
     if task == found:
         return model
@@ -233,6 +257,62 @@ def load_tokenizer(path: PathLike, format: str | None = None) -> XLNetTokenizer 
     if not (directory / "assets" / original_files.VOCABULARY).exists():
         return None
     return XLNetTokenizer.from_preset(directory)
+
+
+def not_in_format(model: keras.Model, format: str) -> list[str]:
+    """Returns what a format cannot say about a model, so that `save_checkpoint` leaves it out.
+
+    Args:
+        model: An `XLNetBackbone` or a task model.
+        format: `"original"`, `"huggingface"` or `"preset"`.
+
+    Returns:
+        A list of strings: arguments that are not the defaults, such as `"memory_length=384"` or
+        `"long_document='windows'"`, `"preprocessor (its tokenizer is kept)"`, `"trainability"`.
+
+    Example:
+
+    >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
+    >>> model = keras_xlnet.models.XLNetTextClassifier(backbone, 2, class_names=["no", "yes"])
+    >>> keras_xlnet.checkpoints.formats.not_in_format(model, "original")
+    ["class_names=['no', 'yes']"]
+    """
+    if format == "preset":
+        return []
+    task = task_of_model(model)
+    entry = get_task(task)
+    names = _UNSTATED[format]
+    if format == "original" and not entry.has_backbone:
+        names += _UNSTATED_OF_TRANSFORMER_XL
+    lost = _unlike_defaults(backbone_of(model), names)
+    if task and entry.has_backbone:
+        stated = set(entry.sizes)
+        if format == "huggingface":
+            config: dict[str, Any] = {}
+            for group in entry.config:
+                config |= group.write(model)
+            for group in entry.config:
+                stated |= set(group.read(config, CONFIG))
+        lost += _unlike_defaults(model, sorted(entry.arguments - stated - {"name", "preprocessor"}))
+        if getattr(model, "preprocessor", None) is not None:
+            lost.append("preprocessor (its tokenizer is kept)")
+    if not model.trainable or "trainability" in model.get_config():
+        lost.append("trainability")
+    return lost
+
+
+def _unlike_defaults(model, names):
+    parameters, config = inspect.signature(type(model)).parameters, model.get_config()
+    defaults = {name: parameters[name].default for name in names if name in parameters}
+    if isinstance(model, TransformerXLLanguageModel):
+        defaults |= {name: 1e-12 for name in names if name == "layer_norm_epsilon"}
+    return [f"{k}={config[k]!r}" for k, default in defaults.items() if config[k] != default]
+
+
+def _tasks_by_class():
+    """Returns the names of tasks by those of the classes that presets hold."""
+    tasks = ((None, BACKBONE), *TASKS.items())
+    return {keras.saving.get_registered_name(task.model): name for name, task in tasks}
 
 
 def _located(path):

@@ -4,11 +4,17 @@ import base64
 import json
 import pathlib
 
-from sentencepiece import sentencepiece_model_pb2
-
 from keras_xlnet.preset_files import file_in
 from keras_xlnet.preset_files.files import read_json
 from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.text.sentencepiece_proto import (
+    CONTROL,
+    NORMAL,
+    UNKNOWN,
+    USER_DEFINED,
+    Piece,
+    SentencePieceProto,
+)
 from keras_xlnet.types import PathLike
 
 VOCABULARY = "spiece.model"
@@ -90,31 +96,27 @@ def write_tokenizer(directory: PathLike, tokenizer: XLNetTokenizer) -> None:
 def _sentencepiece_model(file):
     """Returns the bytes of a SentencePiece model, and the types of the text normalizers."""
     content = read_json(file)
-    proto = sentencepiece_model_pb2.ModelProto()
     try:
         if content["model"]["type"] != "Unigram":
             raise TypeError("another type")
-        for index, (piece, score) in enumerate(content["model"]["vocab"]):
-            proto.pieces.add(piece=piece, score=score, type=_type(proto, index, score))
+        pieces = [
+            Piece(piece, float(score), _type(index, score))
+            for index, (piece, score) in enumerate(content["model"]["vocab"])
+        ]
         normalizers = {entry["type"]: entry for entry in _leaves(content.get("normalizer"))}
         charsmap = normalizers.get("Precompiled", {}).get("precompiled_charsmap") or ""
         charsmap = base64.b64decode(charsmap, validate=True)
     except (KeyError, TypeError, ValueError) as error:
         message = f"{file} is not the tokenizer of an XLNet: it has no Unigram model ({error})"
         raise ValueError(message) from error
-    proto.trainer_spec.model_type = proto.trainer_spec.UNIGRAM
-    proto.trainer_spec.vocab_size = len(proto.pieces)
-    proto.normalizer_spec.name = "nmt_nfkc"
-    proto.normalizer_spec.precompiled_charsmap = charsmap
-    return proto.SerializeToString(), set(normalizers)
+    return SentencePieceProto.unigram(pieces, charsmap).serialize(), set(normalizers)
 
 
-def _type(proto, index, score):
-    piece = proto.SentencePiece
+def _type(index, score):
     if index < _NUM_CONTROL:
-        return piece.CONTROL if index else piece.UNKNOWN
+        return CONTROL if index else UNKNOWN
     # SentencePiece scores learned pieces with log-probabilities, and user-defined ones with 0.
-    return piece.USER_DEFINED if score == 0 else piece.NORMAL
+    return USER_DEFINED if score == 0 else NORMAL
 
 
 def _leaves(normalizer):

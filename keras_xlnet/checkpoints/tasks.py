@@ -134,6 +134,8 @@ TASKS = {
         architectures=("XLNetForMultipleChoice",),
         config=(SUMMARY,),
     ),
+    # Only presets have it: a cross-encoder of transformers cannot be told from a regressor.
+    "ranker": Task(models.XLNetRanker),
     "question_answering": Task(
         models.XLNetQuestionAnswering,
         weights=[
@@ -178,8 +180,8 @@ def get_task(name: str | None, format: str | None = None) -> Task:
     if not is_known[format]:
         owner = OWNERS[format]  # type: ignore[index]  # No longer None.
         raise ValueError(
-            f"{owner} has no model for the task {name!r}. The `backbone` can be loaded "
-            "(`task=None`) and saved alone"
+            f"{owner} has no model for the task {name!r} ({task.model.__name__}). The `backbone` "
+            "can be loaded (`task=None`) and saved alone; presets have all models"
         )
     return task
 

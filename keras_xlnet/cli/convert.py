@@ -8,6 +8,7 @@ from keras_xlnet.checkpoints import (
     load_tokenizer,
     save_checkpoint,
 )
+from keras_xlnet.checkpoints.formats import not_in_format
 from keras_xlnet.cli.arguments import (
     arguments_of_format,
     task_of,
@@ -24,6 +25,9 @@ def run(arguments: argparse.Namespace) -> int:
     model = load_checkpoint(source, format, task, **overrides)
     tokenizer = load_tokenizer(source, format)
     save_checkpoint(model, arguments.destination, arguments.destination_format, tokenizer=tokenizer)
+    lost = not_in_format(model, arguments.destination_format)
+    if lost:
+        print(f"not in the format {arguments.destination_format}, left out: {', '.join(lost)}")
     print(
         f"{source} ({format}) -> {arguments.destination} ({arguments.destination_format}): "
         f"{type(model).__name__}, {model.count_params():,} parameters, "

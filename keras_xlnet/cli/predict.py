@@ -3,18 +3,27 @@
 import argparse
 import contextlib
 import csv
-import itertools
+import pathlib
 import sys
-from collections.abc import Iterator
-from typing import Any
+from typing import Any, TextIO
 
 import keras
 
 from keras_xlnet.checkpoints import detect_task
 from keras_xlnet.models import XLNetTextClassifier, XLNetTextRegressor
+from keras_xlnet.task_files import read_json_lines, read_table
+from keras_xlnet.task_files.reporting import (
+    check_has_rows,
+    decoded,
+    file_error,
+    in_cell,
+    lines_of,
+    read_text,
+    shown,
+)
 
 _BATCH = 256
-_TABLES = {".csv": ",", ".tsv": "\t"}
+_READERS: dict[str, Any] = {".csv": read_table, ".tsv": read_table, ".jsonl": read_json_lines}
 _MODELS: dict[str, Any] = {
     "text_classifier": XLNetTextClassifier,
     "text_regressor": XLNetTextRegressor,
@@ -23,19 +32,20 @@ _MODELS: dict[str, Any] = {
 
 def run(arguments: argparse.Namespace) -> int:
     """Predicts for all texts of a file. Returns the exit status."""
+    # Read before the model, which takes longer, and before the output, which may be the same file.
+    texts = read_texts(arguments.texts, arguments.text_column)
     model = load_text_model(arguments.model)
     count = 0
     with contextlib.ExitStack() as stack:
-        texts = iter(read_texts(stack, arguments.texts, arguments.text_column))
         output = sys.stdout
         if arguments.output != "-":
-            output = stack.enter_context(_open(arguments.output, "w"))
-        writer = csv.writer(output, lineterminator="\n")
-        writer.writerow(["text", *columns(model)])
-        while batch := list(itertools.islice(texts, _BATCH)):
-            writer.writerows(
-                [text, *row] for text, row in zip(batch, predict(model, batch), strict=True)
-            )
+            file = open(arguments.output, "w", encoding="utf-8", newline="")
+            output = stack.enter_context(file)
+        write_row(output, ["text", *columns(model)])
+        for begin in range(0, len(texts), _BATCH):
+            batch = texts[begin : begin + _BATCH]
+            for text, row in zip(batch, predict(model, batch), strict=True):
+                write_row(output, [text, *row])
             count += len(batch)
             if sys.stderr.isatty():
                 print(f"\r{count} texts", end="", file=sys.stderr, flush=True)
@@ -94,26 +104,40 @@ def _joined(value):
 # === Files ===
 
 
-def read_texts(stack: contextlib.ExitStack, path: str, column: str) -> Iterator[str]:
-    """Yields the texts of a file: the lines, or a column of a table with a header.
+def read_texts(path: str, column: str) -> list[str]:
+    """Returns the texts of a file: the lines, or a column of a table with a header.
 
     Args:
-        stack: `contextlib.ExitStack` that closes the file.
-        path: Path of a file, `.csv` and `.tsv` for tables; `"-"` for the lines of stdin.
-        column: Name of the column of a table.
+        path: Path of a file, `.csv` and `.tsv` for tables, `.jsonl` for a JSON object a line;
+            `"-"` for the lines of stdin.
+        column: Name of the column of a table, or the key of the objects.
 
     Raises:
-        ValueError: If the table has no such column.
+        OSError: If the file cannot be read.
+        TaskFileError: If it is not UTF-8, is empty, or is a table without such a column or with
+            rows that do not have the columns of the header.
     """
-    file = sys.stdin if path == "-" else stack.enter_context(_open(path, "r"))
-    delimiter = next((d for ending, d in _TABLES.items() if path.endswith(ending)), None)
-    if delimiter is None:
-        return (line.rstrip("\r\n") for line in file)
-    rows = csv.DictReader(file, delimiter=delimiter)
-    if column not in (rows.fieldnames or ()):
-        raise ValueError(f"{path} has no column {column!r}. It has: {rows.fieldnames}")
-    return (row[column] or "" for row in rows)
+    reader = _READERS.get(pathlib.Path(path).suffix.lower())
+    if reader is None:
+        text = _stdin() if path == "-" else read_text(pathlib.Path(path))
+        lines = lines_of(text)
+        check_has_rows(pathlib.Path(path), lines)
+        return lines
+    texts = reader(path, {"text": column}, allow_empty=["text"])["text"]
+    if not isinstance(texts[0], str):  # All values of a column of JSON have one type.
+        raise file_error(path, in_cell(1, column), "be a string", shown(texts[0]))
+    return texts
 
 
-def _open(path, mode):
-    return open(path, mode, encoding="utf-8", newline="" if mode == "w" else None)
+def _stdin():
+    # Bytes, as those of a file: the encoding of `sys.stdin` is that of the system.
+    binary = getattr(sys.stdin, "buffer", None)
+    return sys.stdin.read() if binary is None else decoded("stdin", binary.read())
+
+
+def write_row(output: TextIO, row: list[str]) -> None:
+    """Writes a row of a CSV file, whose lines end with `"\\n"`."""
+    # Some versions of Python leave "\r" without quotes, and readers of the file end the row there.
+    has_return = any("\r" in cell for cell in row)
+    quoting: Any = csv.QUOTE_ALL if has_return else csv.QUOTE_MINIMAL
+    csv.writer(output, lineterminator="\n", quoting=quoting).writerow(row)

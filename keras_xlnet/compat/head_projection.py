@@ -13,10 +13,11 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_xlnet.compat.lora import KeepsLora
 from keras_xlnet.types import Tensor
 
 
-class HeadProjection(keras.layers.EinsumDense):
+class HeadProjection(KeepsLora, keras.layers.EinsumDense):
     """A `keras.layers.EinsumDense` to or from heads that is one matrix product.
 
     Args:
@@ -39,7 +40,3 @@ class HeadProjection(keras.layers.EinsumDense):
         rows = ops.reshape(inputs, (-1, math.prod(summed)))
         outputs = ops.matmul(rows, ops.reshape(kernel, (math.prod(summed), math.prod(new))))
         return ops.reshape(outputs, (*ops.shape(inputs)[: -self.num_contracted], *new))
-
-    def quantize(self, mode: str | None = None, type_check: bool = True, **kwargs: Any) -> None:
-        """Quantizes the kernel. `EinsumDense` refuses its subclasses unless told otherwise."""
-        return super().quantize(mode, type_check=False, **kwargs)

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from keras_xlnet.inputs.answers import answers_of
+from keras_xlnet.outputs.answers import AnswerPrediction
+
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
@@ -20,7 +23,9 @@ class AnswerScores:
         exact, f1: Floats, over all questions, each with its most probable answer, or with none if
             its null score is above the threshold that was given.
         best_exact, best_f1: Floats, with the threshold that is best for the questions at hand.
-        best_exact_threshold, best_f1_threshold: Floats, these thresholds.
+        best_exact_threshold, best_f1_threshold: Floats, these thresholds: `null_threshold` of
+            `XLNetQuestionAnswering.predict`. 0, as in the original, where no answer to any question
+            is as good.
         has_answer_exact, has_answer_f1: Floats, over the questions that have an answer, each with
             its most probable one.
         num_questions: Int.
@@ -48,17 +53,19 @@ def answer_scores(
     Args:
         predictions: List of `AnswerPrediction`, from `XLNetQuestionAnswering.predict`; or of
             strings, `""` for no answer.
-        answers: List with a list of the texts that people gave for each question, strings or the
-            dicts of SQuAD; an empty list for a question without an answer.
-        threshold: Optional float. Questions with a null score above it get no answer. Without it
-            all get their most probable one.
+        answers: List with the answers that people gave to each question: a list of strings,
+            `(start, text)` or the dicts of SQuAD; one of these; or a dict of lists, as SQuAD has on
+            the Hugging Face Hub. `None` or empty lists for a question without an answer.
+        threshold: Optional float. Questions with a null score above it get no answer. By default it
+            is the `null_threshold` of the predictions; without one, all questions get their most
+            probable answer.
 
     Returns:
         `AnswerScores`.
 
     Raises:
-        ValueError: If there are no questions, the lengths differ, or there is a threshold without
-            null scores.
+        ValueError: If there are no questions, the lengths differ, an answer has another form, or
+            there is a threshold without null scores.
 
     Example:
 
@@ -75,15 +82,16 @@ def answer_scores(
             "`predictions` and `answers` must be as many, at least one. Received: "
             f"{len(predictions)} and {len(answers)}"
         )
-    texts = [getattr(prediction, "text", prediction) for prediction in predictions]
-    gold = [_gold_texts(row) for row in answers]
+    texts = [_best_text(prediction) for prediction in predictions]
+    answers = [answers_of(row) for row in answers]
+    gold = [_gold_texts(i, row) for i, row in enumerate(answers)]
     has_answer = np.array([bool(row) for row in answers])
     pairs = list(zip(texts, gold, strict=True))
     exact = np.array([max(_exact(text, answer) for answer in row) for text, row in pairs])
     f1 = np.array([max(_f1(text, answer) for answer in row) for text, row in pairs])
     nulls = _null_scores(predictions, threshold)
     answered = np.array([bool(text) for text in texts])
-    dropped = np.zeros(len(gold), bool) if threshold is None else nulls > threshold
+    dropped = nulls > _thresholds(predictions, threshold)
     best_exact, exact_threshold = _best_threshold(exact, nulls, has_answer, answered)
     best_f1, f1_threshold = _best_threshold(f1, nulls, has_answer, answered)
     return AnswerScores(
@@ -111,10 +119,35 @@ def normalize_answer(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", text).split())
 
 
-def _gold_texts(answers):
+def _best_text(prediction):
+    """The most probable answer, whatever the null score is."""
+    if isinstance(prediction, AnswerPrediction):
+        return prediction.text_at(None)
+    return getattr(prediction, "text", prediction)
+
+
+def _thresholds(predictions, threshold):
+    if threshold is not None:
+        return threshold
+    given = [getattr(prediction, "null_threshold", None) for prediction in predictions]
+    return np.array([np.inf if one is None else one for one in given])
+
+
+def _gold_texts(row, answers):
     """The texts that have words, `""` if none has."""
-    texts = [answer["text"] if isinstance(answer, dict) else answer for answer in answers]
+    texts = [_text(answer) for answer in answers]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError(
+            "`answers` must be strings, (start, text), SQuAD's dicts, or lists of these. "
+            f"Received in row {row}: {answers!r}"
+        )
     return [text for text in texts if normalize_answer(text)] or [""]
+
+
+def _text(answer):
+    if isinstance(answer, dict):
+        return answer.get("text")
+    return answer[1] if isinstance(answer, tuple) and len(answer) == 2 else answer
 
 
 def _exact(text, gold):

@@ -78,7 +78,8 @@ def gold_answers(y: Any, contexts: list[str]) -> list[GoldAnswer | None]:
     Args:
         y: List with one entry a question: a string (its first place in the context is taken), a
             tuple `(start, text)`, a dict with the keys `text` and `answer_start` as in SQuAD, or a
-            list of these, of which the first is taken. `None`, `""` or an empty list: no answer.
+            list of these, of which the first is taken; or a dict of two lists, as SQuAD has on the
+            Hugging Face Hub. `None`, `""` or empty lists: no answer.
         contexts: List of strings.
 
     Raises:
@@ -95,18 +96,35 @@ def gold_answers(y: Any, contexts: list[str]) -> list[GoldAnswer | None]:
     return [_gold(row, answer, context) for row, (answer, context) in enumerate(pairs)]
 
 
+def answers_of(answers: Any) -> list[Any]:
+    """Returns the answers to one question as a list, in the forms that `gold_answers` takes.
+
+    Args:
+        answers: One answer, a list of them, a dict of equally long lists, or `None`.
+    """
+    if isinstance(answers, dict) and isinstance(answers.get("text"), (list, tuple, np.ndarray)):
+        columns = {key: list(answers[key]) for key in ("text", "answer_start") if key in answers}
+        if len({*map(len, columns.values())}) == 1:
+            rows = zip(*columns.values(), strict=True)
+            return [dict(zip(columns, row, strict=True)) for row in rows]
+    if isinstance(answers, (list, np.ndarray)):
+        return list(answers)
+    return [] if answers is None or isinstance(answers, str) and not answers else [answers]
+
+
 def _gold(row, answer, context):
-    if isinstance(answer, (list, np.ndarray)):
-        answer = answer[0] if len(answer) else None
-    if answer is None or answer == "":
+    answers = answers_of(answer)
+    if not answers or answers[0] is None or answers[0] == "":
         return None
+    answer = answers[0]
     if isinstance(answer, dict) and {"text", "answer_start"} <= set(answer):
         answer = (answer["answer_start"], answer["text"])
     if isinstance(answer, str):
         answer = (context.find(answer), answer)
     if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[1], str):
         raise ValueError(
-            "`y` must be answers: strings, (start, text), SQuAD's dicts, or lists of these. "
+            "`y` must be answers: strings, (start, text), SQuAD's dicts, or lists of these, also "
+            "in SQuAD's dicts. "
             f"Received in row {row}: {answer!r}"
         )
     gold = GoldAnswer(answer[1], int(answer[0]))

@@ -1,14 +1,15 @@
 """Texts with choices in the forms that users have them, and their checks."""
 
+import functools
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from keras_xlnet.inputs.texts import has_text, one_text, several_texts
+from keras_xlnet.inputs.words import marks
 
-# Where the choice goes into a question, as in RACE.
-_BLANK = "_"
 _KEYS = {"text", "choices", "question"}
 # The columns of tuples and rows by their number.
 _NAMES = {2: ("text", "choices"), 3: ("text", "question", "choices")}
@@ -25,8 +26,8 @@ def choice_columns(x: Any) -> dict[str, list[Any]]:
     Args:
         x: A dict with the keys `text` and `choices` and optionally `question`; a tuple of the
             columns `(texts, choices)` or `(texts, questions, choices)`; or a list of rows
-            `(text, choices)` or `(text, question, choices)`. A choice takes the place of the `_` of
-            its question, or follows it.
+            `(text, choices)` or `(text, question, choices)`. A choice fills the blanks of its
+            question, as in `answered`, or follows the question.
 
     Raises:
         ValueError: If something is not a string, the lengths differ or a text has no choices. The
@@ -53,11 +54,21 @@ def given_choices(x: Any) -> list[list[str]]:
 
 
 def answered(question: str, choice: str) -> str:
-    """Returns a question with a choice in place of its `_`, or after it.
+    """Returns a question with a choice in all of its blanks, or after it if it has none.
 
-    Source: the original's `run_race.py`.
+    A blank is a run of `_` of any length with no letter, digit or mark on either side of it: the
+    `_` of "my_var", "name_" and "__init__" are no blanks.
+
+    Source: `run_race.py` of the original, which puts the choice in place of every `_`.
     """
-    return question.replace(_BLANK, choice) if _BLANK in question else f"{question} {choice}"
+    filled, count = _blank_pattern().subn(lambda blank: choice, question)
+    return filled if count else f"{question} {choice}"
+
+
+@functools.cache
+def _blank_pattern():
+    in_word = rf"[\w{marks()}]"
+    return re.compile(f"(?<!{in_word})_+(?!{in_word})")
 
 
 def choice_labels(y: Any, choices: Sequence[Sequence[str]]) -> np.ndarray:

@@ -18,13 +18,10 @@ def fill_last_batch(data: Any, batch_size: int) -> tuple[Any, int | None]:
         `data` with its last row repeated, and its number of rows. What is no array, such as a
         dataset, is returned as it is, with `None`.
     """
-    leaves = [leaf for leaf in keras.tree.flatten(data) if leaf is not None]
-    if not leaves or not all(isinstance(x, np.ndarray) or ops.is_tensor(x) for x in leaves):
-        return data, None
-    rows = leaves[0].shape[0]
-    missing = -rows % batch_size
-    if not missing:
+    rows = number_of_rows(data)
+    if rows is None or not rows % batch_size:
         return data, rows
+    missing = -rows % batch_size
 
     def fill(x):
         if x is None:
@@ -33,6 +30,17 @@ def fill_last_batch(data: Any, batch_size: int) -> tuple[Any, int | None]:
         return np.concatenate([x, np.repeat(x[-1:], missing, axis=0)])
 
     return keras.tree.map_structure(fill, data), rows
+
+
+def number_of_rows(data: Any) -> int | None:
+    """Returns the number of rows of arrays, `None` if `data` are no arrays, such as a dataset.
+
+    Args:
+        data: Dict, list, tuple or array: of NumPy, a tensor, or of pandas; or `None`.
+    """
+    leaves = [leaf for leaf in keras.tree.flatten(data) if leaf is not None]
+    shapes: list[Any] = [getattr(leaf, "shape", None) for leaf in leaves]
+    return shapes[0][0] if shapes and all(shapes) else None
 
 
 def weights_of_rows(y: Any, sample_weight: Any, rows: int) -> Any:

@@ -38,19 +38,23 @@ def as_token_lists(
         if tokenizer is None:
             raise ValueError(f"`{name}` are strings: pass their `tokenizer`, or token ids")
         texts = [np.asarray(row) for row in tokenizer(texts)]
-    rows = [np.asarray(row, "int32") for row in texts]
+    rows = [np.asarray(row) for row in texts]
     for i, row in enumerate(rows):
         if row.ndim != 1 or not len(row):
             raise ValueError(
                 f"`{name}` must have at least one token each. Received in row {i}: "
                 f"shape {row.shape}"
             )
+        if row.dtype.kind not in "iu":
+            raise ValueError(
+                f"`{name}` must have token ids that are ints. Received in row {i}: {texts[i]!r}"
+            )
         if row.min() < 0 or row.max() >= model.vocabulary_size:
             raise ValueError(
                 f"`{name}` must have token ids from 0 to {model.vocabulary_size - 1}. Received in "
                 f"row {i}: {row[(row < 0) | (row >= model.vocabulary_size)][0]}"
             )
-    return rows
+    return [row.astype("int32") for row in rows]
 
 
 def pad_rows(

@@ -1,6 +1,9 @@
 """Sentences as words with a tag each, and texts that are divided into words."""
 
+import functools
 import re
+import sys
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,9 +15,7 @@ from keras_xlnet.inputs.weights import as_weight_array
 
 # The label of tokens that do not count, as in PyTorch.
 NO_LABEL = -100
-# Words with what is inside of them ("don't", "e.g.", "a@b.org"), names of users and topics, and
-# each other character alone.
-_WORD = re.compile(r"[@#]?\w+(?:[-'’.@/]\w+)*|\S")
+_ZERO_WIDTH_SPACE = "\u200b"
 
 
 def is_words(x: Any) -> bool:
@@ -28,7 +29,7 @@ def sentence_words(x: Any) -> tuple[list[list[str]], list[list[tuple[int, int]]]
     """Returns the words of sentences, and where they are in strings.
 
     Args:
-        x: List of lists of words, or of strings, which are divided at white space and punctuation.
+        x: List of lists of words, or of strings, which are divided into words as below.
 
     Returns:
         A list of lists of strings; and for strings a list of lists of `(start, end)` in characters,
@@ -45,12 +46,54 @@ def sentence_words(x: Any) -> tuple[list[list[str]], list[list[tuple[int, int]]]
         for row, sentence in enumerate(sentences):
             if not isinstance(sentence, str):
                 raise ValueError(f"`x` must be strings. Received in row {row}: {sentence!r}")
-        matches = [list(_WORD.finditer(sentence)) for sentence in sentences]
+        matches = [list(_word_pattern().finditer(sentence)) for sentence in sentences]
         places = [[match.span() for match in row] for row in matches]
         sentences = [[match.group() for match in row] for row in matches]
     for row, words in enumerate(sentences):
         _check_words(row, words)
     return [list(words) for words in sentences], places
+
+
+@functools.cache
+def marks() -> str:
+    """Returns the characters that belong to the character before them, to be put into `[...]`.
+
+    These are combining marks, such as accents, vowel signs and variation selectors; invisible
+    characters, such as joiners and soft hyphens; the modifiers of emoji; and the Hebrew geresh.
+    In patterns, `\\w` contains none of them.
+
+    Source: Unicode Standard Annex 29, rule WB4.
+    """
+    codes = [
+        code
+        for code, character in enumerate(map(chr, range(sys.maxunicode + 1)))
+        if unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf")
+        and character != _ZERO_WIDTH_SPACE
+    ]
+    begins = sorted({*codes} - {code + 1 for code in codes})
+    ends = sorted({*codes} - {code - 1 for code in codes})
+    ranges = [f"{chr(begin)}-{chr(end)}" for begin, end in zip(begins, ends, strict=True)]
+    return "".join(ranges) + "\U0001f3fb-\U0001f3ff\u05f3"
+
+
+@functools.cache
+def _word_pattern():
+    """A pattern for words, which together have all characters but white space.
+
+    A word is a run of letters and digits with their marks, and with what is inside of it ("don't",
+    "e.g.", "a@b.org", "1,000"); the name of a user or topic; a flag; or any other character with
+    its marks, such as an emoji and those joined to it. The rules are those of UAX 29 with two
+    differences: names, addresses and words with hyphens are one word, and so are runs of letters
+    in scripts without spaces, which UAX 29 divides by a dictionary or into characters.
+    """
+    mark = f"[{marks()}]*"
+    run = rf"\w[\w{marks()}]*"
+    inside = rf"(?:[-'’.@/·‧״]{mark}|(?<=\d),(?=\d))"
+    # What is invisible can stand before a word too. A zero width space ends a word.
+    word = rf"[{marks()}{_ZERO_WIDTH_SPACE}]*[@#]?{run}(?:{inside}{run})*{_ZERO_WIDTH_SPACE}*"
+    flag = rf"[\U0001f1e6-\U0001f1ff]{{2}}{mark}"
+    other = rf"\S{mark}(?:(?<=\u200d)[^\w\s]{mark})*"
+    return re.compile(f"{word}|{flag}|{other}")
 
 
 def _check_words(row, words):

@@ -6,13 +6,14 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
 from keras_xlnet.types import Initializer, Shape, Tensor
 
 
-class ClusteredVocabulary(keras.layers.Layer):
+class ClusteredVocabulary(RestoresSublayers, keras.layers.Layer):
     """Base class of `AdaptiveEmbedding` and `AdaptiveSoftmax`: a vocabulary in clusters.
 
     Args:
@@ -133,6 +134,7 @@ class AdaptiveEmbedding(ClusteredVocabulary):
             self.add_kernel(f"projection_{i}", (width, self.hidden_dim))
             for i, width in enumerate(widths)
         ]
+        self.restore_sublayers()
 
     def call(
         self, token_ids: Tensor, return_weights: bool = False

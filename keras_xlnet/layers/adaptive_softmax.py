@@ -117,6 +117,7 @@ class AdaptiveSoftmax(ClusteredVocabulary):
             self.tail_bias = self.add_weight(
                 shape=(num_tails,), initializer="zeros", name="tail_bias"
             )
+        self.restore_sublayers()
 
     def call(
         self,

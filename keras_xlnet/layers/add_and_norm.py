@@ -3,6 +3,7 @@ from typing import Any
 import keras
 
 from keras_xlnet.compat.fused import fused_method
+from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.ops.random import hash_dropout
@@ -10,7 +11,7 @@ from keras_xlnet.types import Shape, Tensor
 
 
 @register
-class AddAndNorm(keras.layers.Layer):
+class AddAndNorm(RestoresSublayers, keras.layers.Layer):
     """A residual connection: dropout of a change, addition, layer normalization.
 
     Computes `norm(inputs + dropout(change))`.
@@ -53,6 +54,7 @@ class AddAndNorm(keras.layers.Layer):
 
     def build(self, inputs_shape: Shape, change_shape: Shape | None = None) -> None:
         self.norm.build(inputs_shape)
+        self.restore_sublayers()
 
     def call(self, inputs: Tensor, change: Tensor, training: bool | None = None) -> Tensor:
         # Dropout inside of one compiled function with addition and normalization.

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_xlnet.compat.quantization import RestoresQuantization
+from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_rate
 from keras_xlnet.layers.hash_dropout import HashDropout
@@ -17,7 +17,7 @@ _FORBIDDEN = -1e30
 
 
 @register
-class AnswerStart(RestoresQuantization, keras.layers.Layer):
+class AnswerStart(RestoresSublayers, keras.layers.Layer):
     """A head for the log-probability that the answer to a question starts at a token.
 
     Args:
@@ -47,7 +47,7 @@ class AnswerStart(RestoresQuantization, keras.layers.Layer):
 
     def build(self, sequence_shape: Shape) -> None:
         self.dense.build(sequence_shape)
-        self.restore_quantization()
+        self.restore_sublayers()
 
     def call(self, sequence: Tensor, paragraph_mask: Tensor | None = None) -> Tensor:
         return _masked_log_softmax(ops.squeeze(self.dense(sequence), -1), paragraph_mask)
@@ -65,7 +65,7 @@ class AnswerStart(RestoresQuantization, keras.layers.Layer):
 
 
 @register
-class AnswerEnd(RestoresQuantization, keras.layers.Layer):
+class AnswerEnd(RestoresSublayers, keras.layers.Layer):
     """A head for the log-probability that an answer ends at a token, given its start.
 
     Args:
@@ -111,7 +111,7 @@ class AnswerEnd(RestoresQuantization, keras.layers.Layer):
         self.dense_0.build((*shape[:-1], 2 * hidden_dim))
         self.norm.build(shape)
         self.dense_1.build(shape)
-        self.restore_quantization()
+        self.restore_sublayers()
 
     def call(
         self, sequence: Tensor, start_positions: Tensor, paragraph_mask: Tensor | None = None
@@ -148,7 +148,7 @@ class AnswerEnd(RestoresQuantization, keras.layers.Layer):
 
 
 @register
-class Answerability(RestoresQuantization, keras.layers.Layer):
+class Answerability(RestoresSublayers, keras.layers.Layer):
     """A head for the logit that a text does NOT contain the answer to a question.
 
     The features are the `<cls>` token, and the mean of the tokens weighted by the probability that
@@ -200,7 +200,7 @@ class Answerability(RestoresQuantization, keras.layers.Layer):
         self.dense_0 = _tanh_dense(self, hidden_dim, "dense_0")
         self.dense_0.build((batch_size, 2 * hidden_dim))
         self.dense_1.build((batch_size, hidden_dim))
-        self.restore_quantization()
+        self.restore_sublayers()
 
     def call(
         self,

@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,6 +42,35 @@ def check_number(name: str, value: Any, low: float = 0, high: float = math.inf) 
         expected = f"{low} or above" if math.isinf(high) else f"from {low} to {high}"
         raise ValueError(f"`{name}` must be a number, {expected}. Received: {name}={value!r}")
     return float(value)
+
+
+def check_token_id(name: str, value: Any, vocabulary_size: int) -> int:
+    """Returns `value` as an int if it is the id of a token, otherwise raises `ValueError`.
+
+    Args:
+        name: String, the name of the argument.
+        value: Int, or an array or tensor of one.
+        vocabulary_size: Int.
+    """
+    try:
+        index = -1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        index = -1
+    if not 0 <= index < vocabulary_size:
+        hint = ". For a string use `tokenizer.token_to_id`" if isinstance(value, str) else ""
+        raise ValueError(
+            f"`{name}` must be an id from 0 to {vocabulary_size - 1}. Received: {value!r}{hint}"
+        )
+    return index
+
+
+def check_token_ids(name: str, values: Any, vocabulary_size: int) -> set[int]:
+    """Returns `values` as a set if they are ids of tokens, otherwise raises `ValueError`."""
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        raise ValueError(
+            f"`{name}` must be a list of ids, such as [4]. Received: {name}={values!r}"
+        )
+    return {check_token_id(name, value, vocabulary_size) for value in values}
 
 
 def check_shape(name: str, tensor: Any, *expected: Sizes) -> None:

@@ -3,6 +3,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
@@ -10,7 +11,7 @@ from keras_xlnet.types import Initializer, Shape, Tensor
 
 
 @register
-class AttentionBiases(keras.layers.Layer):
+class AttentionBiases(RestoresSublayers, keras.layers.Layer):
     """The three query biases of relative attention: content, position and segment.
 
     `RelativeMultiHeadAttention` has biases of its own. To share biases between several attention
@@ -58,6 +59,7 @@ class AttentionBiases(keras.layers.Layer):
         self.content_bias = self._add_bias("content_bias")
         self.position_bias = self._add_bias("position_bias")
         self.segment_bias = self._add_bias("segment_bias") if self.has_segments else None
+        self.restore_sublayers()
 
     def _add_bias(self, name):
         return self.add_weight(

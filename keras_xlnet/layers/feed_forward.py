@@ -5,7 +5,8 @@ from keras import ops
 
 from keras_xlnet.compat.fused import fused
 from keras_xlnet.compat.gelu_fusion import fusible_scope
-from keras_xlnet.compat.quantization import RestoresQuantization
+from keras_xlnet.compat.lora import Dense
+from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.activations import get_activation, serialize_activation
 from keras_xlnet.layers.arguments import check_positive_int, check_rate
@@ -16,7 +17,7 @@ from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 
 
 @register
-class FeedForward(RestoresQuantization, keras.layers.Layer):
+class FeedForward(RestoresSublayers, keras.layers.Layer):
     """The position-wise feed-forward network: dense, activation, dropout, dense.
 
     The dropout of its output, the residual connection and the normalization are those of
@@ -66,7 +67,7 @@ class FeedForward(RestoresQuantization, keras.layers.Layer):
         )
 
     def _dense(self, units, name):
-        return keras.layers.Dense(
+        return Dense(
             units,
             kernel_initializer=clone_initializer(self.kernel_initializer),
             dtype=self.dtype_policy,
@@ -77,7 +78,7 @@ class FeedForward(RestoresQuantization, keras.layers.Layer):
         self.output_dense = self._dense(input_shape[-1], "output")
         self.intermediate_dense.build(input_shape)
         self.output_dense.build((*input_shape[:-1], self.intermediate_dim))
-        self.restore_quantization()
+        self.restore_sublayers()
 
     def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
         shape = ops.shape(inputs)

@@ -3,7 +3,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_xlnet.compat.quantization import RestoresQuantization
+from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_positive_int, check_rate
 from keras_xlnet.layers.hash_dropout import HashDropout
@@ -17,7 +17,7 @@ _USUAL_SIMILARITY, _SCALE = 0.6, 8.0
 
 
 @register
-class PairComparison(RestoresQuantization, keras.layers.Layer):
+class PairComparison(RestoresSublayers, keras.layers.Layer):
     """Compares two texts that a model read together, `[A, <sep>, B, <sep>, <cls>]`.
 
     Each token is matched with the most similar token of the other text, on every level that is
@@ -71,7 +71,7 @@ class PairComparison(RestoresQuantization, keras.layers.Layer):
         self.token_weight = self.add_weight((hidden_dim,), "zeros", name="token_weight")
         self.scales = self.add_weight((num_levels, 1, hidden_dim), "ones", name="scales")
         self.dense.build((batch_size, 4 * num_levels + 3 + 2 * hidden_dim))
-        self.restore_quantization()
+        self.restore_sublayers()
 
     def call(
         self,

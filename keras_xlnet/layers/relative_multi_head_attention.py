@@ -5,7 +5,7 @@ import keras
 from keras import ops
 
 from keras_xlnet.compat.head_projection import HeadProjection
-from keras_xlnet.compat.quantization import RestoresQuantization
+from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_positive_int, check_rate, check_shape, check_sizes
 from keras_xlnet.layers.attention_masks import without_padding
@@ -30,7 +30,7 @@ _BLOCK_SIZE = 128
 
 
 @register
-class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
+class RelativeMultiHeadAttention(RestoresSublayers, keras.layers.Layer):
     """Multi-head attention with relative positions.
 
     The score of a query row for a context row depends on the content of both, on the distance
@@ -158,7 +158,7 @@ class RelativeMultiHeadAttention(RestoresQuantization, keras.layers.Layer):
         self.segment_embeddings = (
             self._add_head_weight("segment_embeddings", 2) if has_segments else None
         )
-        self.restore_quantization()
+        self.restore_sublayers()
 
     def _add_head_weight(self, name, *leading):
         return self.add_weight(

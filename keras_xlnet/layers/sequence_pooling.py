@@ -3,7 +3,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_xlnet.compat.quantization import RestoresQuantization
+from keras_xlnet.compat.sublayers import RestoresSublayers, set_trainable
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.arguments import check_choice, check_positive_int, check_rate
 from keras_xlnet.layers.hash_dropout import HashDropout
@@ -18,7 +18,7 @@ _MODES = ("last", "first", "mean", "attention", "cls")
 
 
 @register
-class SequencePooling(RestoresQuantization, keras.layers.Layer):
+class SequencePooling(RestoresSublayers, keras.layers.Layer):
     """Pooling: one vector for the real tokens of a sequence, with padding on either side.
 
     Args:
@@ -113,8 +113,10 @@ class SequencePooling(RestoresQuantization, keras.layers.Layer):
         )
         query_shape = (sequence_shape[0], 1, hidden_dim)
         self.attention.build(query_shape, sequence_shape)
+        if not self.trainable:
+            set_trainable(self.attention, False)  # With the layers that it has made.
         self.norm.build(query_shape)
-        self.restore_quantization()
+        self.restore_sublayers()
 
     def call(
         self,
@@ -181,7 +183,7 @@ class SequencePooling(RestoresQuantization, keras.layers.Layer):
 
 
 @register
-class SequenceSummary(RestoresQuantization, keras.layers.Layer):
+class SequenceSummary(RestoresSublayers, keras.layers.Layer):
     """A summary of a sequence: pooling, a dense layer with tanh, dropout.
 
     Args:
@@ -260,7 +262,7 @@ class SequenceSummary(RestoresQuantization, keras.layers.Layer):
         )
         self.pooling.build(sequence_shape)
         self.dense.build((sequence_shape[0], sequence_shape[-1]))
-        self.restore_quantization()
+        self.restore_sublayers()
 
     def call(
         self,

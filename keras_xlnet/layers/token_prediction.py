@@ -3,12 +3,13 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.types import Initializer, Shape, Tensor
 
 
 @register
-class MaskEmbedding(keras.layers.Layer):
+class MaskEmbedding(RestoresSublayers, keras.layers.Layer):
     """One trainable vector that replaces the embedding of each token to predict.
 
     Args:
@@ -49,6 +50,7 @@ class MaskEmbedding(keras.layers.Layer):
         self.embedding = self.add_weight(
             shape=(1, 1, self.hidden_dim), initializer=self.initializer, name="embedding"
         )
+        self.restore_sublayers()
 
     def call(self, target_mask: Tensor, embeddings: Tensor | None = None) -> Tensor:
         embedding = ops.cast(self.embedding, self.compute_dtype)
@@ -72,7 +74,7 @@ class MaskEmbedding(keras.layers.Layer):
 
 
 @register
-class LogitBias(keras.layers.Layer):
+class LogitBias(RestoresSublayers, keras.layers.Layer):
     """A trainable bias for the logits of a softmax that is tied to an embedding.
 
     Call arguments:
@@ -95,6 +97,7 @@ class LogitBias(keras.layers.Layer):
 
     def build(self, logits_shape: Shape) -> None:
         self.bias = self.add_weight(shape=(logits_shape[-1],), initializer="zeros", name="bias")
+        self.restore_sublayers()
 
     def call(self, logits: Tensor) -> Tensor:
         return logits + self.bias

@@ -2,8 +2,8 @@ from typing import Any
 
 import keras
 
-from keras_xlnet.compat.quantization import RestoresQuantization
 from keras_xlnet.compat.recompute import recomputable
+from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.activations import serialize_activation
 from keras_xlnet.layers.arguments import check_positions, check_rate
@@ -17,7 +17,7 @@ from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 
 
 @register
-class TransformerXLBlock(RestoresQuantization, keras.layers.Layer):
+class TransformerXLBlock(RestoresSublayers, keras.layers.Layer):
     """One layer of Transformer-XL: relative attention to memory and content, then feed-forward.
 
     Each of the two is added to its input and normalized: `norm(x + attention(x))`, or with
@@ -139,7 +139,7 @@ class TransformerXLBlock(RestoresQuantization, keras.layers.Layer):
         )
         for layer in (self.attention_norm, self.feed_forward, self.feed_forward_norm):
             layer.build(content_shape)
-        self.restore_quantization()
+        self.restore_sublayers()
 
     @recomputable
     def call(

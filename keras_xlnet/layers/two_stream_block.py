@@ -3,8 +3,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_xlnet.compat.quantization import RestoresQuantization
 from keras_xlnet.compat.recompute import recomputable
+from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.compat.varying_outputs import VaryingOutputs
 from keras_xlnet.layers.activations import serialize_activation
@@ -19,7 +19,7 @@ from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 
 
 @register
-class TwoStreamBlock(RestoresQuantization, VaryingOutputs, keras.layers.Layer):
+class TwoStreamBlock(RestoresSublayers, VaryingOutputs, keras.layers.Layer):
     """One layer of XLNet: attention, add and norm, feed-forward, add and norm.
 
     The content stream represents a token and its context. The query stream represents a position
@@ -158,7 +158,7 @@ class TwoStreamBlock(RestoresQuantization, VaryingOutputs, keras.layers.Layer):
         self.attention_add_and_norm.build(content_stream_shape)
         self.feed_forward.build(content_stream_shape)
         self.feed_forward_add_and_norm.build(content_stream_shape)
-        self.restore_quantization()
+        self.restore_sublayers()
 
     @recomputable
     def call(

@@ -9,8 +9,8 @@ from keras_xlnet.compat.compiled_update import compiled_update
 from keras_xlnet.compat.distributed_training import DistributedTraining
 from keras_xlnet.compat.eager_variables import eager_variables
 from keras_xlnet.compat.optional_inputs import OptionalInputs
-from keras_xlnet.compat.quantization import RestoresQuantization
 from keras_xlnet.compat.quick_deletion import quick_deletion
+from keras_xlnet.compat.sublayers import RestoresSublayers, variables_by_path
 from keras_xlnet.inputs.attention_memory import warn_of_attention_memory
 from keras_xlnet.inputs.ranges import as_values, check_range
 from keras_xlnet.inputs.texts import is_dataset, split_spec
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class BaseModel(
-    RefusesCloning, RestoresQuantization, DistributedTraining, OptionalInputs, keras.Model
+    RefusesCloning, RestoresSublayers, DistributedTraining, OptionalInputs, keras.Model
 ):
     """Base class of all models: what Keras has to be told about them, in one place.
 
@@ -40,6 +40,11 @@ class BaseModel(
     _label_rank = 1
     # What `class_weight` of the last `fit` gives each class in the loss.
     _class_weights: tuple[float, ...] | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not kwargs.get("trainable", True):
+            self.trainable = False  # Also of the layers, which Keras did not know before.
 
     @property
     def derived(self) -> dict[str, Any]:
@@ -153,7 +158,9 @@ class BaseModel(
     ) -> None:
         """Freezes the backbone and adds trainable low-rank matrices to its attention layers.
 
-        The weights of a task head stay trainable. Call `compile` afterwards.
+        The weights of a task head stay trainable. Call `compile` afterwards. Files and copies of
+        the model have LoRA too; in a preset its matrices are merged into the weights, and start
+        again.
 
         Args:
             rank: Int, the rank of the added matrices.
@@ -284,7 +291,8 @@ class BaseModel(
                 of its backbone (`attention_dropout`) and of its preprocessor (`sequence_length`).
                 An argument that both the class and its backbone have, such as `dropout`, is that
                 of the class, and `backbone_dropout` that of the backbone. With `dtype`, weights
-                are converted.
+                are converted. `trainable` and `backbone_trainable` hold for all layers inside;
+                without them, what was frozen stays frozen.
 
         Returns:
             A model of this class.
@@ -311,7 +319,10 @@ class BaseModel(
         return load_preset(cls, BaseModel, location, overrides)
 
     def clone(self) -> "Self":
-        """Returns a model of the same class with the same arguments and new weights."""
+        """Returns a model of the same class with the same arguments and new weights.
+
+        What is frozen, quantized or has LoRA in this model is so in the new one.
+        """
         clone = type(self).from_config(self.get_config())
         if self.compiled:
             clone.compile_from_config(self.get_compile_config())
@@ -320,11 +331,12 @@ class BaseModel(
     def with_arguments(self, **overrides: Any) -> "Self":
         """Returns a copy with the same weights and other arguments.
 
-        The copy is not trained with the model: it has the weights as they are now.
+        The copy is not trained with the model: it has the weights as they are now. What is frozen
+        stays frozen.
 
         Args:
             **overrides: Arguments of the class that do not change the weights, such as `stateful`,
-                `memory_length` or `dropout`.
+                `memory_length` or `dropout`; or `trainable`, for all layers.
 
         Raises:
             TypeError: If there is no argument of that name.
@@ -338,6 +350,8 @@ class BaseModel(
         """
         copy = type(self).from_config({**self.get_config(), **overrides})
         copy.assign_weights(self)
+        if "trainable" in overrides:
+            copy.trainable = overrides["trainable"]
         return copy
 
     def with_vocabulary(self, vocabulary: int | keras.layers.Layer) -> "Self":
@@ -477,16 +491,33 @@ class CompiledModel(BaseModel):
         config = super().get_compile_config()
         if config is not None:
             config["has_optimizer_state"] = self.optimizer.built
+            config |= self._optimized_weights()
         return config
+
+    def _optimized_weights(self):
+        """The paths of the weights that the optimizer has states of, if others are trainable now.
+
+        Some may have been frozen since. There are none for weights that quantizing has replaced.
+        """
+        optimized = list(map(id, getattr(self.optimizer, "_trainable_variables", [])))
+        paths = {id(v): path for path, v in variables_by_path(self).items()}
+        is_same = optimized == list(map(id, self.trainable_variables))
+        if not self.optimizer.built or is_same or not paths.keys() >= set(optimized):
+            return {}
+        return {"optimizer_weights": [paths[variable] for variable in optimized]}
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
         """Compiles as a saved model was. Keras calls this when it loads a model."""
         config = dict(config)
         # Of a model that was not trained there is none to load, of which Keras would warn.
         has_optimizer_state = config.pop("has_optimizer_state", True)
+        paths = config.pop("optimizer_weights", None)
         self.compile(**keras.saving.deserialize_keras_object(config))
         if has_optimizer_state:
-            self.optimizer.build(self.trainable_variables)
+            # Of the same weights as then: the state is loaded in their order.
+            variables = variables_by_path(self)
+            optimized = self.trainable_variables if paths is None else map(variables.get, paths)
+            self.optimizer.build(list(optimized))
 
 
 def backbone_of(model: keras.Model) -> Any:

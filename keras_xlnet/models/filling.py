@@ -67,38 +67,42 @@ def fill_blanks(
     beam_size = max(num_results, check_positive_int("beam_size", beam_size))
     if isinstance(texts, (str, bytes)):
         return fill_blanks(model, [texts], tokenizer, num_results, beam_size)[0]
-    rows = _rows_with_blanks(texts, model, tokenizer)
-    return [_fill_row(model, row, tokenizer, num_results, beam_size) for row in rows]
+    rows = [_row_with_blanks(i, text, model, tokenizer) for i, text in enumerate(texts)]
+    return [
+        _fill_row(model, row, blanks, tokenizer, num_results, beam_size) for row, blanks in rows
+    ]
 
 
-def _rows_with_blanks(texts, model, tokenizer):
-    """Token ids with `<mask>` in the blanks. `<mask>` of a string is no piece of the tokenizer."""
-    rows = []
-    for i, text in enumerate(texts):
-        if isinstance(text, str):
-            (row,) = as_token_lists([_tokenize(text, tokenizer)], model.backbone)
-        else:
-            (row,) = as_token_lists([text], model.backbone)
-        if not np.any(row == _MASK_ID):
-            raise ValueError(f"`texts` must have blanks, {MASK!r}. Received in row {i}: {text!r}")
-        rows.append(row)
-    return rows
+def _row_with_blanks(place, text, model, tokenizer):
+    """Token ids, and the positions of the blanks among them."""
+    if isinstance(text, bytes):
+        text = text.decode()
+    if isinstance(text, str):
+        ids, blanks = _tokenize(text, tokenizer)
+        (row,) = as_token_lists([ids], model.backbone)
+    else:
+        (row,) = as_token_lists([text], model.backbone)
+        blanks = np.flatnonzero(row == _MASK_ID)
+    if not len(blanks):
+        raise ValueError(f"`texts` must have blanks, {MASK!r}. Received in row {place}: {text!r}")
+    return row, blanks
 
 
 def _tokenize(text, tokenizer):
     if tokenizer is None:
         raise ValueError("`texts` are strings: pass their `tokenizer`, or token ids")
-    parts: list[Any] = [
-        np.asarray(tokenizer(part)) if part.strip() else [] for part in text.split(MASK)
-    ]
-    ids = [*parts[0]]
+    if hasattr(tokenizer, "split_at_blanks"):
+        parts = tokenizer.split_at_blanks(text, MASK)
+    else:
+        parts = [np.asarray(tokenizer(part)) if part.strip() else [] for part in text.split(MASK)]
+    ids, blanks = [*parts[0]], []
     for part in parts[1:]:
-        ids += [_MASK_ID, *part]
-    return np.asarray(ids, "int32")
+        blanks.append(len(ids))
+        ids += [_MASK_ID, *part]  # No other token sees the one in a blank.
+    return np.asarray(ids, "int32"), np.array(blanks, "int32")
 
 
-def _fill_row(model, row, tokenizer, num_results, beam_size):
-    blanks = np.flatnonzero(row == _MASK_ID)
+def _fill_row(model, row, blanks, tokenizer, num_results, beam_size):
     marginals = _log_probs_of_blanks(model, row[None], blanks, np.zeros(len(blanks), "int32"))[0]
     joint = _search(
         len(blanks), beam_size, lambda known: _next_log_probs(model, row, blanks, known)

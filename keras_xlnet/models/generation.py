@@ -7,12 +7,19 @@ from typing import Any
 import numpy as np
 
 from keras_xlnet.inputs.token_lists import as_text, as_token_lists
-from keras_xlnet.layers.arguments import check_choice, check_number, check_positive_int
+from keras_xlnet.layers.arguments import (
+    check_choice,
+    check_number,
+    check_positive_int,
+    check_token_ids,
+)
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.outputs.beam_search import BeamSearch
 from keras_xlnet.types import Tokenizer
 
 _METHODS = ("greedy", "sample", "beam")
+# What `callback` gets in place of a token for a continuation that has ended.
+_ENDED = -1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,9 +112,12 @@ class GeneratesText:
           first. No memory is used.
 
         Args:
-            prompts: List of strings, or of sequences of token ids, of any lengths.
+            prompts: List of strings, or of sequences of token ids, of any lengths. An
+                `XLNetTokenizer` drops the white space at the end of a prompt: the first piece of
+                the next word has it. The pieces of a prompt stay as they are: a prompt that ends
+                within a word, such as "New Yo", can have other pieces than the whole word.
             tokenizer: What makes token ids of strings, such as an `XLNetTokenizer`, and has
-                `detokenize`.
+                `detokenize`. The `end_token` of a `VocabularyTokenizer` is not put after prompts.
             max_new_tokens: Int, the largest number of new tokens.
             method: `"greedy"`: always the most probable token. `"sample"`: tokens are drawn.
                 `"beam"`: the most probable continuation that beam search finds.
@@ -115,19 +125,21 @@ class GeneratesText:
             top_k: Int, draw from so many of the most probable tokens. `None`: from all.
             top_p: Float, draw from the most probable tokens whose probabilities sum up to this.
             beam_size: Int, the number of continuations that beam search follows.
-            stop_token_ids: Ids of tokens that end a continuation.
+            stop_token_ids: Ids of tokens that end a continuation, such as
+                `[tokenizer.token_to_id(".")]`.
             seed: Int, the seed of what is drawn. What is drawn for a prompt depends on its place
                 in `prompts`, and not on the other prompts.
             callback: Function of the number of a step, from 0, and the int array `(prompts,)` of
-                its tokens, that is called after each step, for example to print them.
+                its tokens, that is called after each step, for example to print them. The token of
+                a prompt is -1 after its continuation has ended with a stop token.
 
         Returns:
             `Continuations`: `token_ids` and `log_probs` of the new tokens of each prompt, and, with
             a tokenizer, `texts`.
 
         Raises:
-            ValueError: If a prompt is empty or has other ids, an argument is not as above, or the
-                model is stateful.
+            ValueError: If a prompt is empty or has other ids, an argument is not as above, such as
+                a string in place of an id, or the model is stateful.
 
         Example:
 
@@ -149,8 +161,10 @@ class GeneratesText:
             )
         if method == "beam" and callback is not None:
             raise ValueError("`callback` cannot be used with `method='beam'`: beams change")
-        decoder, stops = self._decoder(), set(stop_token_ids)
-        rows = as_token_lists(prompts, backbone_of(self), tokenizer, name="prompts")
+        backbone = backbone_of(self)
+        stops = check_token_ids("stop_token_ids", stop_token_ids, backbone.vocabulary_size)
+        decoder = self._decoder()
+        rows = as_token_lists(prompts, backbone, _of_prompts(tokenizer), name="prompts")
         decoder.reserve(max(map(len, rows)), max_new_tokens)
         if method == "beam":
             token_ids, log_probs = _search(decoder, rows, max_new_tokens, beam_size, stops)
@@ -162,6 +176,13 @@ class GeneratesText:
             pairs = zip(rows, token_ids, strict=True)
             texts = [as_text(tokenizer, np.concatenate(pair)) for pair in pairs]
         return Continuations(token_ids, log_probs, texts)
+
+
+def _of_prompts(tokenizer):
+    """A tokenizer that puts no end token after prompts, which go on."""
+    if getattr(tokenizer, "end_token", None) is None:
+        return tokenizer
+    return lambda texts: [row[:-1] for row in tokenizer(texts)]
 
 
 def _chooser(method, sampling, num_rows, seed):
@@ -181,12 +202,13 @@ def _follow(decoder, rows, max_new_tokens, choose, stop_token_ids, callback):
     next_log_probs, state = decoder.start(rows)
     for number in range(max_new_tokens):
         tokens = choose(next_log_probs)
+        shown = np.where(is_open, tokens, _ENDED)
         for i in np.flatnonzero(is_open):
             token_ids[i].append(tokens[i])
             log_probs[i].append(next_log_probs[i, tokens[i]])
             is_open[i] = int(tokens[i]) not in stop_token_ids
         if callback is not None:
-            callback(number, tokens)
+            callback(number, shown)
         if not is_open.any() or number + 1 == max_new_tokens:
             break
         next_log_probs, state = decoder.step(tokens, state)

@@ -1,12 +1,13 @@
 """Memory that a language model keeps in variables from batch to batch."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import keras
 from keras import ops
 
-from keras_xlnet.inputs.full_batches import fill_last_batch, weights_of_rows
+from keras_xlnet.inputs.full_batches import fill_last_batch, number_of_rows, weights_of_rows
 from keras_xlnet.layers import StatefulMemory
 from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.memory import ensure_batch_size
@@ -14,6 +15,8 @@ from keras_xlnet.types import Tensor
 
 # What is remembered beside the content, and of which input.
 _REMEMBERED = {"memory_mask": "padding_mask", "memory_segment_ids": "segment_ids"}
+# The attribute of a dataset that says how its batches read a text.
+_READING = "keras_xlnet_reading"
 
 
 class KeepsMemory:
@@ -21,6 +24,71 @@ class KeepsMemory:
 
     A stateful model has its `StatefulMemory` layers in the list `memories`.
     """
+
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: str | int = "auto",
+        callbacks: Any = None,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        shuffle: bool | None = None,
+        class_weight: Any = None,
+        sample_weight: Any = None,
+        *,
+        validation_batch_size: int | None = None,
+        **kwargs: Any,
+    ) -> keras.callbacks.History:
+        """Trains as `keras.Model.fit` does.
+
+        A stateful model has the `batch_size` that it was made with, also in validation, and takes
+        the rows of arrays in their order: row `r` of a batch continues row `r` of the batch before.
+        The last batch of validation arrays is filled up, as in `evaluate`. Memory is kept from
+        epoch to epoch: `reset_state` forgets it, and the input `reset_memory` in single rows.
+
+        Raises:
+            ValueError: If the model is stateful and `batch_size` is another one, `shuffle` is true
+                or the rows of arrays do not fill the last batch; or a dataset of this package was
+                made with another `reuse_length` or `bidirectional_data` than the backbone.
+        """
+        for data in (x, validation_data):
+            self._check_reading(data)
+        if self.stateful:
+            _check_order(shuffle)
+            shuffle, batch_size = False, self._batch_size_of(batch_size)
+            validation_batch_size = self._batch_size_of(
+                validation_batch_size, "validation_batch_size"
+            )
+            rows = number_of_rows((x, y, sample_weight))
+            if rows is not None and validation_split:
+                # Divided here, because the validation rows may have to be filled up.
+                (x, y, sample_weight), validation_data = _split(
+                    (x, y, sample_weight), rows, validation_split
+                )
+                validation_split, rows = 0.0, number_of_rows(x)
+            batch_size = _full_batches(rows, batch_size)
+            if isinstance(validation_data, (list, tuple)):
+                validation_data = _filled(*validation_data, batch_size=validation_batch_size)
+            else:
+                validation_batch_size = None
+        return super().fit(
+            x,
+            y,
+            batch_size=batch_size,
+            epochs=epochs,
+            verbose=verbose,
+            callbacks=callbacks,
+            validation_split=validation_split,
+            validation_data=validation_data,
+            shuffle=True if shuffle is None else shuffle,
+            class_weight=class_weight,
+            sample_weight=sample_weight,
+            validation_batch_size=validation_batch_size,
+            **kwargs,
+        )
 
     def evaluate(
         self,
@@ -36,13 +104,13 @@ class KeepsMemory:
         A stateful model has the `batch_size` that it was made with. The last batch of arrays is
         filled up with rows of weight 0.
         """
+        self._check_reading(x)
         self._reset_evaluation()
         if self.stateful:
             batch_size = self._batch_size_of(batch_size)
-            (x, y, sample_weight), rows = fill_last_batch((x, y, sample_weight), batch_size)
-            if rows is not None and y is not None:
-                sample_weight = weights_of_rows(y, sample_weight, rows)
-            batch_size = None if rows is None else batch_size
+            is_arrays = number_of_rows((x, y, sample_weight)) is not None
+            x, y, sample_weight = _filled(x, y, sample_weight, batch_size=batch_size)
+            batch_size = batch_size if is_arrays else None
         return super().evaluate(
             x, y, batch_size, verbose=verbose, sample_weight=sample_weight, **kwargs
         )
@@ -62,15 +130,28 @@ class KeepsMemory:
         outputs = super().predict(x, batch_size, *args, **kwargs)
         return keras.tree.map_structure(lambda output: output[:rows], outputs)
 
-    def _batch_size_of(self, given):
+    def _batch_size_of(self, given, argument="batch_size"):
         strategy = getattr(self, "distribute_strategy", None)
         expected = self.batch_size * (strategy.num_replicas_in_sync if strategy else 1)
         if given not in (None, expected):
             raise ValueError(
-                f"`batch_size` must be that of the stateful model, {expected}. Received: "
-                f"batch_size={given}"
+                f"`{argument}` must be that of the stateful model, {expected}. Received: "
+                f"{argument}={given}"
             )
         return expected
+
+    def _check_reading(self, data):
+        """Raises `ValueError` if batches are not read as the backbone expects it."""
+        backbone, reading = getattr(self, "backbone", None), getattr(data, _READING, {})
+        # Without a memory that is kept, nothing depends on the reused tokens.
+        names = ("bidirectional_data", *(("reuse_length",) if self.stateful else ()))
+        for name in names:
+            expected, given = (getattr(backbone, name, None), reading.get(name))
+            if name in reading and given != expected:
+                raise ValueError(
+                    f"The batches must have the `{name}` of the backbone, {expected}. Received: "
+                    f"batches with {name}={given}"
+                )
 
     def reset_state(self) -> None:
         """Forgets what a stateful model remembers, of training and of evaluation."""
@@ -102,6 +183,61 @@ class KeepsMemory:
         return keras.tree.map_structure(
             lambda x: None if x is None else ensure_batch_size(x, self.batch_size), tensors
         )
+
+
+def record_reading(dataset: Any, reuse_length: int, bidirectional_data: bool) -> Any:
+    """Returns a dataset after recording how its batches read a text.
+
+    `fit` and `evaluate` compare it with the backbone. A dataset that is made of this one, such as
+    with `take`, does not have it, and is not checked.
+
+    Args:
+        dataset: A `tf.data.Dataset`.
+        reuse_length, bidirectional_data: As in `PermutationBatches`.
+    """
+    reading = {"reuse_length": reuse_length, "bidirectional_data": bidirectional_data}
+    setattr(dataset, _READING, reading)
+    return dataset
+
+
+def _filled(x, y=None, sample_weight=None, batch_size=None):
+    """Arrays with a full last batch, whose added rows have the weight 0; other data as it is."""
+    (x, y, sample_weight), rows = fill_last_batch((x, y, sample_weight), batch_size)
+    if rows is not None and y is not None:
+        sample_weight = weights_of_rows(y, sample_weight, rows)
+    return x, y, sample_weight
+
+
+def _check_order(shuffle):
+    if shuffle:
+        raise ValueError(
+            "`shuffle` must be False for a stateful model: row r of a batch continues row r of the "
+            f"batch before. Received: shuffle={shuffle!r}"
+        )
+
+
+def _full_batches(rows, batch_size):
+    """The batch size of arrays with this number of rows, `None` for other data."""
+    if rows is None:
+        return None
+    rest = rows % batch_size
+    if rest:
+        raise ValueError(
+            f"`x` must have a multiple of batch_size={batch_size} rows, because the model is "
+            f"stateful. Received: {rows} rows. Leave out the last {rest}, or add "
+            f"{batch_size - rest} with a `sample_weight` of 0"
+        )
+    return batch_size
+
+
+def _split(data, rows, validation_split):
+    """The first rows of arrays and the others, as `keras.Model.fit` divides them."""
+    at = math.floor(rows * (1.0 - validation_split))
+
+    def part(rows):
+        return keras.tree.map_structure(lambda x: None if x is None else x[rows], data)
+
+    return part(slice(None, at)), part(slice(at, None))
 
 
 def new_memories(

@@ -86,12 +86,19 @@ def load_preset(cls: type, family: type, location: PathLike, overrides: dict[str
     config = read_config(config_file, cls, family)
     config[KEY] = read_vocabulary_sha256(directory)
     given = _split(overrides, cls, _class_of_backbone(config, family, config_file))
+    # What is given holds for all layers inside, whatever the config says about them.
+    trainable = {part: given[part].pop("trainable", None) for part in ("model", "backbone")}
     if config["registered_name"] == keras.saving.get_registered_name(cls):
-        return _load_same(directory, config, given)
-    if _has_backbone(cls):
-        return _load_around_backbone(cls, directory, config, given)
-    check_class(_backbone_entry(config), cls, config_file)
-    return _load_backbone(cls, directory, config, given)
+        model = _load_same(directory, config, given)
+    elif _has_backbone(cls):
+        model = _load_around_backbone(cls, directory, config, given)
+    else:
+        check_class(_backbone_entry(config), cls, config_file)
+        model = _load_backbone(cls, directory, config, given)
+    for part, layer in (("model", model), ("backbone", getattr(model, "backbone", model))):
+        if trainable[part] is not None:
+            layer.trainable = check_choice("trainable", trainable[part], (True, False))
+    return model
 
 
 def _load_same(directory, config, given):

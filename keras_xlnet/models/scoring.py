@@ -17,7 +17,7 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet.inputs.token_lists import as_token_lists, pad_rows, predict, rounded
-from keras_xlnet.layers.arguments import check_choice, check_positive_int
+from keras_xlnet.layers.arguments import check_choice, check_positive_int, check_token_id
 from keras_xlnet.models.task_model import check_backbone
 from keras_xlnet.types import Tensor
 
@@ -221,6 +221,8 @@ def score_causally(
     """Scores texts as `TransformerXLLanguageModel.score` describes."""
     rows = as_token_lists(texts, model, tokenizer)
     check_positive_int("segment_length", segment_length)
+    if start_token_id is not None:
+        start_token_id = check_token_id("start_token_id", start_token_id, model.vocabulary_size)
     found = []
     for i in range(0, len(rows), batch_size):
         found += _score_causal_batch(

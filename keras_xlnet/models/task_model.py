@@ -44,7 +44,15 @@ class TaskModel(CompiledModel):
         """A copy of the last matrix of the head, `None` if it has none."""
         of_backbone = {id(weight) for weight in self.backbone.weights}
         own = [w for w in self.weights if id(w) not in of_backbone and len(w.shape) > 1]
-        return ops.convert_to_numpy(own[-1]).copy() if own else None
+        if not own:
+            return None
+        try:
+            with warnings.catch_warnings():
+                # NumPy warns of how tensors become arrays.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                return ops.convert_to_numpy(own[-1]).copy()
+        except NotImplementedError:  # On the device `meta` of PyTorch, weights have no values.
+            return None
 
     def predict(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """Predicts as `keras.Model.predict` does, with a warning if the head is untrained."""
@@ -74,7 +82,7 @@ class TaskModel(CompiledModel):
             "trainable": self.trainable,
             **values,
             **{key: keras.saving.serialize_keras_object(part) for key, part in parts.items()},
-            **self.quantization_config(),
+            **self.sublayer_config(),
         }
 
     @classmethod

@@ -6,7 +6,6 @@ import numpy as np
 
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.inputs.labels import as_label_array, check_finite
-from keras_xlnet.inputs.padding import needed_positions
 from keras_xlnet.inputs.python_batches import is_python_batches, map_python_batches
 from keras_xlnet.inputs.texts import (
     check_container,
@@ -24,7 +23,6 @@ from keras_xlnet.models.vocabulary import check_vocabulary, import_text
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_TOKENIZING_BATCH = 256
 _PREDICTED_BATCH = 32  # The `batch_size` of Keras.
 
 
@@ -122,11 +120,6 @@ class TextTaskModel(TaskModel):
         return super().predict(
             features, batch_size=batch_size, verbose=verbose, steps=steps, callbacks=callbacks
         )
-
-    def _shortened(self, features: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Features without the positions that no text needs."""
-        needed = needed_positions(features["padding_mask"])
-        return {key: value[..., needed] for key, value in features.items()}
 
     def _attended(self, batch_size, length):
         if self.long_document not in ("windows", "memory"):
@@ -236,20 +229,7 @@ class TextTaskModel(TaskModel):
             return self._map(x, has_labels)
         if not is_text(x):
             return x
-        self._required_preprocessor()
-        features = self._tokenize(text_columns(x))
-        return self._shortened(features) if shorten else features
-
-    def _tokenize(self, columns):
-        """The outputs of the preprocessor for columns of texts, as arrays."""
-        if len(columns["text"]) <= _TOKENIZING_BATCH:
-            features = self._required_preprocessor()(columns)
-            return {key: value.numpy() for key, value in features.items()}
-        import tensorflow as tf  # tf.data, on every backend.
-
-        batches = self._map(tf.data.Dataset.from_tensor_slices(columns).batch(_TOKENIZING_BATCH))
-        batches = list(batches.as_numpy_iterator())
-        return {key: np.concatenate([b[key] for b in batches]) for key in batches[0]}
+        return self._required_preprocessor().encode(**text_columns(x), shorten=shorten)
 
     def _required_preprocessor(self) -> Any:
         """The preprocessor, for raw text."""

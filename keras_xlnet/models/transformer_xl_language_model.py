@@ -36,7 +36,7 @@ from keras_xlnet.types import Activation, DType, Initializer, Tensor
 
 
 @register
-class TransformerXLLanguageModel(GeneratesText, KeepsMemory, CompiledModel):
+class TransformerXLLanguageModel(GeneratesText, KeepsMemory, CompiledModel):  # type: ignore[misc]  # `fit` names Keras' arguments.
     """The language model of Transformer-XL: predicts each next token, with memory.
 
     Every token attends to the tokens before it in the segment and to the memory of earlier
@@ -554,7 +554,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, CompiledModel):
             "cutoffs": list(self.cutoffs),
             "tie_projections": list(self.tie_projections),
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            **self.quantization_config(),
+            **self.sublayer_config(),
         }
 
 

@@ -407,7 +407,7 @@ class XLNetBackbone(BaseModel):
             "seed": self.seed,
             "attention_chunk_size": self.attention_chunk_size,
             "gradient_checkpointing": self.gradient_checkpointing,
-            **self.quantization_config(),
+            **self.sublayer_config(),
         }
 
 

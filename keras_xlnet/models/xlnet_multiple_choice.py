@@ -20,9 +20,6 @@ from keras_xlnet.models.task_model import (
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 
-# Texts that are tokenized at a time.
-_BATCH = 64
-
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
@@ -51,8 +48,9 @@ class XLNetMultipleChoice(TextTaskModel):
 
     With a preprocessor `fit`, `evaluate` and `predict` take texts with choices:
 
-    - a dict with the columns `text` and `choices`, and optionally `question`. A choice takes the
-      place of the `_` of its question, or follows it;
+    - a dict with the columns `text` and `choices`, and optionally `question`. A choice fills all
+      blanks of its question, or follows it. A blank is a run of `_` that stands alone: the one in
+      `my_var` is not;
     - a tuple of the columns `(texts, choices)` or `(texts, questions, choices)`;
     - a list of rows `(text, choices)` or `(text, question, choices)`.
 
@@ -161,7 +159,7 @@ class XLNetMultipleChoice(TextTaskModel):
 
     def _features(self, x, has_labels=False, shorten=True):
         columns = self._columns(x)
-        return x if columns is None else self._choice_features(columns, shorten)
+        return x if columns is None else self._encode(columns, shorten)
 
     def _examples(self, x, y=None, sample_weight=None, *, shorten=True):
         columns = self._columns(x)
@@ -169,7 +167,7 @@ class XLNetMultipleChoice(TextTaskModel):
             return x, _checked_indices(x, y), as_weight_array(sample_weight)
         labels = choice_labels(y, columns["choices"])
         weights = as_weight_array(sample_weight, len(labels))
-        return self._choice_features(columns, shorten), labels, weights
+        return self._encode(columns, shorten), labels, weights
 
     def _columns(self, x):
         """The columns of texts with choices, `None` if `x` are not these."""
@@ -180,19 +178,8 @@ class XLNetMultipleChoice(TextTaskModel):
         self._required_preprocessor()
         return choice_columns(x)
 
-    def _choice_features(self, columns, shorten):
-        preprocessor = self._required_preprocessor()
-        # All batches have the same number of choices.
-        most = max(map(len, columns["choices"]))
-        parts = []
-        for begin in range(0, len(columns["text"]), _BATCH):
-            batch = {key: column[begin : begin + _BATCH] for key, column in columns.items()}
-            features = {key: value.numpy() for key, value in preprocessor(batch).items()}
-            missing = most - features["token_ids"].shape[1]
-            width = [(0, 0), (0, missing), (0, 0)]
-            parts.append({key: np.pad(value, width) for key, value in features.items()})
-        features = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
-        return self._shortened(features) if shorten else features
+    def _encode(self, columns, shorten):
+        return self._required_preprocessor().encode(**columns, shorten=shorten)
 
 
 def _checked_indices(x, y):

@@ -26,7 +26,7 @@ from keras_xlnet.types import Tensor, Tokenizer
 
 
 @register
-class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
+class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):  # type: ignore[misc]  # `fit` names Keras' arguments.
     """Permutation language model: pretrains an `XLNetBackbone`, and shares every weight with it.
 
     The query stream represents the position of a token but not the token. It predicts the tokens
@@ -243,7 +243,10 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):
         Args:
             texts: String with blanks, `"<mask>"`, each of one token; token ids with the id of
                 `<mask>`, 6, in the blanks; or a list of these.
-            tokenizer: An `XLNetTokenizer`, required for strings.
+            tokenizer: An `XLNetTokenizer`, required for strings. The tokens around blanks are those
+                that the text has with its blanks filled (`XLNetTokenizer.split_at_blanks`): a blank
+                has the space before it, and blanks without a space between them are the pieces of
+                one word. A tokenizer without `split_at_blanks` tokenizes the parts each alone.
             num_results: Int, the number of ways to fill all blanks that are returned.
             beam_size: Int, the number of ways that are followed from blank to blank.
 

@@ -48,6 +48,10 @@ class XLNetQuestionAnswering(TextTaskModel):
         start_n_top: Int, the number of starts.
         end_n_top: Int, the number of ends for each start.
         dropout: Float, dropout rate of the head for unanswerable questions.
+        null_threshold: Optional float, the null score above which a question has no answer. `fit`
+            on text sets it to 0 if some of its questions have no answer and it is `None`. The best
+            one for a data set is in `keras_xlnet.evaluation.answer_scores`. `None`: all questions
+            are answered.
         name: Name of the model.
 
     Inputs, a dict of which only `token_ids` is required:
@@ -97,7 +101,7 @@ class XLNetQuestionAnswering(TextTaskModel):
     Source: the original's `get_qa_outputs`, and `get_model_fn` of `run_squad.py`.
     """
 
-    _arguments = ("preprocessor", "start_n_top", "end_n_top", "dropout")
+    _arguments = ("preprocessor", "start_n_top", "end_n_top", "dropout", "null_threshold")
     _preprocessor_class = "XLNetQuestionAnsweringPreprocessor"
     _inputs_without_default = ("start_positions",)
 
@@ -108,6 +112,7 @@ class XLNetQuestionAnswering(TextTaskModel):
         end_n_top: int = 5,
         dropout: float = 0.1,
         preprocessor: keras.layers.Layer | None = None,
+        null_threshold: float | None = None,
         name: str = "xlnet_question_answering",
         **kwargs: Any,
     ) -> None:
@@ -174,6 +179,7 @@ class XLNetQuestionAnswering(TextTaskModel):
         self.start_n_top = start_n_top
         self.end_n_top = end_n_top
         self.dropout = dropout
+        self.null_threshold = null_threshold
         self.compile()
 
     def _compile_defaults(self):
@@ -232,6 +238,7 @@ class XLNetQuestionAnswering(TextTaskModel):
         callbacks: Any = None,
         num_answers: int = 5,
         max_answer_length: int = 64,
+        null_threshold: float | str | None = "auto",
     ) -> dict[str, Any] | list[AnswerPrediction]:
         """Predicts as `keras.Model.predict` does; for text it returns answers.
 
@@ -240,22 +247,32 @@ class XLNetQuestionAnswering(TextTaskModel):
                 questions with contexts, or an `AnswerWindows`.
             num_answers: Int, the most answers to a question.
             max_answer_length: Int, the most tokens of an answer.
+            null_threshold: Float, the null score above which a question has no answer, or `None` to
+                answer all questions. `"auto"`: the `null_threshold` of the model.
 
         Returns:
             The outputs of the model, for token ids. For text a list with an `AnswerPrediction` for
             each question: `answers`, each with `text`, `start` and `end` in characters of the
-            context and `probability`, and `null_score`, the more above 0 the more probable it is
-            that there is no answer.
+            context and `probability`; `null_score`, the more above 0 the more probable it is
+            that there is no answer; and `text`, the best answer, or `""` if there is none.
         """
         check_positive_int("num_answers", num_answers)
         check_positive_int("max_answer_length", max_answer_length)
+        if isinstance(null_threshold, str) and null_threshold != "auto":
+            raise ValueError(
+                "`null_threshold` must be a number, None or 'auto'. Received: "
+                f"null_threshold={null_threshold!r}"
+            )
         windows = self._windows(x, verbose=verbose)
         inputs = self._array_batches(x) if windows is None else windows.features
         # The checks of a batch of text are those of `windows`.
         outputs = super(TextTaskModel, self).predict(inputs, batch_size, verbose, steps, callbacks)
         if windows is None:
             return outputs
-        return decode_answers(windows, outputs, num_answers, max_answer_length)
+        threshold = self.null_threshold if isinstance(null_threshold, str) else null_threshold
+        return decode_answers(
+            windows, outputs, num_answers, max_answer_length, null_threshold=threshold
+        )
 
     def _windows(self, x, shorten=True, verbose="auto"):
         """The windows of questions and contexts, `None` if `x` are not these."""
@@ -279,10 +296,20 @@ class XLNetQuestionAnswering(TextTaskModel):
         if windows is None:
             _check_positions(x, y)
             return x, y, as_weight_array(sample_weight)
-        labels = windows.labels(gold_answers(y, windows.contexts))
+        answers = gold_answers(y, windows.contexts)
+        labels = windows.labels(answers)
         weights = as_weight_array(sample_weight, len(windows.contexts))
         # The weight of a question counts for all of its windows.
         return windows.features, labels, None if weights is None else weights[windows.question]
+
+    def fit(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Trains as `keras.Model.fit` does, also on questions, contexts and answers."""
+        windows = self._windows(x)
+        if windows is not None:
+            x = windows
+            if self.null_threshold is None and None in gold_answers(y, windows.contexts):
+                self.null_threshold = 0.0
+        return super().fit(x, y, *args, **kwargs)
 
     # === Training: the labelled start is one of the inputs ===
 

@@ -33,9 +33,6 @@ from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.outputs.tags import decode_tags, detect_scheme, split_tag, tag_spans
 from keras_xlnet.types import Tensor
 
-# Sentences that are tokenized at a time.
-_BATCH = 256
-
 
 @dataclasses.dataclass(frozen=True)
 class Entity:
@@ -63,7 +60,8 @@ class XLNetTokenClassifier(TextTaskModel):
     The output of the backbone goes through dropout and a dense layer with one output a class.
 
     With a preprocessor `fit` and `evaluate` take lists of words with a tag each, `predict` gives
-    entities, and `tag` gives tags. These are valid in their scheme, BIO, BIOES or IO.
+    entities, and `tag` gives tags. These are valid in their scheme, BIO, BIOES or IO. Strings are
+    divided into words as in `tag`.
 
     It is compiled with AdamW at 5e-5 (for a pretrained backbone), the cross-entropy of class
     indices and their accuracy. Both are means over the tokens that have a label, by their sample
@@ -252,6 +250,7 @@ class XLNetTokenClassifier(TextTaskModel):
             )
         x = list(x)
         sentences, places = sentence_words(x)
+        texts = [text.decode() if isinstance(text, bytes) else text for text in x]
         decoded = self._decode(sentences, batch_size, verbose, steps, callbacks)
         scheme = detect_scheme(self.label_names)
         rows = []
@@ -260,7 +259,7 @@ class XLNetTokenClassifier(TextTaskModel):
             if places is None:
                 rows.append(_entities_of_words(spans, probabilities, words))
             else:
-                rows.append(_entities_of_text(spans, probabilities, x[row], places[row]))
+                rows.append(_entities_of_text(spans, probabilities, texts[row], places[row]))
         return rows
 
     def tag(
@@ -269,8 +268,10 @@ class XLNetTokenClassifier(TextTaskModel):
         """Returns the tags of words: the most probable sequence that is valid in their scheme.
 
         Args:
-            x: List of lists of words, or of strings, which are divided at white space and
-                punctuation.
+            x: List of lists of words, or of strings, which are divided into words: runs of letters
+                and digits with their marks, such as "don't", "a@b.org" and "हिन्दी", and each other
+                character. A run of letters in a language without spaces, such as Chinese, Japanese
+                or Thai, is one word: pass lists of its words or characters instead.
             batch_size, verbose: As in `predict`.
 
         Returns:
@@ -336,9 +337,7 @@ class XLNetTokenClassifier(TextTaskModel):
 
     def _word_features(self, sentences, shorten=True):
         preprocessor = self._required_preprocessor()
-        batches = [sentences[i : i + _BATCH] for i in range(0, len(sentences), _BATCH)]
-        parts = [preprocessor(batch) for batch in batches]
-        features = {key: np.concatenate([part[key].numpy() for part in parts]) for key in parts[0]}
+        features = preprocessor.encode(sentences, shorten)
         cut = np.flatnonzero(
             features["word_index"].max(axis=1) + 1 < [len(words) for words in sentences]
         )
@@ -349,7 +348,7 @@ class XLNetTokenClassifier(TextTaskModel):
                 "words are not read",
                 stacklevel=4,
             )
-        return self._shortened(features) if shorten else features
+        return features
 
 
 def _without_missing(y, sample_weight):

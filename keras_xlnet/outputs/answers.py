@@ -39,15 +39,33 @@ class AnswerPrediction:
         answers: Tuple of `Answer`, the most probable one first. Empty if the model found none.
         null_score: Float, the more above 0, the more probable it is that there is no answer. The
             threshold for a data set is that of `keras_xlnet.evaluation.answer_scores`.
+        null_threshold: Optional float, the largest null score with which `text` is an answer.
+            `None`: it always is.
+
+    Example:
+
+    >>> answer = keras_xlnet.outputs.answers.Answer("a mat", 15, 20, 1.0, -0.1, -0.2)
+    >>> found = keras_xlnet.outputs.answers.AnswerPrediction((answer,), null_score=2.5)
+    >>> found.text, found.text_at(3.0), found.text_at(0.0)
+    ('a mat', 'a mat', '')
     """
 
     answers: tuple[Answer, ...]
     null_score: float
+    null_threshold: float | None = None
 
     @property
     def text(self) -> str:
-        """String, the most probable answer, `""` if there is none."""
-        return self.answers[0].text if self.answers else ""
+        """String, the most probable answer.
+
+        `""` if there is none, or the null score is above `null_threshold`.
+        """
+        return self.text_at(self.null_threshold)
+
+    def text_at(self, null_threshold: float | None) -> str:
+        """Returns what `text` is with another threshold."""
+        is_dropped = null_threshold is not None and self.null_score > null_threshold
+        return self.answers[0].text if self.answers and not is_dropped else ""
 
 
 def decode_answers(
@@ -56,6 +74,7 @@ def decode_answers(
     num_answers: int = 5,
     max_answer_length: int = 64,
     as_original: bool = False,
+    null_threshold: float | None = None,
 ) -> list[AnswerPrediction]:
     """Returns the most probable answers to each question, over all windows of its context.
 
@@ -69,6 +88,7 @@ def decode_answers(
         max_answer_length: Int, in tokens.
         as_original: Bool, whether to reproduce two mistakes of the original: the last token of a
             window is never part of an answer, and a space alone is an answer, `""`.
+        null_threshold: Optional float, that of the predictions.
 
     Returns:
         A list of `AnswerPrediction`, one a question.
@@ -90,7 +110,7 @@ def decode_answers(
     null_scores = np.full(len(found), np.inf)
     np.minimum.at(null_scores, windows.question, np.asarray(outputs["cls_logits"], "float64"))
     return [
-        AnswerPrediction(_best(answers, num_answers), float(score))
+        AnswerPrediction(_best(answers, num_answers), float(score), null_threshold)
         for answers, score in zip(found, null_scores, strict=True)
     ]
 

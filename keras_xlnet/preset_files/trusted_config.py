@@ -10,7 +10,7 @@ from keras_xlnet.preset_files.files import quoted, read_json
 
 _MAX_BYTES = 1 << 24
 _MAX_DEPTH = 64
-_OF_ALL_LAYERS = {"name", "trainable", "dtype", "quantization"}
+_OF_ALL_LAYERS = {"name", "trainable", "dtype", "quantization", "lora", "trainability"}
 # Keras' own classes that configs of this package contain. Not its layers: some of them load files
 # or run code that they are given.
 _BUILT_IN = {

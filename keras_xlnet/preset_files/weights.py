@@ -23,7 +23,7 @@ def save_weights(model: keras.Model, file: PathLike, dtype: str | None = None) -
     """Writes the weights of a model as safetensors, under the paths of its variables.
 
     The state of its optimizer and the memories of a stateful model are not saved. LoRA is merged
-    into the weights.
+    into the weights, so that they fit a model without it too.
 
     Args:
         model: A built model.
@@ -56,7 +56,8 @@ def load_weights(model: keras.Model, file: PathLike, cast: bool = False) -> None
     """Reads the weights that `save_weights` wrote.
 
     The headers of the file are compared with the model first: a model gets all of its weights or
-    none. Floating-point weights of the dtype that the file declares are converted.
+    none. Floating-point weights of the dtype that the file declares are converted. LoRA of the
+    model starts with a product of 0.
 
     Args:
         model: A built model.
@@ -67,11 +68,16 @@ def load_weights(model: keras.Model, file: PathLike, cast: bool = False) -> None
         ValueError: If the file is damaged, or the names, shapes or dtypes of the weights in it are
             not those of the model.
     """
-    matches = [WeightMatch(path, value, path) for path, value in model_weights(model).items()]
+    weights = model_weights(model, merge_lora=False)
+    matches = [WeightMatch(path, value, path) for path, value in weights.items()]
     files = SafetensorsFiles([file], file)
     unexpected = sorted(set(files.shapes) - {match.name for match in matches})
     check_matches(matches, files, FLOATS if cast else _declared_dtypes(files), unexpected)
     assign_matches(matches, files)
+    for layer in _layers_with_lora(model):
+        for variable in layer.weights:
+            if _is_lora(variable) and variable.name.endswith("_b"):
+                variable.assign(keras.ops.zeros(variable.shape))  # It is in the weights.
 
 
 def _declared_dtypes(files):
@@ -81,13 +87,16 @@ def _declared_dtypes(files):
     return () if dtype is None else (dtype,)
 
 
-def model_weights(model: keras.Model) -> dict[str, keras.Variable]:
+def model_weights(model: keras.Model, merge_lora: bool = True) -> dict[str, keras.Variable]:
     """Returns the weights of a model that are saved: `{path: variable}`.
 
     The paths are those of the variables, without the name scope in which the model was made, such
     as that of a layer that makes a backbone when it is built. Left out are the memories of a
-    stateful model, which `model.memories` lists, and the variables of LoRA: the weights with LoRA
-    merged into them, which are tensors, take their place.
+    stateful model, which `model.memories` lists, and the variables of LoRA.
+
+    Args:
+        model: A built model.
+        merge_lora: Whether weights have LoRA merged into them, to be saved: they are tensors then.
 
     Raises:
         ValueError: If two variables have the same path.
@@ -102,13 +111,22 @@ def model_weights(model: keras.Model) -> dict[str, keras.Variable]:
             f"`model` has several variables with the same path: {repeated[:_NUM_NAMED]}. Give "
             "their layers different names"
         )
-    for layer in model._flatten_layers():
-        if getattr(layer, "lora_enabled", False):
-            for variable in layer.weights:
+    for layer in _layers_with_lora(model):
+        for variable in layer.weights:
+            if _is_lora(variable):
                 weights.pop(variable.path, None)
+        if merge_lora:
             weights |= _merged_weights(layer)
     scope = _common_scope(weights)
     return {path.removeprefix(scope): weight for path, weight in weights.items()}
+
+
+def _layers_with_lora(model):
+    return [layer for layer in model._flatten_layers() if getattr(layer, "lora_enabled", False)]
+
+
+def _is_lora(variable):
+    return variable.name.startswith("lora_")
 
 
 def _common_scope(paths):
@@ -122,7 +140,9 @@ def _merged_weights(layer):
     names = layer.variable_serialization_spec[layer.quantization_mode]
     stored: dict[str, Any] = {}
     layer.save_own_variables(stored)
-    return dict(zip((paths[n] for n in names if n in paths), stored.values(), strict=True))
+    # Keras numbers them. What has another key is not merged.
+    values = [value for key, value in stored.items() if key.isdecimal()]
+    return dict(zip((paths[n] for n in names if n in paths), values, strict=True))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.layers import PermutationMaskGenerator
+from keras_xlnet.models.keeps_memory import record_reading
 from keras_xlnet.pretraining.batch_assembly import assemble_batch
 from keras_xlnet.pretraining.original_record_files import (
     batches_of_records,
@@ -45,7 +46,8 @@ def read_original_records(
     Returns:
         A `tf.data.Dataset` of `(inputs, labels, sample_weight)` as `PermutationBatches` returns
         them. Consecutive batches belong together for memory; `reset_memory` is 1 in the first
-        batch of each file.
+        batch of each file. `fit` compares reuse length and direction with the backbone, as for
+        `PermutationBatches`.
 
     Raises:
         FileNotFoundError: If no records are found, or a TFRecord file is missing.
@@ -97,7 +99,8 @@ def read_original_records(
         cardinality = records.num_batches * num_passes
     dataset = dataset.map(make_batch, num_parallel_calls=tf.data.AUTOTUNE)
     dataset = dataset.apply(tf.data.experimental.assert_cardinality(cardinality))
-    return prefetched(dataset)
+    dataset = prefetched(dataset)
+    return record_reading(dataset, records.reuse_length, records.bidirectional_data)
 
 
 def _serialized_batches(records, num_passes, seed):

@@ -1,5 +1,6 @@
 """Batches for permutation language modeling from token records."""
 
+import os
 import warnings
 
 import numpy as np
@@ -8,6 +9,7 @@ import tensorflow as tf
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.compat.unknown_arguments import check_arguments
 from keras_xlnet.layers import PermutationMaskGenerator
+from keras_xlnet.models.keeps_memory import record_reading
 from keras_xlnet.pretraining.batch_assembly import assemble_batch
 from keras_xlnet.pretraining.reading_schedule import ReadingSchedule
 from keras_xlnet.pretraining.row_order import RowOrder
@@ -19,6 +21,7 @@ from keras_xlnet.pretraining.segment_pairs import (
 from keras_xlnet.pretraining.target_sampler import TargetSampler, word_start_table
 from keras_xlnet.pretraining.tf_data_ops import uniform_draws
 from keras_xlnet.pretraining.token_records import TokenRecords
+from keras_xlnet.types import PathLike
 
 
 @check_arguments
@@ -34,8 +37,12 @@ class PermutationBatches:
     Each batch depends only on `seed` and its number. `dataset(first_step=n)` continues with batch
     n immediately, wherever the previous run stopped.
 
+    `fit` and `evaluate` of `XLNetPermutationLM` refuse these datasets if the backbone has another
+    `bidirectional_data` or, with a stateful memory, another `reuse_length`. They cannot see it in
+    datasets that are made of these, such as with `take` or `distribute_datasets_from_function`.
+
     Args:
-        records: `TokenRecords`.
+        records: `TokenRecords`, or the path of their directory.
         batch_size: Int, number of rows over all replicas and hosts.
         sequence_length: Int, number of tokens in a row.
         num_predictions: Int, number of targets in a row: half of them (rounded up) among the
@@ -93,7 +100,7 @@ class PermutationBatches:
 
     def __init__(
         self,
-        records: TokenRecords,
+        records: TokenRecords | PathLike,
         batch_size: int,
         sequence_length: int,
         num_predictions: int,
@@ -109,7 +116,7 @@ class PermutationBatches:
         host_index: int = 0,
         seed: int = 0,
     ) -> None:
-        self.records = records
+        self.records = records = _opened(records)
         self.batch_size = _check_int("batch_size", batch_size, 1)
         self.sequence_length = _check_int("sequence_length", sequence_length, 8)
         if reuse_length is None:
@@ -117,6 +124,7 @@ class PermutationBatches:
         self.reuse_length = _check_int("reuse_length", reuse_length, 1)
         self.num_predictions = _check_int("num_predictions", num_predictions, 2)
         self.segment_pairs = segment_pairs
+        self.bidirectional_data = bidirectional_data
         self.reset_at_documents = reset_at_documents
         self.seed = _check_int("seed", seed, 0)
         self.first_step = 0
@@ -194,7 +202,7 @@ class PermutationBatches:
             return self._schedule.shard_steps(self.first_step if first_step is None else first_step)
 
         infinite = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
-        return self._batches(shard_steps).apply(infinite)
+        return self._recorded(self._batches(shard_steps).apply(infinite))
 
     def evaluation_dataset(self) -> tf.data.Dataset:
         """Returns one pass over all shards, always with the same batches, for held-out records.
@@ -203,7 +211,11 @@ class PermutationBatches:
             A `tf.data.Dataset` of `steps_per_pass` batches as `dataset` returns them.
         """
         dataset = self._batches(lambda: self._schedule.shard_steps(0)).take(self.steps_per_pass)
-        return dataset.apply(tf.data.experimental.assert_cardinality(self.steps_per_pass))
+        known = tf.data.experimental.assert_cardinality(self.steps_per_pass)
+        return self._recorded(dataset.apply(known))
+
+    def _recorded(self, dataset):
+        return record_reading(dataset, self.reuse_length, self.bidirectional_data)
 
     def _warn_of_unused_shards(self):
         counts = [shard["tokens"] for shard in self.records.shards]
@@ -321,3 +333,14 @@ def _check_int(name, value, minimum):
             f"`{name}` must be an integer of at least {minimum}. Received: {name}={value!r}"
         )
     return value
+
+
+def _opened(records):
+    if isinstance(records, (str, os.PathLike)):
+        return TokenRecords(records)
+    if not hasattr(records, "shards"):
+        raise ValueError(
+            "`records` must be the `TokenRecords` that `write_token_records` returns, or the path "
+            f"of their directory. Received: records={records!r}"
+        )
+    return records

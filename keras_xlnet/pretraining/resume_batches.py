@@ -18,7 +18,10 @@ class ResumeBatches(keras.callbacks.Callback):
     reading the batches before it.
 
     Args:
-        batches: The `PermutationBatches` whose `dataset()` is passed to `fit`.
+        batches: The `PermutationBatches` or `CausalBatches` whose `dataset()` is passed to `fit`.
+
+    Raises:
+        ValueError: If `batches` is something else, such as a dataset.
 
     Example:
 
@@ -36,6 +39,11 @@ class ResumeBatches(keras.callbacks.Callback):
 
     def __init__(self, batches: PermutationBatches) -> None:
         super().__init__()
+        if not hasattr(batches, "first_step"):
+            raise ValueError(
+                "`batches` must be a `PermutationBatches` or `CausalBatches`, not their dataset. "
+                f"Received: batches={batches!r}"
+            )
         self.batches = batches
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:

@@ -1,8 +1,9 @@
 """Reads the files of NLP tasks into columns: dicts of equally long lists, to pass to `fit`.
 
-Every reader opens UTF-8 text, with or without a byte order mark. Lines end with `\\n` or `\\r\\n`.
-Texts stay as they are in the file, spaces included. A file that is not as its format says raises a
-`TaskFileError`, one line that names the file, the line or JSON path, and the column.
+Every reader opens UTF-8 text, with or without a byte order mark. Lines end with `\\n` or `\\r\\n`,
+or with `\\r` in a file without `\\n`. Texts stay as they are in the file, spaces included. A file
+that is not as its format says raises a `TaskFileError`, one line that names the file, the line or
+JSON path, and the column.
 """
 
 from keras_xlnet.task_files.conll import read_conll, write_conll

@@ -31,7 +31,8 @@ def read_race(paths: PathLike | Sequence[PathLike]) -> dict[str, list[Any]]:
     Returns:
         Dict of lists with one entry a question: `id` (of the article, which has several questions),
         `text` (the article), `question`, strings; `choices`, lists of strings; `label`, int, the
-        index of the right choice. `_` in a question is a gap that the choice fills.
+        index of the right choice. A `_` that stands alone in a question is a blank that the choice
+        fills.
 
     Raises:
         FileNotFoundError: If there is no such file, or a folder has no `.txt` file.

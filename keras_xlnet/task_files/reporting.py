@@ -2,12 +2,20 @@
 
 import os
 import pathlib
+import re
 from typing import Any
 
 from keras_xlnet.types import PathLike
 
 _SHOWN_CHARACTERS = 80
 _UTF8_BOM = b"\xef\xbb\xbf"
+# How files begin that are often taken for UTF-8 text. Without a byte order mark, a first character
+# of ASCII shows UTF-16, whose bytes can be valid UTF-8.
+_OTHER_FORMATS = {
+    rb"\xff\xfe|\xfe\xff|[^\0]\0|\0[^\0]": "UTF-16 text",
+    rb"\x1f\x8b": "a gzip file",
+    rb"PK\x03\x04": "a ZIP file, as .xlsx files are",
+}
 
 
 class TaskFileError(ValueError):
@@ -96,7 +104,23 @@ def read_text(path: pathlib.Path) -> str:
     Raises:
         TaskFileError: If it is not UTF-8.
     """
-    content = path.read_bytes().removeprefix(_UTF8_BOM)
+    return decoded(path, path.read_bytes())
+
+
+def decoded(path: PathLike, content: bytes) -> str:
+    """Returns the text of UTF-8 bytes, without a byte order mark.
+
+    Args:
+        path: What an error calls the file.
+        content: Its bytes.
+
+    Raises:
+        TaskFileError: If they are not UTF-8.
+    """
+    for beginning, name in _OTHER_FORMATS.items():
+        if re.match(beginning, content):
+            raise file_error(path, "line 1", "be UTF-8 text", f"{name}, {shown(content[:10])}")
+    content = content.removeprefix(_UTF8_BOM)
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -105,11 +129,19 @@ def read_text(path: pathlib.Path) -> str:
         raise file_error(path, f"line {line}", "be UTF-8 text", shown(around)) from None
 
 
+def line_end_of(text: str) -> str:
+    """Returns the character that ends the lines of a text: `"\\r"` if it has no `"\\n"`."""
+    return "\r" if "\r" in text and "\n" not in text else "\n"
+
+
 def lines_of(text: str) -> list[str]:
-    """Returns the lines of a text, without their ends (`\\n` or `\\r\\n`)."""
+    """Returns the lines of a text, without their ends.
+
+    These are `\\n` or `\\r\\n`, or `\\r` in a text without `\\n`, as old spreadsheets write.
+    """
     # Not `splitlines`: that also splits at characters such as U+2028 and U+0085, which real files
     # have inside of texts.
-    lines = text.split("\n")
+    lines = text.split(line_end_of(text))
     if not lines[-1]:
         lines.pop()
     return [line.removesuffix("\r") for line in lines]

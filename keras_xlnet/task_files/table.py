@@ -3,6 +3,7 @@
 import csv
 import io
 import pathlib
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from keras_xlnet.task_files.reporting import (
     existing_file,
     file_error,
     in_cell,
+    line_end_of,
     lines_of,
     read_text,
     shown,
@@ -21,6 +23,7 @@ from keras_xlnet.types import PathLike
 
 # The names of all columns are what helps a user whose name is not one of them.
 _SHOWN_NAMES = 30
+_FIELD_SIZE_LOCK = threading.Lock()
 
 
 def read_table(
@@ -38,8 +41,7 @@ def read_table(
     """Reads columns of a TSV or CSV file, such as those of GLUE.
 
     Quotation marks are ordinary characters, as in the files of GLUE, but in a `.csv` file whose
-    delimiter is not a tab: there they enclose fields, as RFC 4180 says. For a field of more than
-    131,072 characters in such a file call `csv.field_size_limit` before.
+    delimiter is not a tab: there they enclose fields, as RFC 4180 says. Fields have any length.
 
     Args:
         path: The file. Empty lines at its end are no rows.
@@ -144,23 +146,25 @@ def _plain_rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _quoted_rows(path: pathlib.Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yields (line where the row begins, fields). An empty line has no fields."""
-    # With newline="\n" lines end at "\n" only, and "\r\n" inside of quotes stays.
-    reader = csv.reader(
-        io.StringIO(text.rstrip("\r\n"), newline="\n"), delimiter=delimiter, strict=True
-    )
-    line = 1
-    while True:
+    """Returns an iterator over (line where the row begins, fields). An empty line has no fields."""
+    # With `newline`, lines end at this character only, and "\r\n" inside of quotes stays.
+    file = io.StringIO(text.rstrip("\r\n"), newline=line_end_of(text))
+    reader = csv.reader(file, delimiter=delimiter, strict=True)
+    rows, line = [], 1
+    # A limit of the process, by default 131,072 characters.
+    with _FIELD_SIZE_LOCK:
+        limit = csv.field_size_limit(max(len(text), 1))
         try:
-            row = next(reader)
-        except StopIteration:
-            return
+            for row in reader:
+                rows.append((line, row))
+                line = reader.line_num + 1
         except csv.Error as error:
             # Some go on with advice about `open`, which the user did not call.
             received = str(error).partition(" - ")[0]
             raise file_error(path, f"line {line}", "be a row of a CSV file", received) from None
-        yield line, row
-        line = reader.line_num + 1
+        finally:
+            csv.field_size_limit(limit)
+    return iter(rows)
 
 
 def _header(path, numbered_row):

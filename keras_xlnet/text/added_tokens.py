@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sentencepiece import sentencepiece_model_pb2
+from keras_xlnet.text.sentencepiece_proto import USER_DEFINED, Piece, SentencePieceProto
 
 _SPACE, _WORD_START = " ", "\u2581"
 
@@ -20,8 +20,9 @@ def add_tokens(proto: bytes, tokens: Sequence[str]) -> bytes:
     """
     if isinstance(tokens, str):
         raise ValueError(f"`tokens` must be a list of strings. Received: tokens={tokens!r}")
-    model = sentencepiece_model_pb2.ModelProto.FromString(proto)
-    known = {piece.piece for piece in model.pieces}
+    model = SentencePieceProto.parse(proto)
+    pieces = list(model.pieces)
+    known = {piece.piece for piece in pieces}
     for token in tokens:
         if not isinstance(token, str) or not token.strip():
             raise ValueError(f"`tokens` must be strings with characters. Received: {token!r}")
@@ -29,6 +30,5 @@ def add_tokens(proto: bytes, tokens: Sequence[str]) -> bytes:
         if piece in known:
             raise ValueError(f"`tokens` must be new. Received: {token!r}, which is a piece already")
         known.add(piece)
-        model.pieces.add(piece=piece, score=0.0, type=model.SentencePiece.USER_DEFINED)
-    model.trainer_spec.vocab_size = len(model.pieces)
-    return model.SerializeToString()
+        pieces.append(Piece(piece, type=USER_DEFINED))
+    return model.with_pieces(pieces).serialize()

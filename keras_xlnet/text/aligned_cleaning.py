@@ -1,10 +1,11 @@
 """Cleans texts as `preprocess_text` does, and keeps where each character comes from."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
-import tensorflow as tf
-
 from keras_xlnet.text.normalization import in_lowercase, is_whitespace, without_accents
+from keras_xlnet.text.string_inputs import tf
 
 _REPLACEMENT, _SPACE, _QUOTE = 0xFFFD, ord(" "), ord('"')
 _LATEX_QUOTES = (ord("`"), ord("'"))

@@ -6,8 +6,6 @@ The rule splits a piece without looking at its neighbors, so it is a table from 
 from collections.abc import Callable
 from typing import Any
 
-import tensorflow as tf
-
 _WORD_START = "\u2581"
 
 
@@ -31,17 +29,14 @@ def split_digit_comma(piece: str, encode_as_pieces: Callable[[str], list[str]]) 
     return [*pieces, ","]
 
 
-def digit_comma_table(processor: Any) -> tf.RaggedTensor:
+def digit_comma_rows(processor: Any) -> list[list[int]]:
     """Returns the ids that replace each id of a vocabulary.
 
     Args:
         processor: A `sentencepiece.SentencePieceProcessor`.
-
-    Returns:
-        Int32 `tf.RaggedTensor` `(vocabulary_size, None)`.
     """
     rows = []
     for index in range(processor.vocab_size()):
         pieces = split_digit_comma(processor.id_to_piece(index), processor.encode_as_pieces)
         rows.append([*map(processor.piece_to_id, pieces)])
-    return tf.ragged.constant(rows, tf.int32, row_splits_dtype=tf.int64)
+    return rows

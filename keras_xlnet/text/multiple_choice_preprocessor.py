@@ -1,9 +1,12 @@
 """Packs a text with each of several choices, for multiple choice."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from typing import Any
 
 import keras
-import tensorflow as tf
+import numpy as np
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.text.packing_layer import (
@@ -14,8 +17,9 @@ from keras_xlnet.text.packing_layer import (
     first_tokens,
     last_tokens,
     repeated,
+    rows_of_lists,
 )
-from keras_xlnet.text.string_inputs import as_strings
+from keras_xlnet.text.string_inputs import as_strings, tf
 from keras_xlnet.text.tokenizer import XLNetTokenizer
 from keras_xlnet.types import Shape
 
@@ -115,6 +119,55 @@ class XLNetMultipleChoicePreprocessor(PackingLayer):
                 key: choices.with_values(value).to_tensor(padding.get(key))
                 for key, value in features.items()
             }
+
+    def encode(
+        self, text: Sequence[str], choices: Sequence[Sequence[str]], shorten: bool = True
+    ) -> dict[str, np.ndarray]:
+        """Converts texts with choices to arrays on the host, without TensorFlow.
+
+        Args:
+            text: List of strings.
+            choices: List with a list of strings for each text.
+            shorten: Bool, whether the arrays are as long as the longest row needs, or
+                `sequence_length`.
+
+        Returns:
+            The dict of the call as NumPy arrays `(batch, most choices, length)`.
+        """
+        text_ids = self.tokenizer.encode(text)
+        counts = [len(options) for options in choices]
+        flat = self.tokenizer.encode([option for options in choices for option in options])
+        flat = [ids[max(0, len(ids) - self.max_choice_length) :] for ids in flat]
+        texts = [ids for ids, count in zip(text_ids, counts, strict=True) for _ in range(count)]
+        if self.as_original:
+            texts = self._texts_with_leftovers(texts, flat, counts)
+        features = self._pack_rows(
+            [self._choice_parts(a, b) for a, b in zip(texts, flat, strict=True)], shorten
+        )
+        padding = {"token_ids": self.padding_token_id, "segment_ids": self._padding_segment}
+        return {
+            key: rows_of_lists(value, counts, padding.get(key, False))
+            for key, value in features.items()
+        }
+
+    def _choice_parts(self, text, choice):
+        sep, cls = self.tokenizer.sep_token_id, self.tokenizer.cls_token_id
+        room = self.sequence_length - _NUM_SPECIAL - len(choice)
+        first, second = (text[:room], SEGMENT_A), (choice, SEGMENT_B)
+        return [first, (sep, SEGMENT_A), second, (sep, SEGMENT_B), (cls, SEGMENT_CLS)]
+
+    def _texts_with_leftovers(self, texts, choices, counts):
+        """The text of each choice, with what the original leaves in it of the choices before."""
+        sep, cls = self.tokenizer.sep_token_id, self.tokenizer.cls_token_id
+        firsts = set(np.cumsum([0, *counts]).tolist())
+        found: list[np.ndarray] = []
+        left = np.zeros(0, "int32")
+        for place, (text, choice) in enumerate(zip(texts, choices, strict=True)):
+            left = text if place in firsts else left
+            found.append(left)
+            if len(left) + len(choice) <= self.sequence_length - _NUM_SPECIAL:
+                left = np.concatenate([left, [sep], choice, [sep, cls]]).astype("int32")
+        return found
 
     def _pack_choices(self, text_ids, choice_ids):
         room = self.sequence_length - _NUM_SPECIAL - choice_ids.row_lengths()

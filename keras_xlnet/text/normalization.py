@@ -6,16 +6,35 @@ the final sigma. So tables are built once by applying the Python functions to ev
 the graph looks characters up in these tables. The result equals the original for every string.
 """
 
+from __future__ import annotations
+
 import functools
+import re
 import sys
 import unicodedata
 
 import numpy as np
-import tensorflow as tf
 
+from keras_xlnet.text.string_inputs import tf
+
+# Not characters: they cannot be written in UTF-8.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _SIGMA = 0x3A3
 _FINAL_SIGMA = 0x3C2
 _UNCHANGED = -1
+
+
+def clean_text(text: str, lowercase: bool, remove_space: bool, remove_accents: bool) -> str:
+    """Cleans a text as `preprocess_text` does, on the host: the original's own function."""
+    if not text.isascii():
+        text = _SURROGATE.sub("\ufffd", text)
+    if remove_space:
+        text = " ".join(text.strip().split())
+    text = text.replace("``", '"').replace("''", '"')
+    if remove_accents and not text.isascii():
+        text = unicodedata.normalize("NFKD", text)
+        text = "".join(character for character in text if not unicodedata.combining(character))
+    return text.lower() if lowercase else text
 
 
 def preprocess_text(
@@ -37,12 +56,31 @@ def preprocess_text(
     Returns:
         String tensor `(batch,)`, valid UTF-8.
     """
-    texts = tf.strings.unicode_transcode(
+    texts = valid_utf8(texts)
+    if remove_space:
+        texts = with_single_spaces(texts)
+    texts = tf.strings.regex_replace(texts, "``|''", '"')
+    return replace_characters(texts, lowercase, remove_accents)
+
+
+def valid_utf8(texts: tf.Tensor) -> tf.Tensor:
+    """Replaces bytes that are not UTF-8 as `bytes.decode("utf-8", "replace")` does."""
+    return tf.strings.unicode_transcode(
         texts, "UTF-8", "UTF-8", errors="replace", replacement_char=0xFFFD
     )
-    if remove_space:
-        texts = tf.strings.strip(tf.strings.regex_replace(texts, _whitespace_pattern(), " "))
-    texts = tf.strings.regex_replace(texts, "``|''", '"')
+
+
+def with_single_spaces(texts: tf.Tensor) -> tf.Tensor:
+    """Returns `" ".join(text.split())` for each text, valid UTF-8."""
+    return tf.strings.strip(tf.strings.regex_replace(texts, _whitespace_pattern(), " "))
+
+
+def replace_characters(texts: tf.Tensor, lowercase: bool, remove_accents: bool) -> tf.Tensor:
+    """Drops accents and converts to lower case, as in `preprocess_text`.
+
+    Not by `tf.strings.lower(texts, "utf-8")`, whose texts end at a NUL and which has other rules
+    than `str.lower`.
+    """
     if not (lowercase or remove_accents):
         return texts
     # Only texts with other than ASCII characters need the tables. Most texts are ASCII, which has

@@ -1,16 +1,20 @@
 """What the preprocessors of all tasks have in common: arguments, saving, packing and padding."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
 import keras
-import tensorflow as tf
+import numpy as np
 
-from keras_xlnet.text.string_inputs import StringLayer
+from keras_xlnet.text.string_inputs import StringLayer, tf
 from keras_xlnet.text.tokenizer import XLNetTokenizer
 from keras_xlnet.types import PathLike
 
 SEGMENT_A, SEGMENT_B, SEGMENT_CLS = 0, 1, 2
+# Lengths are rounded up to a multiple of this, so that few shapes are compiled.
+_STEP = 16
 
 
 class PackingLayer(StringLayer):
@@ -67,7 +71,7 @@ class PackingLayer(StringLayer):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "PackingLayer":
+    def from_config(cls, config: dict[str, Any]) -> PackingLayer:
         tokenizer = keras.saving.deserialize_keras_object(config["tokenizer"])
         return cls(**{**config, "tokenizer": tokenizer})
 
@@ -82,6 +86,26 @@ class PackingLayer(StringLayer):
     def load_assets(self, dir_path: PathLike) -> None:
         """Reads the SentencePiece model of the tokenizer from a directory. Called by Keras."""
         self.tokenizer.load_assets(dir_path)
+
+    def _pack_rows(
+        self, rows: Sequence[Sequence[tuple[Any, int]]], shorten: bool
+    ) -> dict[str, np.ndarray]:
+        """The features of rows of parts, on the host. A part that is an int is a single token."""
+        parts = [[(np.atleast_1d(ids), segment) for ids, segment in row] for row in rows]
+        return pack(
+            parts,
+            self.sequence_length,
+            self.padding_side,
+            self.padding_token_id,
+            self._padding_segment,
+            shorten,
+        )
+
+    def _pair_parts(self, ids_a: np.ndarray, ids_b: np.ndarray) -> list[tuple[Any, int]]:
+        """The parts of `[A, <sep>, B, <sep>, <cls>]`, or `[A, <sep>, <cls>]` for an empty B."""
+        sep, cls = self.tokenizer.sep_token_id, self.tokenizer.cls_token_id
+        second = [(ids_b, SEGMENT_B), (sep, SEGMENT_B)] if len(ids_b) else []
+        return [(ids_a, SEGMENT_A), (sep, SEGMENT_A), *second, (cls, SEGMENT_CLS)]
 
     def _pack_pair(self, ids_a, ids_b):
         """The features of `[A, <sep>, B, <sep>, <cls>]`, or `[A, <sep>, <cls>]` for an empty B."""
@@ -165,3 +189,59 @@ def repeated(token_id: int, lengths: tf.Tensor) -> tf.RaggedTensor:
     """Returns rows of `lengths` `(batch,)` times the same token."""
     values = tf.fill([tf.reduce_sum(lengths)], token_id)
     return tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
+
+
+# === On the host ===
+
+
+def pack(
+    rows: Sequence[Sequence[tuple[np.ndarray, int]]],
+    sequence_length: int,
+    padding_side: str,
+    padding_token_id: int,
+    padding_segment: int,
+    shorten: bool = True,
+) -> dict[str, np.ndarray]:
+    """Returns `token_ids`, `segment_ids` and `padding_mask`.
+
+    Args:
+        rows: For each row of the arrays a list of parts, pairs of ids `(num_tokens,)` and their
+            segment id.
+        sequence_length: Int, the most tokens of a row.
+        padding_side: `"left"` or `"right"`.
+        padding_token_id, padding_segment: Ints, the values of padding.
+        shorten: Whether the arrays are as long as the longest row needs, or `sequence_length`.
+    """
+    lengths = [sum(len(ids) for ids, _ in parts) for parts in rows]
+    length = packed_length(max(lengths, default=0), sequence_length) if shorten else sequence_length
+    shape = (len(rows), length)
+    token_ids = np.full(shape, padding_token_id, "int32")
+    segment_ids = np.full(shape, padding_segment, "int32")
+    for row, (parts, count) in enumerate(zip(rows, lengths, strict=True)):
+        place = 0 if padding_side == "right" else length - count
+        for ids, segment in parts:
+            token_ids[row, place : place + len(ids)] = ids
+            segment_ids[row, place : place + len(ids)] = segment
+            place += len(ids)
+    mask = is_token(np.array(lengths, "int64"), length, padding_side)
+    return {"token_ids": token_ids, "segment_ids": segment_ids, "padding_mask": mask}
+
+
+def packed_length(longest: int, sequence_length: int) -> int:
+    """Returns the length of arrays whose longest row has `longest` tokens."""
+    return min(max(-(-longest // _STEP), 1) * _STEP, sequence_length)
+
+
+def is_token(lengths: np.ndarray, length: int, padding_side: str) -> np.ndarray:
+    """Returns a mask `(rows, length)`, `True` for the first or the last `lengths` `(rows,)`."""
+    position = np.arange(length)
+    if padding_side == "right":
+        return position < lengths[:, np.newaxis]
+    return position >= length - lengths[:, np.newaxis]
+
+
+def rows_of_lists(values: np.ndarray, counts: Sequence[int], padding: int) -> np.ndarray:
+    """Returns `(sum of counts, ...)` as `(lists, most, ...)`, with padding for what is missing."""
+    found = np.full((len(counts), max(counts, default=0), *values.shape[1:]), padding, values.dtype)
+    found[np.arange(found.shape[1]) < np.asarray(counts)[:, np.newaxis]] = values
+    return found

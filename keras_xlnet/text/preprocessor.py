@@ -1,14 +1,18 @@
 """Packs a text or a pair of texts into the inputs of an XLNet task model."""
 
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
 from typing import Any
 
 import keras
-import tensorflow as tf
+import numpy as np
 
 from keras_xlnet.compat.graph_function import graph_function
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.text.packing_layer import PackingLayer, first_tokens, repeated, tokens_at
-from keras_xlnet.text.string_inputs import as_strings, check_string_dtype
+from keras_xlnet.text.string_inputs import as_strings, check_string_dtype, tf
 from keras_xlnet.text.tokenizer import XLNetTokenizer
 from keras_xlnet.types import Shape
 
@@ -87,12 +91,8 @@ class XLNetPreprocessor(PackingLayer):
                 f"`truncation` must be 'end' or 'middle'. Received: truncation={truncation!r}"
             )
         self.truncation = truncation
-        ids = tf.RaggedTensorSpec([None, None], tf.int32, row_splits_dtype=tf.int64)
-        # Compiled as the tokenizer is, and for the same reasons.
-        self._pack_single, self._pack_two = (
-            graph_function(self._pack_texts, input_signature=signature)
-            for signature in ([ids], [ids, ids])
-        )
+        # Functions by the number of texts, made at the first use. TensorFlow saves no such dict.
+        self._compiled = types.SimpleNamespace(by_number={})
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "truncation": self.truncation}
@@ -103,17 +103,59 @@ class XLNetPreprocessor(PackingLayer):
             text = _as_batch(text, "text")
             ids_a = self.tokenizer(_flat(text), sampling_alpha=sampling_alpha)
             if pair is None:
-                outputs = self._pack_single(ids_a)
+                outputs = self._pack_compiled(ids_a)
             else:
                 pair = _as_batch(pair, "pair")
                 _check_same_batch(text, pair)
                 ids_b = self.tokenizer(_flat(pair), sampling_alpha=sampling_alpha)
-                outputs = self._pack_two(ids_a, ids_b)
+                outputs = self._pack_compiled(ids_a, ids_b)
             if text.shape.rank == 0:
                 return {name: value[0] for name, value in outputs.items()}
             for value in outputs.values():
                 value.set_shape((text.shape[0], self.sequence_length))
             return outputs
+
+    def encode(
+        self, text: Sequence[str], pair: Sequence[str] | None = None, shorten: bool = True
+    ) -> dict[str, np.ndarray]:
+        """Converts texts, or pairs of texts, to arrays on the host, without TensorFlow.
+
+        Args:
+            text: List of strings.
+            pair: Optional list of as many strings.
+            shorten: Bool, whether the arrays are as long as the longest row needs, or
+                `sequence_length`.
+
+        Returns:
+            The dict of the call as NumPy arrays.
+        """
+        rows_a = self.tokenizer.encode(text)
+        if pair is None:
+            rows_b = [rows_a[0][:0]] * len(rows_a) if rows_a else []
+        else:
+            self._check_length_of_pairs()
+            rows_b = self.tokenizer.encode(pair)
+        return self._pack_rows(
+            [self._truncated_parts(a, b) for a, b in zip(rows_a, rows_b, strict=True)], shorten
+        )
+
+    def _truncated_parts(self, ids_a, ids_b):
+        available = self.sequence_length - 2 - bool(len(ids_b))
+        # As `_truncated_lengths`.
+        half_b = available // 2
+        half_a = available - half_b
+        kept_a = min(len(ids_a), max(half_a, available - len(ids_b)))
+        kept_b = min(len(ids_b), max(half_b, available - len(ids_a)))
+        return self._pair_parts(
+            self._first_or_ends(ids_a, kept_a), self._first_or_ends(ids_b, kept_b)
+        )
+
+    def _first_or_ends(self, ids, length):
+        """The `length` tokens that are not truncated."""
+        if self.truncation == "end" or len(ids) == length:
+            return ids[:length]
+        head = length // _HEAD_SHARE
+        return np.concatenate([ids[:head], ids[len(ids) - (length - head) :]])
 
     def compute_output_shape(self, input_shape: Any) -> dict[str, Shape]:
         shape = input_shape
@@ -141,13 +183,27 @@ class XLNetPreprocessor(PackingLayer):
 
     def _text_and_pair(self, inputs):
         text, pair = _split_inputs(inputs)
-        if pair is not None and self.sequence_length < _MIN_LENGTH_PAIR:
+        if pair is not None:
+            self._check_length_of_pairs()
+        return text, pair
+
+    def _check_length_of_pairs(self):
+        if self.sequence_length < _MIN_LENGTH_PAIR:
             raise ValueError(
                 f"`sequence_length` must be at least {_MIN_LENGTH_PAIR} for pairs: one token of "
                 "each text, two <sep> and <cls>. Received: "
                 f"sequence_length={self.sequence_length}"
             )
-        return text, pair
+
+    def _pack_compiled(self, *ids):
+        # Compiled as the tokenizer is, and for the same reasons.
+        functions = self._compiled.by_number
+        if len(ids) not in functions:
+            spec = tf.RaggedTensorSpec([None, None], tf.int32, row_splits_dtype=tf.int64)
+            functions[len(ids)] = graph_function(
+                self._pack_texts, input_signature=[spec] * len(ids)
+            )
+        return functions[len(ids)](*ids)
 
     def _pack_texts(self, ids_a, ids_b=None):
         if ids_b is None:

@@ -1,17 +1,18 @@
 """Divides contexts into windows and packs each with its question, for question answering."""
 
+from __future__ import annotations
+
 import sys
 from typing import Any, NamedTuple
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.inputs.answer_windows import AnswerWindows
 from keras_xlnet.inputs.answers import question_columns
 from keras_xlnet.text.packing_layer import PackingLayer, first_tokens, tokens_at
-from keras_xlnet.text.string_inputs import as_strings
+from keras_xlnet.text.string_inputs import as_strings, tf
 from keras_xlnet.text.tokenizer import XLNetTokenizer
 
 _BATCH = 256

@@ -4,9 +4,9 @@ import os
 from typing import Any
 
 import sentencepiece
-import tensorflow as tf
-from sentencepiece import sentencepiece_model_pb2
 
+from keras_xlnet.text.sentencepiece_proto import SentencePieceProto
+from keras_xlnet.text.text_paths import is_remote, open_file
 from keras_xlnet.types import PathLike
 
 SPECIAL_TOKENS = ("<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>")
@@ -23,15 +23,14 @@ def load_processor(proto: bytes) -> Any:
     """
     try:
         processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
-        spec = sentencepiece_model_pb2.ModelProto.FromString(proto).trainer_spec
-    except Exception as error:  # sentencepiece and protobuf have no common exception class.
+        model_type = SentencePieceProto.parse(proto).model_type
+    except Exception as error:  # sentencepiece has no exception class of its own.
         raise ValueError(
             f"`proto` must be a SentencePiece model. Received: {len(proto)} bytes of something else"
         ) from error
     # tensorflow_text accepts any type and then splits texts as for a unigram model.
-    if spec.model_type != spec.UNIGRAM:
-        name = spec.ModelType.Name(spec.model_type)
-        raise ValueError(f"`proto` must be a unigram model. Received: a model of type {name}")
+    if model_type != "UNIGRAM":
+        raise ValueError(f"`proto` must be a unigram model. Received: a model of type {model_type}")
     size = min(len(SPECIAL_TOKENS), processor.vocab_size())
     pieces = tuple(processor.id_to_piece(index) for index in range(size))
     if pieces != SPECIAL_TOKENS:
@@ -52,13 +51,13 @@ def read_proto(proto: bytes | PathLike) -> bytes:
             f"Received: proto={proto!r}"
         )
     path = os.fspath(proto)
-    if not tf.io.gfile.exists(path):
+    if not is_remote(path) and not os.path.exists(path):
         raise FileNotFoundError(f"`proto` must be an existing file. Received: proto={path!r}")
-    with tf.io.gfile.GFile(path, "rb") as file:
+    with open_file(path, "rb") as file:
         return file.read()
 
 
 def write_proto(path: PathLike, proto: bytes) -> None:
     """Writes the bytes of a model to a file."""
-    with tf.io.gfile.GFile(os.fspath(path), "wb") as file:
+    with open_file(os.fspath(path), "wb") as file:
         file.write(proto)

@@ -1,5 +1,7 @@
 """Trains a SentencePiece model with the settings of the released XLNet models."""
 
+from __future__ import annotations
+
 import gzip
 import io
 import itertools
@@ -9,10 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import sentencepiece
-import tensorflow as tf
 
 from keras_xlnet.text.normalization import preprocess_text
-from keras_xlnet.text.string_inputs import as_strings
+from keras_xlnet.text.string_inputs import as_strings, tf
 from keras_xlnet.text.text_paths import find_text_files
 
 _BATCH_SIZE = 1024

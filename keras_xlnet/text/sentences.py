@@ -1,6 +1,7 @@
 """Sentence boundaries in text, found by a simple rule."""
 
 import re
+import unicodedata
 
 # A sentence includes the closing quotes and brackets after its end mark. In scripts without spaces
 # the end marks are wide characters and need no white space after them.
@@ -42,4 +43,6 @@ def _ends_sentence(text, begin, match):
     if text[match.end() : match.end() + 1].islower():
         return False
     stop = match.start() + 1
-    return not _INITIAL.search(text[max(begin, stop - 4) : stop])
+    # Composed: a letter with accents is one letter.
+    before = unicodedata.normalize("NFC", text[max(begin, stop - 6) : stop])
+    return not _INITIAL.search(before)

@@ -1,12 +1,43 @@
 """Layers of strings, and the conversion of their inputs to string tensors."""
 
+from __future__ import annotations
+
+import importlib
 from collections.abc import Callable
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from keras_xlnet.types import Shape
+
+
+class LazyModule:
+    """A module that is imported when one of its attributes is read.
+
+    Args:
+        name: String, the name of the module.
+
+    Raises:
+        ImportError: When an attribute is read, if the module is not installed.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._lazy_name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        try:
+            module = importlib.import_module(self._lazy_name)
+        except ImportError as error:
+            raise ImportError(
+                f"This needs {self._lazy_name}, which cannot be imported ({error}): "
+                'pip install "xlnet-keras[text]"'
+            ) from error
+        vars(self).update(vars(module))
+        return getattr(module, attribute)
+
+
+tf: Any = LazyModule("tensorflow")
+tensorflow_text: Any = LazyModule("tensorflow_text")
 
 
 class StringLayer(keras.layers.Layer):

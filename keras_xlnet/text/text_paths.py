@@ -1,10 +1,10 @@
-"""Finds text files by paths and glob patterns."""
+"""Finds and opens files by paths and glob patterns, remote ones with TensorFlow."""
 
+import glob
 import os
 import re
 from collections.abc import Sequence
-
-import tensorflow as tf
+from typing import Any
 
 from keras_xlnet.types import PathLike
 
@@ -32,17 +32,41 @@ def find_text_files(files: PathLike | Sequence[PathLike]) -> list[str]:
     return list(dict.fromkeys(paths))
 
 
+def is_remote(path: str) -> bool:
+    """Whether a path names a file system, such as `gs://`."""
+    return "://" in path
+
+
+def open_file(path: str, mode: str) -> Any:
+    """Opens a file, such as `open(path, "rb")`; a remote one with TensorFlow."""
+    if not is_remote(path):
+        return open(path, mode)
+    return _remote_files().GFile(path, mode)
+
+
+def _remote_files():
+    import tensorflow as tf  # It reads the file systems of clouds.
+
+    return tf.io.gfile
+
+
 def _matches(pattern):
-    if tf.io.gfile.isdir(pattern):
+    files = _remote_files() if is_remote(pattern) else None
+    is_directory, exists, find = (
+        (files.isdir, files.exists, files.glob)
+        if files
+        else (os.path.isdir, os.path.exists, glob.glob)
+    )
+    if is_directory(pattern):
         raise ValueError(
             f"`files` must be text files or glob patterns. Received: the directory {pattern!r}. "
             f"Use {os.path.join(pattern, '*.txt')!r} for the text files in it."
         )
-    if tf.io.gfile.exists(pattern):
+    if exists(pattern):
         return [pattern]
     if not _GLOB_CHARACTERS.search(pattern):
         raise FileNotFoundError(f"`files` must exist. Received: {pattern!r}")
-    paths = sorted(path for path in tf.io.gfile.glob(pattern) if not tf.io.gfile.isdir(path))
+    paths = sorted(path for path in find(pattern) if not is_directory(path))
     if not paths:
         raise FileNotFoundError(
             f"`files` must match at least one file. Received: the pattern {pattern!r}"

@@ -1,10 +1,11 @@
 """Checks and conversions of token ids before they are converted back to text."""
 
+from __future__ import annotations
+
 from typing import Any
 
-import tensorflow as tf
-
 from keras_xlnet.text.sentencepiece_model import SPECIAL_TOKENS
+from keras_xlnet.text.string_inputs import tf
 
 
 def as_ids(inputs: Any) -> tf.Tensor | tf.RaggedTensor:

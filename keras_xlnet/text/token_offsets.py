@@ -7,14 +7,15 @@ with the same normalizer, whose pieces are single characters, gives the places o
 of the normalized form, and the lengths of the pieces say which of them are a token's.
 """
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
-import tensorflow as tf
-import tensorflow_text
 from sentencepiece import sentencepiece_model_pb2
 
 from keras_xlnet.text.aligned_cleaning import AlignedText, starts_row
 from keras_xlnet.text.digit_comma import split_digit_comma
+from keras_xlnet.text.string_inputs import tensorflow_text, tf
 
 _WORD_START = "\u2581"
 _UNKNOWN_ID = 0

@@ -1,5 +1,7 @@
 """XLNet's tokenizer: a SentencePiece model with the cleaning and the rules of the original."""
 
+from __future__ import annotations
+
 import hashlib
 import os
 import types
@@ -7,15 +9,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras
-import tensorflow as tf
-import tensorflow_text
+import numpy as np
 
-from keras_xlnet.compat.graph_function import graph_function
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.text.added_tokens import add_tokens
-from keras_xlnet.text.aligned_cleaning import clean_aligned
-from keras_xlnet.text.digit_comma import digit_comma_table
-from keras_xlnet.text.normalization import preprocess_text
+from keras_xlnet.text.digit_comma import digit_comma_rows
+from keras_xlnet.text.graph_tokenizer import GraphTokenizer
+from keras_xlnet.text.normalization import clean_text, preprocess_text
 from keras_xlnet.text.sentencepiece_model import (
     SPECIAL_TOKENS,
     load_processor,
@@ -23,14 +23,18 @@ from keras_xlnet.text.sentencepiece_model import (
     write_proto,
 )
 from keras_xlnet.text.sentencepiece_training import train_proto
-from keras_xlnet.text.string_inputs import StringTokenizer, on_texts
-from keras_xlnet.text.subword_sampling import sample_pieces
-from keras_xlnet.text.token_ids import as_ids, remove_special_ids
-from keras_xlnet.text.token_offsets import OffsetFinder, TokenOffsets
+from keras_xlnet.text.string_inputs import StringTokenizer, on_texts, tf
+from keras_xlnet.text.token_ids import as_ids
+from keras_xlnet.text.token_offsets import TokenOffsets
 from keras_xlnet.text.tokenizer_preset import load_tokenizer, save_tokenizer
 from keras_xlnet.types import PathLike
 
 _ASSET = "spiece.model"
+# Texts from which on sentencepiece is given threads.
+_MANY = 64
+_WORD_START = "\u2581"
+# Code points that are no characters: one that stands for a blank, and one in its place in texts.
+_BLANK, _UNKNOWN = "\ufdd0", "\ufdd1"
 
 
 @register
@@ -113,7 +117,7 @@ class XLNetTokenizer(StringTokenizer):
         self.remove_space = remove_space
         self._proto: Any = None  # Bytes, once there is a vocabulary.
         # Not tracked: Keras would save it with every model of texts. Made at the first use.
-        self._untracked = types.SimpleNamespace(offset_finder=None, split=None)
+        self._untracked = types.SimpleNamespace(graph=None, blanks=None)
         if proto is not None:
             self._set_proto(read_proto(proto))
 
@@ -130,7 +134,7 @@ class XLNetTokenizer(StringTokenizer):
         character_coverage: float = 0.99995,
         input_sentence_size: int = 10_000_000,
         **kwargs: Any,
-    ) -> "XLNetTokenizer":
+    ) -> XLNetTokenizer:
         """Trains a tokenizer with the settings of the released models.
 
         The corpus is cleaned in the same way as the inputs of the tokenizer. The same corpus gives
@@ -191,16 +195,45 @@ class XLNetTokenizer(StringTokenizer):
     ) -> Any:
         if sampling_alpha is None and not return_offsets:
             return super().call(inputs)
-        self._require_proto()
-        if return_offsets and self._untracked.offset_finder is None:
-            self._untracked.offset_finder = OffsetFinder(self._proto, self._processor)
-            self._untracked.split = graph_function(
-                lambda texts: self._split(texts, None, return_offsets=True),
-                input_signature=[tf.TensorSpec([None], tf.string)],
-            )
+        graph = self._require_graph()
         if sampling_alpha is None:
-            return on_texts(self._untracked.split, inputs)
-        return on_texts(lambda texts: self._split(texts, sampling_alpha, return_offsets), inputs)
+            return on_texts(graph.tokenize_with_offsets, inputs)
+        return on_texts(lambda texts: graph.split(texts, sampling_alpha, return_offsets), inputs)
+
+    def encode(self, texts: Sequence[str | bytes]) -> list[np.ndarray]:
+        """Converts texts to ids on the host, with sentencepiece and without TensorFlow.
+
+        The ids are those of the call, except for texts with two splits of equal score.
+
+        Args:
+            texts: List of strings, or of bytes in UTF-8.
+
+        Returns:
+            A list with an int32 array `(num_tokens,)` for each text.
+
+        Example:
+
+        >>> from keras_xlnet.text import XLNetTokenizer
+        >>> tokenizer = XLNetTokenizer.train(iter(["a rose is a rose"] * 9), vocabulary_size=24)
+        >>> [len(ids) for ids in tokenizer.encode(["a rose", ""])]
+        [7, 0]
+        """
+        processor = self._require_proto()
+        cleaned = [self._clean(text) for text in texts]
+        threads = 1 if len(cleaned) < _MANY else -1
+        rows = processor.encode(cleaned, out_type=int, num_threads=threads)
+        return [self._split_digit_commas(np.array(row, "int32")) for row in rows]
+
+    def _clean(self, text):
+        if isinstance(text, bytes):
+            text = text.decode("utf-8", "replace")
+        return clean_text(text, self.lowercase, self.remove_space, self.remove_accents)
+
+    def _split_digit_commas(self, ids):
+        """The ids in which numbers and commas are apart."""
+        if not self._untracked.is_split[ids].any():
+            return ids
+        return np.array([part for index in ids for part in self._untracked.parts[index]], "int32")
 
     def compute_output_spec(
         self, inputs: Any, sampling_alpha: float | None = None, return_offsets: bool = False
@@ -211,7 +244,7 @@ class XLNetTokenizer(StringTokenizer):
         place = keras.KerasTensor(ids.shape, dtype="int64", ragged=True)
         return ids, TokenOffsets(place, place, place, place)
 
-    def with_tokens(self, tokens: Sequence[str]) -> "XLNetTokenizer":
+    def with_tokens(self, tokens: Sequence[str]) -> XLNetTokenizer:
         """Returns a tokenizer with more tokens, which are never split, such as `"<url>"`.
 
         Their ids follow those of the vocabulary, in order. `model.with_vocabulary(tokenizer)` gives
@@ -238,13 +271,52 @@ class XLNetTokenizer(StringTokenizer):
         self._require_proto()
         proto = add_tokens(self._proto, tokens)
         for token in tokens:
-            cleaned = self.preprocess(token).numpy().decode()
+            cleaned = self._clean(token)
             if cleaned != token:
                 raise ValueError(
                     f"`tokens` must be as this tokenizer cleans texts: {cleaned!r}. Received: "
                     f"{token!r}"
                 )
         return type(self)(**{**self.get_config(), "proto": proto})
+
+    def split_at_blanks(self, text: str, blank: str = "<mask>") -> list[np.ndarray]:
+        """Returns the tokens around the blanks of a text, as in the text with its blanks filled.
+
+        The parts of the text are not tokenized by themselves: a part would begin with the piece of
+        a space, even before a punctuation mark. The space before a blank belongs to the blank, as
+        the first piece of a word has the space before the word.
+
+        If the blanks are filled with words, and the text is then split where these begin and end,
+        all other tokens are the ones returned here. SentencePiece does not split there if a piece
+        contains the end of a word and what follows it, such as `'s` or a suffix.
+
+        Args:
+            text: String.
+            blank: String that stands for each blank in the text.
+
+        Returns:
+            List of int32 arrays: the ids before the first blank, between blanks, and after the
+            last one. One array more than there are blanks.
+
+        Example:
+
+        >>> from keras_xlnet.text import XLNetTokenizer
+        >>> tokenizer = XLNetTokenizer.from_preset("xlnet_small_en")
+        >>> parts = tokenizer.split_at_blanks("The <mask> (in <mask>) is new.")
+        >>> [[tokenizer.id_to_token(id) for id in part] for part in parts]
+        [['▁The'], ['▁', '(', 'in'], [')', '▁is', '▁new', '.']]
+        """
+        self._require_proto()
+        if self._untracked.blanks is None:
+            self._untracked.blanks = self.with_tokens([_BLANK])
+        text = text.replace(_BLANK, _UNKNOWN).replace(blank, _BLANK)
+        (ids,) = self._untracked.blanks.encode([text])
+        is_blank = ids == self.vocabulary_size()
+        is_space = ids == self._processor.piece_to_id(_WORD_START)
+        kept = ~(is_space & np.append(is_blank[1:], False))
+        ids, is_blank = ids[kept], is_blank[kept]
+        parts = np.split(ids, np.flatnonzero(is_blank))
+        return [parts[0], *(part[1:] for part in parts[1:])]
 
     def preprocess(self, inputs: Any) -> tf.Tensor | tf.RaggedTensor:
         """Cleans texts as the call does, without splitting them into pieces.
@@ -262,7 +334,12 @@ class XLNetTokenizer(StringTokenizer):
         >>> tokenizer.preprocess("  Caf\\u00e9  NOIR ").numpy()
         b'cafe noir'
         """
-        return on_texts(self._preprocess, inputs)
+        return on_texts(
+            lambda texts: preprocess_text(
+                texts, self.lowercase, self.remove_space, self.remove_accents
+            ),
+            inputs,
+        )
 
     def detokenize(self, inputs: Any) -> tf.Tensor:
         """Converts ids back to text, in the graph.
@@ -279,12 +356,35 @@ class XLNetTokenizer(StringTokenizer):
             ValueError: If `inputs` are not integers of rank 1 or 2.
             tf.errors.InvalidArgumentError: If an id is negative or not in the vocabulary.
         """
-        self._require_proto()
+        graph = self._require_graph()
         with tf.device("CPU:0"):
             ids = as_ids(inputs)
             if ids.shape.rank == 1:
-                return self._detokenize(tf.RaggedTensor.from_tensor(ids[tf.newaxis]))[0]
-            return self._detokenize(ids)
+                return graph.detokenize(tf.RaggedTensor.from_tensor(ids[tf.newaxis]))[0]
+            return graph.detokenize(ids)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Converts ids back to text on the host, as `detokenize` does.
+
+        Args:
+            ids: Integers `(num_tokens,)`.
+
+        Returns:
+            A string.
+
+        Raises:
+            ValueError: If an id is not in the vocabulary.
+        """
+        processor = self._require_proto()
+        ids = np.asarray(ids)
+        size = processor.vocab_size()
+        if ids.ndim != 1 or (ids.size and not np.issubdtype(ids.dtype, np.integer)):
+            raise ValueError(
+                f"`ids` must be integers of rank 1. Received: dtype {ids.dtype}, shape {ids.shape}"
+            )
+        if ((ids < 0) | (ids >= size)).any():
+            raise ValueError(f"`ids` must be from 0 to {size - 1}. Received: {ids.tolist()}")
+        return processor.decode([int(index) for index in ids if index >= len(SPECIAL_TOKENS)])
 
     @property
     def has_vocabulary(self) -> bool:
@@ -363,7 +463,7 @@ class XLNetTokenizer(StringTokenizer):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "XLNetTokenizer":
+    def from_config(cls, config: dict[str, Any]) -> XLNetTokenizer:
         # A config from an untrusted source must not make this process read a file.
         if config.get("proto") is not None:
             raise ValueError(
@@ -373,7 +473,7 @@ class XLNetTokenizer(StringTokenizer):
         return super().from_config(config)
 
     @classmethod
-    def from_preset(cls, location: PathLike) -> "XLNetTokenizer":
+    def from_preset(cls, location: PathLike) -> XLNetTokenizer:
         """Loads the tokenizer of a preset.
 
         Args:
@@ -449,17 +549,12 @@ class XLNetTokenizer(StringTokenizer):
     def _set_proto(self, proto):
         self._processor = load_processor(proto)
         self._proto = proto
-        self._untracked.offset_finder = None  # That of another vocabulary.
-        # In `init_scope`, because the layer can be created while a graph is traced and must remain
-        # usable after that.
-        with tf.init_scope(), tf.device("CPU:0"):
-            # Not SentencepieceTokenizer: it loses its model when keras.utils.set_random_seed is
-            # called, and chooses differently than sentencepiece between splits of equal score.
-            self._pieces = tensorflow_text.FastSentencepieceTokenizer(proto)
-            self._digit_comma_table = digit_comma_table(self._processor)
-            self._compiled_tokenize = graph_function(
-                self._tokenize_in_graph, input_signature=[tf.TensorSpec([None], tf.string)]
-            )
+        rows = digit_comma_rows(self._processor)
+        is_split = np.array([row != [index] for index, row in enumerate(rows)])
+        # The graph and the blanks would be those of another vocabulary.
+        self._untracked = types.SimpleNamespace(
+            graph=None, blanks=None, parts=rows, is_split=is_split
+        )
 
     def _require_proto(self):
         if self._proto is None:
@@ -469,44 +564,13 @@ class XLNetTokenizer(StringTokenizer):
             )
         return self._processor
 
-    def _preprocess(self, texts):
-        return preprocess_text(texts, self.lowercase, self.remove_space, self.remove_accents)
+    def _require_graph(self) -> GraphTokenizer:
+        processor = self._require_proto()
+        if self._untracked.graph is None:
+            self._untracked.graph = GraphTokenizer(
+                self._proto, processor, self.lowercase, self.remove_space, self.remove_accents
+            )
+        return self._untracked.graph
 
     def _tokenize(self, texts):
-        self._require_proto()
-        # Compiled, because starting a hundred eager ops takes longer than splitting a text, and
-        # tracing them for each dataset longer than splitting a thousand.
-        ids = self._compiled_tokenize(texts)
-        if texts.shape[0] is not None:
-            ids.row_splits.set_shape([texts.shape[0] + 1])
-        return ids
-
-    def _tokenize_in_graph(self, texts):
-        return self._split_digit_comma(self._pieces.tokenize(self._preprocess(texts)))
-
-    def _split(self, texts, sampling_alpha, return_offsets):
-        """The ids of a call with other arguments than their defaults, and their offsets."""
-        cleaned = self._preprocess(texts)
-        if sampling_alpha is None:
-            pieces = self._pieces.tokenize(cleaned)
-        else:
-            pieces = sample_pieces(self._proto, cleaned, sampling_alpha)
-        ids = self._split_digit_comma(pieces)
-        if not return_offsets:
-            return ids
-        text, byte_start = clean_aligned(
-            texts, self.lowercase, self.remove_space, self.remove_accents
-        )
-        return ids, self._untracked.offset_finder.offsets(text, byte_start, pieces)
-
-    def _split_digit_comma(self, ids):
-        ids = ids.with_row_splits_dtype(tf.int64)
-        split = tf.gather(self._digit_comma_table, ids.values)
-        return ids.with_values(split).merge_dims(1, 2)
-
-    def _detokenize(self, ids):
-        ids = remove_special_ids(ids, self.vocabulary_size())
-        texts = self._pieces.detokenize(ids.with_row_splits_dtype(tf.int32))
-        # After ids were removed from the front, the text can begin with several word starts.
-        # sentencepiece removes all of them.
-        return tf.strings.regex_replace(texts, "^ +", "")
+        return self._require_graph().tokenize(texts)

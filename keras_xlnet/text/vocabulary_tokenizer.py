@@ -1,14 +1,18 @@
 """A tokenizer of words or characters with a plain list of tokens as its vocabulary."""
 
+from __future__ import annotations
+
 import collections
+import os
 import pathlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import tensorflow as tf
+import numpy as np
 
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.text.string_inputs import StringTokenizer
+from keras_xlnet.text.normalization import replace_characters, valid_utf8, with_single_spaces
+from keras_xlnet.text.string_inputs import StringTokenizer, tf
 from keras_xlnet.text.token_ids import as_ids
 from keras_xlnet.types import PathLike
 
@@ -22,14 +26,16 @@ _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 class VocabularyTokenizer(StringTokenizer):
     """Converts strings to the ids of their words or characters, in the TensorFlow graph.
 
-    Words are what white space separates. The id of a token is its place in the vocabulary. This is
-    the vocabulary of the authors' Transformer-XL, whose ids are ordered by frequency, as an
-    adaptive softmax needs them.
+    Words are what `str.split` returns, and characters are code points, in training, in a call and
+    in a graph. Lower case is that of `str.lower`. Bytes that are not UTF-8 are replaced by U+FFFD,
+    and NUL is an ordinary character. The id of a token is its place in the vocabulary. This is the
+    vocabulary of the authors' Transformer-XL, whose ids are ordered by frequency, as an adaptive
+    softmax needs them.
 
     Args:
         vocabulary: List of different strings, or the path of a UTF-8 file with one token at the
-            start of each line, such as `vocab.txt`. `None` for a tokenizer that is used after
-            `load_assets`.
+            start of each line, such as `vocab.txt`, and white space after it. `None` for a
+            tokenizer that is used after `load_assets`.
         unit: `"word"` or `"character"`.
         unknown_token: String, the token of the vocabulary that stands for all others. `None`: the
             vocabulary must have all tokens of the texts.
@@ -96,7 +102,7 @@ class VocabularyTokenizer(StringTokenizer):
         special_tokens: Sequence[str] = (),
         lowercase: bool = False,
         **kwargs: Any,
-    ) -> "VocabularyTokenizer":
+    ) -> VocabularyTokenizer:
         """Counts the tokens of texts, and makes a tokenizer of the most frequent ones.
 
         Args:
@@ -117,6 +123,7 @@ class VocabularyTokenizer(StringTokenizer):
         """
         counts: collections.Counter[str] = collections.Counter()
         for text in texts:
+            text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
             text = text.lower() if lowercase else text
             counts.update(text.split() if unit == "word" else text)
         if not counts:
@@ -137,21 +144,63 @@ class VocabularyTokenizer(StringTokenizer):
         )
 
     def _tokenize(self, texts):
+        ids = self._tokens_to_ids(texts)
+        if self.end_token is None:
+            return ids
+        end = tf.fill([ids.nrows(), 1], self.token_to_id(self.end_token))
+        return tf.concat([ids, end], axis=1)
+
+    def _tokens_to_ids(self, texts):
+        """The ids of texts, without the `end_token`."""
         self._require_vocabulary()
-        if self.lowercase:
-            texts = tf.strings.lower(texts, encoding="utf-8")
-        is_words = self.unit == "word"
-        tokens = tf.strings.split(texts) if is_words else tf.strings.unicode_split(texts, "UTF-8")
+        texts = replace_characters(valid_utf8(texts), self.lowercase, remove_accents=False)
+        if self.unit == "word":
+            # Not at once: `tf.strings.split` divides only at the spaces of ASCII.
+            tokens = tf.strings.split(with_single_spaces(texts))
+        else:
+            tokens = tf.strings.unicode_split(texts, "UTF-8")
         ids = tf.ragged.map_flat_values(self._table.lookup, tokens)
         check = tf.debugging.assert_non_negative(
             ids.flat_values, "`inputs` has tokens that are not in the vocabulary"
         )
         with tf.control_dependencies([check] if check is not None else []):
-            ids = tf.cast(ids, tf.int32)
-        if self.end_token is None:
-            return ids
-        end = tf.fill([ids.nrows(), 1], self.token_to_id(self.end_token))
-        return tf.concat([ids, end], axis=1)
+            return tf.cast(ids, tf.int32)
+
+    def split_at_blanks(self, text: str, blank: str = "<mask>") -> list[np.ndarray]:
+        """Returns the tokens around the blanks of a text, as in the text with its blanks filled.
+
+        The last array ends with the `end_token`, if there is one.
+
+        Args:
+            text: String.
+            blank: String that stands for each blank in the text.
+
+        Returns:
+            List of int32 arrays: the ids before the first blank, between blanks, and after the
+            last one. One array more than there are blanks.
+
+        Raises:
+            ValueError: If tokens are words, and a blank is only a part of one.
+
+        Example:
+
+        >>> from keras_xlnet.text import VocabularyTokenizer
+        >>> tokenizer = VocabularyTokenizer.train(["a rose is a rose"], end_token="<eos>")
+        >>> [part.tolist() for part in tokenizer.split_at_blanks("a rose <mask> a")]
+        [[1, 2], [1, 0]]
+        """
+        if self.unit == "word":
+            for word in text.split():
+                if blank in word and word != blank:
+                    raise ValueError(
+                        f"`text` must have blanks that are whole words, with white space around "
+                        f"them: tokens are words. Received: {word!r}"
+                    )
+        with tf.device("CPU:0"):
+            parts = [row.numpy() for row in self._tokens_to_ids(tf.constant(text.split(blank)))]
+        if self.end_token is not None:
+            parts[-1] = np.append(parts[-1], np.int32(self.token_to_id(self.end_token)))
+        return parts
 
     def detokenize(self, inputs: Any) -> tf.Tensor:
         """Converts ids back to text: words with a space between, without the `end_token`.
@@ -188,7 +237,13 @@ class VocabularyTokenizer(StringTokenizer):
         return found
 
     def id_to_token(self, id: int) -> str:
-        """Returns the token of an id."""
+        """Returns the token of an id.
+
+        Raises:
+            ValueError: If the id is not in the vocabulary.
+        """
+        if not 0 <= id < self.vocabulary_size():
+            raise ValueError(f"`id` must be in [0, {self.vocabulary_size()}). Received: id={id}")
         return self.vocabulary[id]
 
     @property
@@ -247,9 +302,10 @@ class VocabularyTokenizer(StringTokenizer):
 
 def _read(vocabulary):
     """The tokens of a list, or of the lines of a file."""
-    if not isinstance(vocabulary, (str, pathlib.Path)):
+    if not isinstance(vocabulary, (str, os.PathLike)):
         return list(vocabulary)
-    lines = pathlib.Path(vocabulary).read_text(encoding="utf-8").splitlines()
+    # Not `splitlines`, which divides also at characters such as U+2028 and U+0085.
+    lines = pathlib.Path(vocabulary).read_text(encoding="utf-8-sig").split("\n")
     return [line.split()[0] for line in lines if line.strip()]
 
 

@@ -1,8 +1,11 @@
 """Packs sentences that are divided into words, for models with an output for each token."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from typing import Any
 
-import tensorflow as tf
+import numpy as np
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.text.packing_layer import (
@@ -12,7 +15,7 @@ from keras_xlnet.text.packing_layer import (
     first_tokens,
     repeated,
 )
-from keras_xlnet.text.string_inputs import as_strings
+from keras_xlnet.text.string_inputs import as_strings, tf
 from keras_xlnet.text.tokenizer import XLNetTokenizer
 
 _NO_WORD = -1
@@ -90,6 +93,38 @@ class XLNetWordPreprocessor(PackingLayer):
             )
             index, _ = self._place([index, repeated(_NO_WORD, _NUM_SPECIAL * one)], _NO_WORD)
             return {**features, "word_index": index}
+
+    def encode(
+        self, sentences: Sequence[Sequence[str]], shorten: bool = True
+    ) -> dict[str, np.ndarray]:
+        """Converts sentences to arrays on the host, without TensorFlow.
+
+        Args:
+            sentences: List of lists of words.
+            shorten: Bool, whether the arrays are as long as the longest row needs, or
+                `sequence_length`.
+
+        Returns:
+            The dict of the call as NumPy arrays.
+        """
+        pieces = iter(self.tokenizer.encode([word for words in sentences for word in words]))
+        unknown = np.array([self.tokenizer.unk_token_id], "int32")
+        room = self.sequence_length - _NUM_SPECIAL
+        sep, cls = self.tokenizer.sep_token_id, self.tokenizer.cls_token_id
+        rows, indices = [], []
+        for words in sentences:
+            parts = [next(pieces) for _ in words]
+            parts = [ids if len(ids) else unknown for ids in parts]
+            ids = np.concatenate([unknown[:0], *parts])[:room]
+            counts = [len(part) for part in parts]
+            indices.append(np.repeat(np.arange(len(words), dtype="int32"), counts)[:room])
+            rows.append([(ids, SEGMENT_A), (sep, SEGMENT_A), (cls, SEGMENT_CLS)])
+        features = self._pack_rows(rows, shorten)
+        word_index = np.full(features["token_ids"].shape, _NO_WORD, "int32")
+        begin = features["padding_mask"].argmax(axis=1)
+        for row, index in enumerate(indices):
+            word_index[row, begin[row] : begin[row] + len(index)] = index
+        return {**features, "word_index": word_index}
 
     def compute_output_spec(self, inputs: Any) -> Any:
         raise ValueError(

@@ -25,15 +25,17 @@ class AdamWeightDecay(WeightDecayOptimizer):
         epsilon: Float, added to the square root of `v`. The original pretrains with 1e-8.
         weight_decay: Float, 0 or above. It is multiplied by the learning rate.
         weight_decay_exclusions: List of regular expressions. A variable is not decayed if one of
-            them is found in its `path`. By default, the scales and offsets of normalization and
-            the biases are excluded, but not the attention biases (`content_bias`,
-            `position_bias`, `segment_bias`), which the original decays. More variables can be
-            excluded with `exclude_from_weight_decay()`.
+            them is found in its `path`. By default, those are excluded that the original
+            excludes: the scales and offsets of normalization, the biases, but not the attention
+            biases (`content_bias`, `position_bias`, `segment_bias`), and the query of attention
+            pooling. More variables can be excluded with `exclude_from_weight_decay()`.
         layer_decay: Float from 0 to 1. The learning rate of the last layer is `learning_rate`, and
             that of each other layer is `layer_decay` times that of the layer above it. Embeddings
             and what is added for a task keep `learning_rate`.
         layer_decay_of: `"learning_rate"`, or `"gradient"` as in the original: that multiplies the
-            clipped gradients instead, which Adam and LAMB nearly undo.
+            clipped gradients instead, which Adam and LAMB nearly undo. The attention biases and
+            segment embeddings then count as embeddings: the original keeps them in one array of
+            all layers.
         **kwargs: Other arguments of `keras.optimizers.Optimizer`, such as `global_clipnorm` (1.0
             in the original), `gradient_accumulation_steps`, `use_ema` and `name`.
 

@@ -10,7 +10,7 @@ def layout_map(
 
     Split over `model_axis`, whose size must divide the dimension named here:
 
-    - the token embedding, over `hidden_dim`;
+    - the token embedding, over `hidden_dim`, and each table of an adaptive one, over its columns;
     - the attention kernels (query, key, value, position, output), the attention biases and the
       segment embeddings, over `num_heads`;
     - the first kernel and bias and the second kernel of the feed-forward networks, over
@@ -18,8 +18,8 @@ def layout_map(
 
     The states of a stateful memory are split over `batch_axis`, by rows of the batch. All other
     weights are copied to each device: layer normalization, the second bias of the feed-forward
-    networks, the mask embedding, the bias of the language model's logits, attention pooling and
-    the heads of task models.
+    networks, the mask embedding, the bias of the language model's logits, projections, biases and
+    clusters of an adaptive softmax, attention pooling, LoRA and the heads of task models.
 
     Args:
         mesh: A `keras.distribution.DeviceMesh` with both axes.
@@ -53,7 +53,7 @@ def layout_map(
             )
     layouts = keras.distribution.LayoutMap(mesh)
     for pattern, axes in {
-        r"(?:.*/)?token_embedding/embeddings": (None, model_axis),
+        r"(?:.*/)?token_embedding/(?:embeddings|table_\d+)": (None, model_axis),
         rf"{_BLOCK}/attention/(?:query|key|value|position)/kernel": (None, model_axis, None),
         rf"{_BLOCK}/attention/output/kernel": (model_axis, None, None),
         rf"{_BLOCK}/attention/segment_embeddings": (None, model_axis, None),

@@ -9,13 +9,17 @@ from keras import ops
 
 from keras_xlnet.layers.arguments import check_choice, check_number
 
-# Scales and offsets of normalization, biases of dense layers and of logits. The attention biases
-# (content_bias, position_bias, segment_bias) are not matched: the original decays them.
-NORMALIZATION_AND_BIASES = (r"(^|/)(gamma|beta|bias)$",)
+# Scales and offsets of normalization, biases of dense layers, of logits and of an adaptive softmax.
+# The attention biases (content_bias, position_bias, segment_bias) are not matched: the original
+# decays them. It does not decay the query of attention pooling, which it calls `summary_bias`.
+NORMALIZATION_AND_BIASES = (
+    r"(^|/)(gamma|beta|bias|bias_\d+|tail_bias)$",
+    r"(^|/)sequence_summary/pooling/query$",
+)
 # The variables of a layer, by their paths, and those among them that the original keeps beside the
 # layers: it does not scale the gradients of these.
 _LAYER = re.compile(r"(?:^|/)block_(\d+)/")
-_BESIDE_LAYERS = re.compile(r"(content_bias|position_bias|segment_bias|segment_embedding)$")
+_BESIDE_LAYERS = re.compile(r"(content_bias|position_bias|segment_bias|segment_embeddings)$")
 
 
 class WeightDecayOptimizer(keras.optimizers.Optimizer):

@@ -680,6 +680,32 @@ def quantization(directory, weights):
     return {**results, "mode": np.array(sorted(modes))}
 
 
+@computation
+def frozen(directory, weights):
+    """What is frozen, and LoRA, in a model that was saved and loaded, and in its copies."""
+    model = small_classifier()
+    model.enable_lora(2)
+    fill(model)  # What is trainable, as training does.
+    model.backbone.blocks[0].attention.value_dense.lora_kernel_a.trainable = False
+    model.save(directory / "frozen.keras")
+    model.save_to_preset(directory / "frozen")
+    copies = {
+        "file": keras.saving.load_model(directory / "frozen.keras"),
+        "preset": XLNetTextClassifier.from_preset(directory / "frozen"),
+        "copy": model.with_arguments(name="copy"),
+        "made": XLNetTextClassifier(small_backbone(), 3, trainable=False),
+    }
+    results = {
+        f"{name}/{variable.path}": np.array(variable.trainable)
+        for name, copy in copies.items()
+        for variable in copy.weights
+    }
+    outputs = [flat(run(m, token_batch()))[0] for m in (model, copies["file"], copies["preset"])]
+    return results | {
+        "differs": np.array(max(np.abs(x - outputs[0]).max() for x in outputs) > 1e-6)
+    }
+
+
 # === Training ===
 
 

@@ -310,6 +310,22 @@ def test_training_with_xla_changes_nothing(results, backend):
 
 
 @every_backend
+def test_what_is_frozen_is_frozen_when_it_is_loaded(results, backend):
+    arrays = results(backend).of("frozen")
+    assert not arrays.pop("differs")
+    trained = {way: set() for way in ("file", "preset", "copy", "made")}
+    for name, is_trained in arrays.items():
+        way, path = name.split("/", 1)
+        trained[way] |= {path} if is_trained else set()
+    made = trained.pop("made")
+    assert not made
+    for way, paths in trained.items():
+        assert sum("lora_kernel" in path for path in paths) == len(paths) - 4, way
+        assert "block_0/attention/value/lora_kernel_b" in paths
+        assert "block_0/attention/value/lora_kernel_a" not in paths
+
+
+@every_backend
 @pytest.mark.parametrize("computation", ["saving", "quantization"])
 def test_saved_and_loaded_exactly(results, backend, computation):
     arrays = results(backend).of(computation)

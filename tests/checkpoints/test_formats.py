@@ -1,8 +1,10 @@
 """Every task in every format, through the functions that take any format."""
 
+import keras
 import numpy as np
 import pytest
 
+from keras_xlnet import models
 from keras_xlnet.checkpoints import (
     FORMATS,
     TASKS,
@@ -12,17 +14,38 @@ from keras_xlnet.checkpoints import (
     load_tokenizer,
     save_checkpoint,
 )
-from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
+from keras_xlnet.checkpoints.formats import not_in_format
+from keras_xlnet.checkpoints.tasks import BACKBONE
+from keras_xlnet.models import TransformerXLLanguageModel, XLNetBackbone, XLNetTextClassifier
 from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
 from tests.checkpoints.new_models import new_model
+
+# What other implementations do not have is refused by name.
+NOT_THERE = [("original", "token_classifier"), ("original", "ranker"), ("huggingface", "ranker")]
+PUBLIC_MODELS = [
+    cls
+    for cls in map(vars(models).get, models.__all__)
+    if isinstance(cls, type) and issubclass(cls, keras.Model)
+]
+
+
+@pytest.mark.parametrize("cls", PUBLIC_MODELS)
+def test_every_public_model_is_in_the_table(cls):
+    assert [task.model for task in (BACKBONE, *TASKS.values())].count(cls) == 1
 
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("task", [None, *TASKS])
 def test_models_come_back_with_every_weight(task, format, rng, tmp_path):
-    if format == "original" and task == "token_classifier":
-        pytest.skip("the original has no such model")
     model = new_model(task)
+    if (format, task) in NOT_THERE:
+        message = f"has no model for the task '{task}' .{type(model).__name__}"
+        with pytest.raises(ValueError, match=message):
+            save_checkpoint(model, tmp_path / "out", format)
+        with pytest.raises((ValueError, FileNotFoundError), match=f"{message}|is missing"):
+            load_checkpoint(tmp_path, format, task=task)
+        assert not (tmp_path / "out").exists()
+        return
     for weight in model.weights:
         weight.assign(rng.normal(size=weight.shape))
     save_checkpoint(model, tmp_path, format)
@@ -52,6 +75,49 @@ def test_tokenizers_come_back(format, golden_dir, tmp_path):
             tokenizer("A é").numpy().tolist()
         )
     assert load_tokenizer(tmp_path / "model").lowercase is False
+
+
+def test_a_preset_of_another_class_is_refused_by_name(tmp_path):
+    @keras.saving.register_keras_serializable("tests")
+    class Own(XLNetTextClassifier):
+        pass
+
+    backbone = XLNetBackbone(20, 1, 2, 8, 12)
+    Own(backbone, 2).save_to_preset(tmp_path)
+    message = "config.json holds a 'tests>Own', expected one of .*XLNetBackbone.*--task backbone"
+    with pytest.raises(ValueError, match=message):
+        detect_task(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        load_checkpoint(tmp_path, task="text_classifier")
+    copy = load_checkpoint(tmp_path)
+    np.testing.assert_array_equal(copy.weights[0], backbone.weights[0])
+
+
+def test_what_a_format_cannot_say(golden_dir):
+    preprocessor = XLNetPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 8)
+    model = XLNetTextClassifier(
+        XLNetBackbone(200, 1, 2, 8, 12),
+        2,
+        class_names=["a", "b"],
+        pooling="first",
+        long_document="windows",
+        segment_length=8,
+        preprocessor=preprocessor,
+    )
+    assert not_in_format(model, "preset") == []
+    kept = "preprocessor (its tokenizer is kept)"
+    expected = ["long_document='windows'", "segment_length=8", kept]
+    assert not_in_format(model, "huggingface") == expected
+    more = ["class_names=['a', 'b']", "long_document='windows'", "pooling='first'"]
+    assert not_in_format(model, "original") == [*more, "segment_length=8", kept]
+    model.backbone.blocks[0].trainable = False
+    assert not_in_format(model, "huggingface") == [*expected, "trainability"]
+    assert not_in_format(model.backbone, "huggingface") == ["trainability"]
+    backbone = XLNetBackbone(20, 1, 2, 8, 12, memory_length=4, activation="relu")
+    assert not_in_format(backbone, "original") == ["memory_length=4"]
+    lm = TransformerXLLanguageModel(20, 1, 2, 8, 12, activation="gelu_tanh")
+    expected = ["layer_norm_epsilon=1e-05", "activation='gelu_tanh'"]
+    assert not_in_format(lm, "original") == expected
 
 
 def test_no_tokenizer(tmp_path):

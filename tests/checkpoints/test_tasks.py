@@ -23,6 +23,7 @@ def test_models_that_take_text_are_found_by_their_arguments():
         "text_regressor",
         "token_classifier",
         "multiple_choice",
+        "ranker",
         "question_answering",
     ]
 

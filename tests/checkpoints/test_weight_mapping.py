@@ -56,14 +56,16 @@ def test_every_weight_has_one_row_and_every_row_a_weight(task):
         weights = {weight.path: weight for weight in model.weights}
         has_original = task is None or TASKS[task].sign
         formats = ["original"] if has_original and getattr(model, "tie_embeddings", True) else []
-        formats += [] if getattr(model, "pooling", None) == "attention" else ["huggingface"]
+        if ALL_TASKS[task].architectures and getattr(model, "pooling", None) != "attention":
+            formats.append("huggingface")
         for format in formats:
             matches = match_weights(weights, rows, format)
             assert {match.path for match in matches} == set(weights)
             used |= {_row_path(match.path) for match in matches}
             stacked = {(match.name, str(match.view)) for match in matches}
             assert len(stacked) == len(matches), "two weights have the same place"
-    assert used == {row.path for row in rows}
+    has_rows = ALL_TASKS[task].architectures or TASKS[task].sign
+    assert used == ({row.path for row in rows} if has_rows else set())
 
 
 def _row_path(path):
@@ -76,6 +78,8 @@ def _row_path(path):
 def test_values_go_out_and_come_back(task, format, rng):
     if format == "original" and task and not TASKS[task].sign:
         pytest.skip("the original has no such model")
+    if format == "huggingface" and not ALL_TASKS[task].architectures:
+        pytest.skip("transformers has no such model")
     for model in models_of(task):
         if format == "huggingface" and getattr(model, "pooling", None) == "attention":
             continue

@@ -76,6 +76,40 @@ def test_tasks_are_found(task, tmp_path, capsys):
     assert f"as {task}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("task", ["backbone", *TASKS])
+def test_every_model_is_converted_whole_or_refused_by_name(task, tmp_path, capsys):
+    model = new_model(None if task == "backbone" else task)
+    model.save_to_preset(tmp_path / "preset")
+    for format in FORMATS:
+        status = xlnet("convert", "--to", format, tmp_path / "preset", tmp_path / format / "out")
+        report = capsys.readouterr()
+        if status:
+            assert f"has no model for the task '{task}' ({type(model).__name__})" in report.err
+            assert report.err.count("\n") == 1
+            assert format != "preset" and not (tmp_path / format / "out").exists()
+            continue
+        assert f"{type(model).__name__}, {model.count_params():,} parameters" in report.out
+        is_exact = "left out" not in report.out
+        assert is_exact or (format, task) == ("original", "language_model")
+        status = xlnet("verify", tmp_path / "preset", tmp_path / format / "out")
+        assert status == 0 or not is_exact
+        assert f" as {task}, random" in capsys.readouterr().out
+        assert xlnet("inspect", tmp_path / format / "out") == 0
+        report = capsys.readouterr().out
+        assert type(model).__name__ in report and "missing               nothing" in report
+
+
+def test_what_is_left_out_is_said(tmp_path, capsys):
+    model = new_model("text_classifier")
+    model.backbone.trainable = False
+    model.save_to_preset(tmp_path / "preset")
+    assert xlnet("convert", "--to", "preset", tmp_path / "preset", tmp_path / "copy") == 0
+    assert "left out" not in capsys.readouterr().out
+    assert xlnet("convert", "--to", "huggingface", tmp_path / "preset", tmp_path / "out") == 0
+    expected = "not in the format huggingface, left out: trainability\n"
+    assert capsys.readouterr().out.startswith(expected)
+
+
 def test_a_task_can_be_left_out(tmp_path, capsys):
     model = XLNetPermutationLM(XLNetBackbone(30, 2, 2, 8, 12))
     model.save_to_preset(tmp_path / "lm")

@@ -1,11 +1,16 @@
 import csv
 import io
+import json
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import xlnet_command
+from keras_xlnet.cli import predict
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier, XLNetTextRegressor
+from keras_xlnet.task_files import read_table
 from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
 
 TEXTS = ["the quiet river ran", 'a "quoted", text', "", "9,000 reasons"]
@@ -65,7 +70,11 @@ def test_numbers_from_stdin_to_stdout(folder, capsys, monkeypatch):
     "model, texts, message",
     [
         ("backbone", "texts.txt", "must hold one of ['text_classifier', 'text_regressor']"),
-        ("classifier", "table.csv", "has no column 'text'. It has: ['id', 'body']"),
+        (
+            "classifier",
+            "table.csv",
+            "line 1: must have a column 'text'. Received: the columns 'id', 'body'",
+        ),
         ("classifier", "none.txt", "No such file"),
         ("none", "texts.txt", "none"),
     ],
@@ -74,3 +83,107 @@ def test_errors_are_one_line(model, texts, message, folder, capsys):
     assert run(folder[0] / model, folder[0] / texts) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("xlnet: ") and message in line
+
+
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("a.tsv", b"", "line 1: must be a header. Received: an empty file"),
+        ("a.tsv", b"text\n", "must have at least one row. Received: none"),
+        ("a.txt", b"", "must have at least one row. Received: none"),
+        ("a.tsv", b"text\ta\nb\n", "line 2: must have as many columns as the header, 2"),
+        ("a.tsv", b"a\ttext\nb\n", "line 2: must have as many columns as the header, 2"),
+        ("a.tsv", b"text\ta\nb\tc\td\n", "line 2: must have as many columns as the header, 2"),
+        ("a.tsv", b"text\ttext\na\tb\n", "line 1: must have one column 'text'"),
+        ("a.csv", b'text\n"a\n', "line 2: must be a row of a CSV file"),
+        ("a.csv", b'text\n"a"b\n', "line 2: must be a row of a CSV file"),
+        ("a.csv", "text\ncaf\xe9\n".encode("latin-1"), "line 2: must be UTF-8 text"),
+        ("a.txt", "a\ncaf\xe9\n".encode("latin-1"), "line 2: must be UTF-8 text"),
+        ("a.tsv", "text\na\n".encode("utf-16"), "must be UTF-8 text. Received: UTF-16 text"),
+        ("a.tsv.gz", b"\x1f\x8b\x08", "must be UTF-8 text. Received: a gzip file"),
+        ("a.jsonl", b'{"text": 3}\n', "line 1, column 'text': must be a string. Received: 3"),
+        ("a.jsonl", b'{"text": "a"}\n{"b": "a"}\n', "line 2, column 'text': must be there"),
+    ],
+)
+def test_errors_of_files_name_file_and_line(name, content, message, folder, tmp_path, capsys):
+    (tmp_path / name).write_bytes(content)
+    output = tmp_path / "scores.csv"
+    assert run(folder[0] / "classifier", tmp_path / name, "--output", output) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"xlnet: {tmp_path / name}") and message in line
+    assert not output.exists()
+
+
+# Quotation marks at the start of a cell, carriage returns inside, and more than csv's field limit.
+HARD_TEXTS = ['"She said', 'no".', '"', "a\rb", "x" * 131_073, "", "\u2028a\x85b\x1c"]
+FILES = {
+    "a.tsv": "text\tid\n" + "".join(f"{text}\t1\n" for text in HARD_TEXTS),
+    "a.TSV": "id\ttext\r\n" + "".join(f"1\t{text}\r\n" for text in HARD_TEXTS),
+    "a.csv": "text,id\n" + "".join('"{}",1\n'.format(t.replace('"', '""')) for t in HARD_TEXTS),
+    "a.CSV": "id,text\r\n" + "".join('1,"{}"\r\n'.format(t.replace('"', '""')) for t in HARD_TEXTS),
+    "a.jsonl": "".join(json.dumps({"text": text}) + "\n" for text in HARD_TEXTS),
+    "a.JSONL": "".join(
+        json.dumps({"text": text}, ensure_ascii=False) + "\r\n" for text in HARD_TEXTS
+    ),
+    "a.txt": "".join(f"{text}\n" for text in HARD_TEXTS),
+}
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("name", FILES)
+def test_every_row_of_every_kind_of_file_is_read(name, mark, tmp_path):
+    path = tmp_path / name
+    path.write_bytes((mark + FILES[name]).encode())
+    assert predict.read_texts(str(path), "text") == HARD_TEXTS
+
+
+def test_rows_in_are_rows_out(folder, tmp_path, monkeypatch):
+    # Over its own input: the texts are read before the output is opened.
+    path = tmp_path / "a.csv"
+    path.write_bytes(FILES["a.csv"].encode())
+    monkeypatch.setattr(
+        predict, "predict", lambda model, texts: [["ham", "1", "1", "0"]] * len(texts)
+    )
+    assert run(folder[0] / "classifier", path, "--output", path) == 0
+    with path.open(encoding="utf-8", newline="") as file:
+        assert sum(1 for _ in file) >= len(HARD_TEXTS) + 1
+    assert read_table(path, {"text": "text"}, allow_empty=["text"])["text"] == HARD_TEXTS
+
+
+CELL = st.text(st.characters(exclude_characters="\n\0\ufeff", codec="utf-8"), max_size=5)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(texts=st.lists(CELL, min_size=1, max_size=6), mark=st.sampled_from(["", "\ufeff"]))
+def test_no_row_is_lost(tmp_path, texts, mark):
+    # Tables of tabs are written without quotes, so a text has no tab, and no "\r" at its end.
+    plain = [text.replace("\t", " ") + "." for text in texts]
+    tables = {
+        "a.tsv": "id\ttext\n" + "".join(f"{i}\t{text}\n" for i, text in enumerate(plain)),
+        "a.txt": "".join(f"{text}\n" for text in plain),
+    }
+    for name, content in tables.items():
+        (tmp_path / name).write_bytes((mark + content).encode())
+        assert predict.read_texts(str(tmp_path / name), "text") == plain
+    # What `xlnet predict` writes, it can read.
+    with (tmp_path / "a.csv").open("w", encoding="utf-8", newline="") as file:
+        file.write(mark)
+        for row in (["text", "id"], *([text, "1"] for text in texts)):
+            predict.write_row(file, row)
+    assert predict.read_texts(str(tmp_path / "a.csv"), "text") == texts
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
+def test_stdin_is_utf8_whatever_the_system_says(encoding, folder, capsys, monkeypatch):
+    content = io.BytesIO("one\r\ncaf\xe9\n".encode(encoding))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(content, encoding="latin-1"))
+    status = run(folder[0] / "regressor", "-")
+    captured = capsys.readouterr()
+    if encoding == "latin-1":
+        (line,) = captured.err.splitlines()
+        assert status == 1 and line.startswith("xlnet: stdin, line 2: must be UTF-8 text.")
+    else:
+        assert status == 0
+        assert [row["text"] for row in rows_of(captured.out)] == ["one", "caf\xe9"]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from keras_xlnet.evaluation import answer_scores, normalize_answer
+from keras_xlnet.outputs.answers import Answer, AnswerPrediction
 
 GOLDEN = json.loads(
     (pathlib.Path(__file__).parents[1] / "golden" / "squad.json").read_text(encoding="utf-8")
@@ -80,10 +81,53 @@ def test_the_best_of_several_answers_counts():
 
 
 @pytest.mark.parametrize(
+    "answers",
+    [
+        [["cat", "dog"], []],
+        [[{"text": "cat"}, {"text": "dog"}], []],
+        [{"text": ["cat", "dog"], "answer_start": [0, 4]}, {"text": [], "answer_start": []}],
+        [{"text": np.array(["cat", "dog"], object), "answer_start": np.array([0, 4])}, None],
+        [np.array(["cat", "dog"]), np.array([])],
+        ["dog", ""],
+        [(4, "dog"), None],
+    ],
+    ids=str,
+)
+def test_answers_in_the_forms_that_fit_takes(answers):
+    scores = answer_scores(["dog", "x"], answers)
+    assert (scores.exact, scores.has_answer_exact, scores.best_exact) == (50.0, 100.0, 50.0)
+
+
+def predictions_of(texts, nulls, threshold=None):
+    return [
+        AnswerPrediction((Answer(text, 0, 0, 1.0, 0.0, 0.0),) if text else (), null, threshold)
+        for text, null in zip(texts, nulls, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("has_answer", [[1, 0, 1, 0], [1, 1, 1, 1]])
+@pytest.mark.parametrize("nulls", [[-3.0, -1.0, -2.0, -0.5], [1.0, 4.0, 2.0, 3.0]])
+def test_texts_at_the_best_threshold_have_the_best_score(nulls, has_answer):
+    texts = ["cat", "dog", "", "x"]
+    answers = [[text or "y"] if has else [] for text, has in zip(texts, has_answer, strict=True)]
+    scores = answer_scores(predictions_of(texts, nulls), answers)
+    at_best = predictions_of(texts, nulls, scores.best_f1_threshold)
+    assert answer_scores(at_best, answers).f1 == pytest.approx(scores.best_f1)
+    # The threshold of the predictions is that of their texts, and no limit for a better one.
+    assert answer_scores([p.text for p in at_best], answers).f1 == pytest.approx(scores.best_f1)
+    strict = predictions_of(texts, nulls, -100.0)
+    assert [p.text for p in strict] == [""] * 4
+    assert answer_scores(strict, answers).best_f1 == pytest.approx(scores.best_f1)
+    assert answer_scores(strict, answers, threshold=100.0).f1 == pytest.approx(scores.f1)
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ((["a"], []), "`predictions` and `answers` must be as many.* Received: 1 and 0"),
         (([], []), "at least one. Received: 0 and 0"),
+        ((["a", "b"], [["a"], [3]]), r"SQuAD's dicts.* Received in row 1: \[3\]"),
+        ((["a"], [{"text": ["a"], "answer_start": []}]), "Received in row 0: "),
         ((["a"], [["a"]], 0.5), "`threshold` needs the null scores"),
     ],
 )

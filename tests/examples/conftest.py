@@ -3,6 +3,7 @@
 import pytest
 
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
+from keras_xlnet.preset_files import write_preset_info
 from keras_xlnet.text import XLNetTokenizer
 from tests.examples import EXAMPLES
 
@@ -20,6 +21,17 @@ def tiny_preset(tmp_path_factory, golden_dir):
     model = XLNetPermutationLM(backbone, stateful=True, batch_size=2)
     model.save_to_preset(directory, tokenizer=XLNetTokenizer(golden_dir / "spiece.model"))
     return directory
+
+
+@pytest.fixture
+def small_preset(tmp_path, golden_dir, monkeypatch):
+    """A preset that loads quickly has the name of the one that comes with the package."""
+    folder = tmp_path / "shipped"
+    model = XLNetPermutationLM(XLNetBackbone(200, 1, 1, 8, 16, memory_length=3))
+    tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
+    model.save_to_preset(folder / "xlnet_small_en", tokenizer, dtype="float16")
+    write_preset_info(folder / "xlnet_small_en", "English", {})
+    monkeypatch.setattr("keras_xlnet.preset_files.shipped.FOLDER", folder)
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 from keras_xlnet import layers, models
-from keras_xlnet.preset_files import write_preset_info
-from keras_xlnet.text import XLNetTokenizer
 from tests.examples import EXAMPLES
 
 ROOT = EXAMPLES.parent
@@ -51,14 +49,8 @@ def test_graphs_of_the_models_page():
 
 
 @pytest.mark.slow  # Five models are compiled.
-def test_code_of_the_tasks_page_runs(tmp_path, monkeypatch, golden_dir, capsys):
-    # A small preset in place of the one that it is about.
-    folder = tmp_path / "shipped"
-    model = models.XLNetPermutationLM(models.XLNetBackbone(200, 1, 1, 8, 16))
-    tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
-    model.save_to_preset(folder / "xlnet_small_en", tokenizer, dtype="float16")
-    write_preset_info(folder / "xlnet_small_en", "English", {})
-    monkeypatch.setattr("keras_xlnet.preset_files.shipped.FOLDER", folder)
+@pytest.mark.usefixtures("small_preset")
+def test_code_of_the_tasks_page_runs(capsys):
     names = {}
     for code in code_of(ROOT / "docs" / "tasks.md"):
         exec(code, names)
@@ -66,14 +58,8 @@ def test_code_of_the_tasks_page_runs(tmp_path, monkeypatch, golden_dir, capsys):
     assert "micro average" in capsys.readouterr().out
 
 
-def test_code_of_the_presets_page_runs(tmp_path, monkeypatch, golden_dir, capsys):
-    # A small preset in place of the one that it is about.
-    folder = tmp_path / "shipped"
-    model = models.XLNetPermutationLM(models.XLNetBackbone(200, 1, 1, 8, 16, memory_length=3))
-    tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
-    model.save_to_preset(folder / "xlnet_small_en", tokenizer, dtype="float16")
-    write_preset_info(folder / "xlnet_small_en", "English", {})
-    monkeypatch.setattr("keras_xlnet.preset_files.shipped.FOLDER", folder)
+@pytest.mark.usefixtures("small_preset")
+def test_code_of_the_presets_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(models.XLNetTextClassifier, "fit", lambda *_, **__: None)  # Seconds.
     monkeypatch.chdir(tmp_path)
     page = ROOT / "docs" / "presets.md"

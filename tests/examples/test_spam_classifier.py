@@ -3,10 +3,11 @@
 import functools
 import json
 import pathlib
+import re
 
 import pytest
 
-from tests.examples import assert_one_error, fork_example, run_example
+from tests.examples import assert_one_error, fork_example, pages, run_example
 
 run = functools.partial(fork_example, "spam_classifier")
 
@@ -33,6 +34,11 @@ def test_trains_writes_and_classifies(tmp_path, tiny):
         "confusion_matrix.png", "metrics.json", "model.keras", "precision_recall.png",
         "saved_model", "training_curves.png",
     }  # fmt: skip
+    table = pages.section(
+        pages.ROOT / "docs" / "spam_classifier.md", "writes to `runs/spam`:", "--load"
+    )
+    named = {name for row in pages.rows(table) for name in re.findall("`([^`]+)`", row[0])}
+    assert {name.partition("/")[0] for name in named} == {path.name for path in output.iterdir()}
     report = json.loads((output / "metrics.json").read_text())
     assert set(report["baselines"]) == {"majority", "tfidf_tuned"}
     for metrics in (report["model"], *report["baselines"].values()):

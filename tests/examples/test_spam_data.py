@@ -56,18 +56,21 @@ def test_columns_by_name_in_csv_and_tsv(tmp_path):
 @pytest.mark.parametrize(
     "content, message",
     [
-        (b"", "the file is empty"),
-        (b" \n\n", "the file is empty"),
-        (b"\xef\xbb\xbfhello", "line 1 has 1 columns, expected 2, separated by tabs: 'hello'"),
-        (GOOD.encode() + b"ham no tab here\n", "line 21 has 1 columns"),
-        (GOOD.encode() + "ham\tcaf\u00e9".encode("latin1"), "line 21 is not UTF-8 (byte 0xe9)"),
-        (GOOD.encode("utf-16"), "line 1 is not UTF-8 (byte 0xff)"),
+        (b"", "must have at least one message. Received: none"),
+        (b" \n\n", "must have at least one message. Received: none"),
+        (b"\xef\xbb\xbfhello", "line 1: must be a label, a tab and a text. Received: 'hello'"),
+        (GOOD.encode() + b"ham no tab here\n", "line 21: must be a label, a tab and a text"),
+        (
+            GOOD.encode() + "ham\tcaf\u00e9".encode("latin1"),
+            "line 21: must be UTF-8 text. Received: b'",
+        ),
+        (GOOD.encode("utf-16"), "line 1: must be UTF-8 text. Received: UTF-16 text"),
         ("ham\thi\n" * 30, "all messages have one label ('ham': 30)"),
         (GOOD.replace("spam", "junk"), "no message has the label 'spam'; found 'ham': 10, 'junk'"),
         (GOOD + "eggs\thi\n", "two labels are expected, found 3"),
         ("ham\thi\n" * 30 + "spam\twin\n" * 9, "at least 10 messages of each class are needed"),
-        ("label\ttext\n", "the file has no messages"),
-        ("label\ttext\tid\nham\thi\n", "line 2 has 2 columns, expected 3"),
+        ("label\ttext\n", "must have at least one row"),
+        ("label\ttext\tid\nham\thi\n", "line 2: must have as many columns as the header, 3"),
     ],
 )
 def test_bad_files(tmp_path, content, message):
@@ -82,9 +85,9 @@ def test_bad_files(tmp_path, content, message):
 @pytest.mark.parametrize(
     "content, message",
     [
-        ("a,b\n1,2\n", "no column 'text'; the first line has ['a', 'b'] (see --text_column)"),
-        ("label,text\nham,hi,there\n", "line 2 has 3 columns, expected 2: 'ham,hi,there'"),
-        ('label,text\nham,"hi\n', "line 2 is not valid CSV"),
+        ("a,b\n1,2\n", "line 1: must have a column 'label'. Received: the columns 'a', 'b'"),
+        ("label,text\nham,hi,there\n", "line 2: must have as many columns as the header, 2"),
+        ('label,text\nham,"hi\n', "line 2: must be a row of a CSV file"),
     ],
 )
 def test_bad_csv(tmp_path, content, message):

@@ -39,6 +39,11 @@ def test_arrays_are_no_questions(x):
             GoldAnswer("mat", 16),
         ),
         (["On", "mat"], GoldAnswer("On", 0)),
+        # As SQuAD is on the Hub, in Python and in pandas.
+        ({"text": ["mat", "On"], "answer_start": [16, 0]}, GoldAnswer("mat", 16)),
+        ({"text": np.array(["On"], object), "answer_start": np.array([0])}, GoldAnswer("On", 0)),
+        ({"text": [], "answer_start": []}, None),
+        ({"text": np.array([]), "answer_start": np.array([])}, None),
         (None, None),
         ("", None),
         ([], None),
@@ -77,6 +82,11 @@ BAD_ANSWERS = {
     ),
     "a number": (["sat", 3], r"`y` must be answers: strings, \(start, text\).* in row 1: 3"),
     "a dict of something else": (["sat", {"answer": "x"}], "Received in row 1: {'answer': 'x'}"),
+    "a dict of lists of something else": (["sat", {"text": ["mat"]}], "in row 1: {'text': 'mat'}"),
+    "lists of other lengths": (
+        ["sat", {"text": ["mat"], "answer_start": []}],
+        r"Received in row 1: \(\[\], \['mat'\]\)",
+    ),
     "too few": (["sat"], "the answer of each of the 2 questions. Received: 1 of them"),
     "none": (None, "Received: None"),
 }

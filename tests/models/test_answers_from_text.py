@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_xlnet.evaluation import answer_scores
 from keras_xlnet.inputs.answer_windows import AnswerWindows
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetQuestionAnswering
 from keras_xlnet.outputs.answers import decode_answers
@@ -89,7 +90,8 @@ def test_learns_from_text(trained):
 def test_predictions_are_parts_of_contexts(trained):
     model, _ = trained
     x, _ = examples(12, 3)
-    predictions = model.predict(x, num_answers=4, max_answer_length=5, verbose=0)
+    arguments = {"num_answers": 4, "max_answer_length": 5, "null_threshold": None}
+    predictions = model.predict(x, **arguments, verbose=0)
     assert len(predictions) == 12
     for prediction, context in zip(predictions, x["context"], strict=True):
         assert 1 <= len(prediction.answers) <= 4 and np.isfinite(prediction.null_score)
@@ -106,17 +108,54 @@ def test_predictions_are_parts_of_contexts(trained):
 def test_forms_of_questions_give_the_same_answers(trained):
     model, _ = trained
     x, _ = examples(5, 4)
-    expected = model.predict(x, verbose=0)
+    expected = model.predict(x, null_threshold=None, verbose=0)
     rows = list(zip(*x.values(), strict=True))
     windows = model.preprocessor.windows(x)
     assert isinstance(windows, AnswerWindows) and len(windows) > 5
     for form in (rows, tuple(x.values()), windows):
-        for found, other in zip(model.predict(form, verbose=0), expected, strict=True):
+        for found, other in zip(
+            model.predict(form, null_threshold=None, verbose=0), expected, strict=True
+        ):
             assert found.text == other.text
             assert found.null_score == pytest.approx(other.null_score, abs=1e-5)
     outputs = model.predict(windows.features, verbose=0)
     assert decode_answers(windows, outputs)[0].text == expected[0].text
     assert model(rows)["cls_logits"].shape == (len(windows),)
+
+
+def test_a_threshold_of_the_null_score(trained):
+    model, _ = trained
+    x, _ = examples(6, 5)
+    everything = model.predict(x, null_threshold=None, verbose=0)
+    # The model was trained on questions without an answer, and so learned that there are some.
+    assert model.null_threshold == 0.0
+    assert model.with_arguments(dropout=0.0).null_threshold == 0.0
+    middle = sorted(p.null_score for p in everything)[3]
+    for threshold, cut in (("auto", 0.0), (middle, middle), (-1e9, -1e9), (1e9, 1e9)):
+        found = model.predict(x, null_threshold=threshold, verbose=0)
+        for prediction, whole in zip(found, everything, strict=True):
+            is_answered = whole.null_score <= cut
+            assert prediction.text == (whole.text if is_answered else "")
+            assert [a.text for a in prediction.answers] == [a.text for a in whole.answers]
+        # Scores are those of the texts, and the best thresholds do not depend on the given one.
+        gold = [[answer.text] for answer in (p.answers[0] for p in everything)]
+        texts = [prediction.text for prediction in found]
+        assert answer_scores(found, gold).exact == answer_scores(texts, gold).exact
+        best = answer_scores(everything, gold).best_exact_threshold
+        assert answer_scores(found, gold).best_exact_threshold == best
+    with pytest.raises(ValueError, match="`null_threshold` must be a number, None or 'auto'"):
+        model.predict(x, null_threshold="best", verbose=0)
+
+
+def test_answers_as_on_the_hub(trained):
+    model, _ = trained
+    x = {"question": ["what is it?", "and now?"], "context": ["a ship sails", "the sea is cold"]}
+    hub = [{"text": ["ship", "sails"], "answer_start": [2, 7]}, {"text": [], "answer_start": []}]
+    lists = [[{"text": "ship", "answer_start": 2}], []]
+    expected = model.evaluate(x, lists, verbose=0)
+    np.testing.assert_allclose(model.evaluate(x, hub, verbose=0), expected, rtol=1e-6)
+    gold = [["ship", "sails"], None]
+    assert answer_scores(["sails", ""], hub) == answer_scores(["sails", ""], gold)
 
 
 def test_saved_models_answer_the_same(trained, tmp_path):

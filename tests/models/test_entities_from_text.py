@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import pandas as pd
 import pytest
 
 from keras_xlnet.models import XLNetBackbone, XLNetTokenClassifier
@@ -71,6 +72,31 @@ def test_entities_of_text_are_parts_of_it(trained):
     ]
     for entity in entities:
         assert text[entity.start : entity.end] == entity.text and 0.5 < entity.score <= 1
+
+
+@pytest.mark.parametrize("text", ["हिन्दी Ann Lee भाषा", "e\u0301te\u0301 Tom Fox", "مُحَمَّد Eve Ray"])
+def test_a_word_is_the_same_in_training_tags_and_entities(trained, text):
+    model, _ = trained
+    words = text.split()
+    assert model.tag([text], verbose=0) == model.tag([words], verbose=0)
+    tags = [["O"] * len(words)]
+    by_text = model.evaluate([text], tags, verbose=0)
+    np.testing.assert_allclose(by_text, model.evaluate([words], tags, verbose=0), rtol=1e-6)
+    (entities,) = model.predict([text], verbose=0)
+    (entity,) = [entity for entity in entities if entity.text.isascii()]
+    assert text[entity.start : entity.end] == entity.text in text
+
+
+def test_entities_of_texts_in_other_forms(trained):
+    model, _ = trained
+    texts = ["là is Ann Lee", "Tom Fox is at home"]
+    expected = model.predict(texts, verbose=0)
+    for x in (
+        [text.encode() for text in texts],
+        np.array(texts),
+        pd.Series(texts, index=[7, 5]),
+    ):
+        assert model.predict(x, verbose=0) == expected
 
 
 def test_entities_of_words_have_places_in_words(trained):

@@ -70,11 +70,43 @@ def test_strings(golden_dir):
     assert as_ids.text is None
 
 
+def test_punctuation_after_a_blank_is_as_in_the_text(golden_dir):
+    from keras_xlnet.text import XLNetTokenizer
+
+    tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
+    model = permutation_model(tokenizer.vocabulary_size())
+    text = "a <mask>. (<mask>), a"
+    ids = tokenizer("a. (b), a").numpy()
+    assert [tokenizer.id_to_token(id) for id in ids] == "▁ a . ▁ ( b ) , ▁ a".split()
+    row = [*ids[:2], 6, *ids[2:5], 6, *ids[6:]]
+    filling = model.fill(text, tokenizer, num_results=1).joint[0]
+    expected = model.fill([row], num_results=1)[0].joint[0]
+    np.testing.assert_array_equal(filling.token_ids, expected.token_ids)
+    assert filling.log_prob == pytest.approx(expected.log_prob, abs=1e-6)
+    first, second = (tokenizer.id_to_token(id) for id in filling.token_ids)
+    assert filling.text == f"a{first}. ({second}), a".replace("▁", " ")
+    as_bytes = model.fill([text.encode()], tokenizer, num_results=1)[0].joint[0]
+    assert as_bytes.text == filling.text
+
+
+def test_a_word_with_the_id_of_mask_is_no_blank():
+    from keras_xlnet.text import VocabularyTokenizer
+
+    tokenizer = VocabularyTokenizer.train(["a b c d e f g h"], end_token="<eos>")
+    model = permutation_model(tokenizer.vocabulary_size())
+    assert tokenizer.id_to_token(6) == "f"
+    filling = model.fill("f <mask> f a", tokenizer, num_results=1).joint[0]
+    word = tokenizer.id_to_token(int(filling.token_ids[0]))
+    assert len(filling.token_ids) == 1
+    assert filling.text.split() == f"f {'' if word == '<eos>' else word} f a".split()
+
+
 @pytest.mark.parametrize(
     "texts, arguments, message",
     [
         ([[1, 2]], {}, "must have blanks, '<mask>'. Received in row 0"),
         (["a <mask>"], {}, "pass their `tokenizer`"),
+        ([["a", "<mask>"]], {}, r"token ids that are ints. Received in row 0: \['a', '<mask>'\]"),
         ([[6, 9]], {}, "token ids from 0 to 7"),
         ([[6]], {"num_results": 0}, "`num_results` must be a positive"),
     ],

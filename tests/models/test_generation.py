@@ -191,6 +191,83 @@ def test_the_callback_sees_every_step(models):
     np.testing.assert_array_equal(np.stack([t for _, t in seen], axis=1), found.token_ids)
 
 
+@pytest.mark.parametrize("method", ["greedy", "sample"])
+@pytest.mark.parametrize("make", [causal_model, permutation_model])
+def test_the_callback_gets_no_tokens_of_rows_that_have_ended(make, method, models):
+    model, prompts = models[make], prompts_of()
+    free = model.generate(prompts, max_new_tokens=NEW, method=method).token_ids
+    seen = []
+    found = model.generate(
+        prompts,
+        max_new_tokens=NEW,
+        method=method,
+        stop_token_ids=[int(free[0][1])],
+        callback=lambda number, tokens: seen.append(tokens),
+    )
+    lengths = [len(tokens) for tokens in found.token_ids]
+    assert lengths[0] < max(lengths)
+    for tokens, row in zip(found.token_ids, np.stack(seen, axis=1), strict=True):
+        assert row.tolist() == [*tokens, *[-1] * (max(lengths) - len(tokens))]
+
+
+def test_what_a_callback_writes_changes_nothing(models):
+    model, prompts = models[causal_model], prompts_of()
+
+    def clear(number, tokens):
+        tokens[:] = 0
+
+    found = model.generate(prompts, max_new_tokens=NEW, callback=clear).token_ids
+    expected = model.generate(prompts, max_new_tokens=NEW).token_ids
+    np.testing.assert_array_equal(np.stack(found), np.stack(expected))
+
+
+@pytest.mark.parametrize("method", ["greedy", "beam"])
+@pytest.mark.parametrize("make", [causal_model, permutation_model])
+def test_stop_tokens_must_be_ids(make, method, models):
+    model = models[make]
+
+    def generate(ids):
+        return model.generate([[1, 2]], max_new_tokens=1, method=method, stop_token_ids=ids)
+
+    for ids, received in (
+        (["."], r"'\.'\. For a string use `tokenizer.token_to_id`"),
+        ([SIZE], SIZE),
+        ([-1], -1),
+        ([2.0], "2.0"),
+        ([None], None),
+        ([True], True),
+        ([[3]], r"\[3\]"),
+    ):
+        message = f"`stop_token_ids` must be an id from 0 to 29. Received: {received}"
+        with pytest.raises(ValueError, match=message):
+            generate(ids)
+    for ids in (".", 4, None):
+        with pytest.raises(ValueError, match="`stop_token_ids` must be a list of ids"):
+            generate(ids)
+    for ids in ([4], (4,), {4}, range(4, 5), np.array([4]), [np.int64(4)]):
+        assert len(generate(ids).token_ids[0]) == 1
+
+
+def test_a_prompt_has_no_end_token():
+    from keras_xlnet.text import VocabularyTokenizer
+
+    tokenizer = VocabularyTokenizer.train(["a rose is a rose"], end_token="<eos>")
+    model = causal_model(tokenizer.vocabulary_size())
+    found = model.generate(["a rose", "a <eos>"], tokenizer, max_new_tokens=3)
+    expected = model.generate([[1, 2], [1, 0]], max_new_tokens=3)
+    np.testing.assert_array_equal(found.token_ids, expected.token_ids)
+    np.testing.assert_allclose(found.log_probs, expected.log_probs, rtol=0, atol=1e-5)
+
+
+def test_white_space_at_the_end_of_a_prompt_belongs_to_the_next_word(golden_dir):
+    from keras_xlnet.text import XLNetTokenizer
+
+    tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
+    model = causal_model(tokenizer.vocabulary_size())
+    plain, spaced = model.generate(["a text", "a text \n"], tokenizer, max_new_tokens=3).token_ids
+    np.testing.assert_array_equal(plain, spaced)
+
+
 @pytest.mark.parametrize("make", [causal_model, permutation_model])
 def test_strings(make, golden_dir):
     from keras_xlnet.text import XLNetTokenizer
@@ -210,6 +287,9 @@ def test_strings(make, golden_dir):
         ({"prompts": []}, "`prompts` must have at least one text"),
         ({"prompts": [[1], []]}, "at least one token each. Received in row 1"),
         ({"prompts": ["one"]}, "pass their `tokenizer`"),
+        ({"prompts": [["1", "2"]]}, r"that are ints. Received in row 0: \['1', '2'\]"),
+        ({"prompts": [[1.5]]}, r"token ids that are ints. Received in row 0: \[1.5\]"),
+        ({"prompts": [[2**40]]}, "token ids from 0 to 29. Received in row 0: 1099511627776"),
         ({"method": "best"}, "`method` must be one of"),
         ({"max_new_tokens": 0}, "`max_new_tokens` must be a positive"),
         ({"method": "sample", "temperature": 0}, "`temperature` must be above 0"),

@@ -190,6 +190,12 @@ def test_bad_input(texts, arguments, message, large):
         large.score(texts, **arguments)
 
 
+@pytest.mark.parametrize("start", ["<eos>", -1, 50, 1.0, True])
+def test_a_start_token_must_be_an_id(start):
+    with pytest.raises(ValueError, match=f"`start_token_id` must be an id from 0 to .*{start}"):
+        causal_model().score([[1, 2]], start_token_id=start)
+
+
 def test_models_that_cannot_score():
     backbone = XLNetBackbone(20, 1, 2, 8, 12, memory_length=4)
     stateful = XLNetPermutationLM(backbone, stateful=True, batch_size=2)

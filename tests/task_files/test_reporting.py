@@ -1,5 +1,6 @@
 """The form of errors, and how files become lines."""
 
+import gzip
 import pickle
 
 import pytest
@@ -65,6 +66,8 @@ def test_received_values_are_one_short_line(value, text):
         (b"a\n\n", ["a", ""]),
         (b" a\t\n", [" a\t"]),
         (b"a\rb\n", ["a\rb"]),
+        (b"a\rb\r", ["a", "b"]),
+        (b"a\r\rb", ["a", "", "b"]),
         ("a\u2028b\x85c\x0bd\x0ce\x1cf\n".encode(), ["a\u2028b\x85c\x0bd\x0ce\x1cf"]),
         (b"", []),
     ],
@@ -89,6 +92,25 @@ def test_other_encodings_are_an_error(tmp_path, mark):
         read_text(path)
     received = r"b'ne\ntwo\ncaf\xe9\nfour'"
     assert str(info.value) == f"{path}, line 3: must be UTF-8 text. Received: {received}"
+
+
+@pytest.mark.parametrize(
+    "content, name",
+    [
+        ("text\tlabel\n".encode("utf-16"), "UTF-16 text"),
+        ("text\tlabel\n".encode("utf-16-le"), "UTF-16 text"),
+        ("text\tlabel\n".encode("utf-16-be"), "UTF-16 text"),
+        (gzip.compress(b"text\tlabel\n", mtime=0), "a gzip file"),
+        (b"PK\x03\x04text", "a ZIP file, as .xlsx files are"),
+    ],
+)
+def test_formats_that_are_no_utf8_text_are_named(tmp_path, content, name):
+    path = tmp_path / "a.txt"
+    path.write_bytes(content)
+    with pytest.raises(TaskFileError) as info:
+        read_text(path)
+    start = f"{path}, line 1: must be UTF-8 text. Received: {name}, b'"
+    assert str(info.value).startswith(start) and "\n" not in str(info.value)
 
 
 def test_missing_files_name_the_argument(tmp_path):

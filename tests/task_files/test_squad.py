@@ -215,6 +215,92 @@ def test_what_is_no_squad_file(tmp_path, content, message):
     assert str(info.value) == f"{path}{message}"
 
 
+def as_hub(rows):
+    """The rows of the Hugging Face Hub for what `read_squad` returns."""
+    names = [name for name in rows if name != "answers"]
+    for i, identity in enumerate(rows["id"]):
+        row = {"title": identity, **{name: rows[name][i] for name in names}}
+        if "answers" in rows:
+            keys = ("text", "answer_start")
+            row["answers"] = {key: [answer[key] for answer in rows["answers"][i]] for key in keys}
+        yield row
+
+
+HUB_FILES = {
+    "lines": lambda rows: "".join(json.dumps(row) + "\n" for row in rows) + "\n",
+    "one line": lambda rows: "\r\n".join(map(json.dumps, rows)),
+    "list": lambda rows: json.dumps(rows, indent=1),
+    "list under data": lambda rows: json.dumps({"version": 1, "data": rows}),
+}
+
+
+@pytest.mark.parametrize("form", HUB_FILES)
+def test_rows_of_the_hub(tmp_path, form):
+    expected = read_squad(write(tmp_path, FILE))
+    rows = list(as_hub(expected))
+    assert rows[1]["answers"] == {"text": [], "answer_start": []}
+    assert read_squad(write(tmp_path, HUB_FILES[form](rows))) == expected
+    first = {name: column[:1] for name, column in expected.items()}
+    assert read_squad(write(tmp_path, HUB_FILES[form](rows[:1]))) == first
+
+
+def without_answers(node):
+    if isinstance(node, list):
+        return [without_answers(child) for child in node]
+    if isinstance(node, dict):
+        return {
+            k: without_answers(v) for k, v in node.items() if k not in ("answers", "is_impossible")
+        }
+    return node
+
+
+def test_questions_without_answers_have_no_column_of_answers(tmp_path):
+    # An empty list would say that the questions have no answer.
+    expected = read_squad(write(tmp_path, FILE))
+    rows = list(as_hub(expected))
+    del expected["answers"]
+    assert read_squad(write(tmp_path, without_answers(FILE))) == expected
+    for form in HUB_FILES.values():
+        assert read_squad(write(tmp_path, form(without_answers(rows)))) == expected
+
+
+@pytest.mark.parametrize(
+    "key, value, message",
+    [
+        (
+            "answers",
+            REMOVED,
+            "line 1, answers: must be there. "
+            "Received: the keys ['title', 'id', 'question', 'context']",
+        ),
+        (
+            "answers",
+            {"text": ["red"], "answer_start": []},
+            "line 1, answers: must have as many texts as answer_starts. Received: 1 and 0",
+        ),
+        (
+            "answers",
+            {"text": ["red"], "answer_start": [1]},
+            "line 1, answers[0]: must be in the context at answer_start=1. "
+            "Received: 'red', where the context has 'The'",
+        ),
+        ("answers", {"text": "red"}, "line 1, answers.text: must be a list. Received: 'red'"),
+        ("context", "", "line 1, context: must not be empty. Received: ''"),
+        ("id", "b", "line 2, id: must be there once. Received: 'b', which is that of line 1"),
+    ],
+)
+def test_wrong_rows_of_the_hub(tmp_path, key, value, message):
+    rows = list(as_hub(read_squad(write(tmp_path, FILE))))
+    if value is REMOVED:
+        del rows[0][key]
+    else:
+        rows[0][key] = value
+    path = write(tmp_path, HUB_FILES["lines"](rows))
+    with pytest.raises(TaskFileError) as info:
+        read_squad(path)
+    assert str(info.value) == f"{path}, {message}"
+
+
 @pytest.mark.skipif(not SQUAD.exists(), reason="needs ../shared/data")
 @pytest.mark.parametrize(
     "file, count, unanswerable",

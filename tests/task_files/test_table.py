@@ -71,6 +71,23 @@ def test_commas_of_other_files_are_not_quoted(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.tsv", "a.csv"])
+def test_fields_of_any_length(tmp_path, name):
+    limit = csv.field_size_limit()
+    text = "a" * (limit + 1)
+    path = write(tmp_path, f"text\n{text}\nb\n", name)
+    assert read_table(path, {"text": "text"}) == {"text": [text, "b"]}
+    with pytest.raises(TaskFileError, match="line 2: must be a row"):
+        read_table(write(tmp_path, f'text\n"{text}', "b.csv"), {"text": "text"})
+    assert csv.field_size_limit() == limit  # It is that of the process.
+
+
+@pytest.mark.parametrize("name, quote", [("a.tsv", ""), ("a.csv", '"')])
+def test_lines_that_end_with_carriage_returns(tmp_path, name, quote):
+    path = write(tmp_path, f"text\r{quote}a{quote}\rb\r\r", name)
+    assert read_table(path, {"text": "text"}) == {"text": ["a", "b"]}
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.csv"])
 def test_blank_lines_at_the_end(tmp_path, name):
     path = write(tmp_path, "text\r\na\r\n\r\n\r\n", name)
     assert read_table(path, {"text": "text"}) == {"text": ["a"]}

@@ -51,10 +51,16 @@ def variable(path, value):
         return keras.Variable(value, name=name)
 
 
-def layer_decay(path, rate):
+def layer_decay(name, rate, num_layers=NUM_LAYERS):
     """Returns the factor of the clipped gradient, which the original calls a learning rate."""
-    layer = re.match(r"model/transformer/layer_(\d+)/", path)
-    return rate ** (NUM_LAYERS - 1 - int(layer[1])) if layer else 1.0
+    layer = re.match(r"model/transformer/layer_(\d+)/", name)
+    return rate ** (num_layers - 1 - int(layer[1])) if layer else 1.0
+
+
+def is_decayed(name):
+    """Returns whether the original decays a weight, by its name there."""
+    included = re.search("r_s_bias|r_r_bias|r_w_bias", name)
+    return bool(included) or not re.search("LayerNorm|layer_norm|bias", name)
 
 
 def clip(gradients, norm):
