@@ -3,9 +3,7 @@
 Upstream: `clone_model` copies the graph of every functional model, and makes a plain `Functional`
 of it unless the constructor is `(inputs, outputs, name)`, although `from_config` would make the
 right class. Methods and attributes are lost without a warning.
-Seen in: Keras 3.12 to 3.15.
-Reproduction: `type(keras.models.clone_model(model))` is `Functional` for an instance of a subclass
-of `keras.Model` that has a constructor and a `get_config` of its own.
+Reproduction: docs/upstream.md, "`clone_model` loses the class".
 Delete this file when: it is the subclass.
 """
 

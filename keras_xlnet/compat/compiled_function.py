@@ -3,8 +3,7 @@
 Upstream: `keras.Model` compiles its own `call` for `fit`, `evaluate` and `predict`. There is no way
 to compile another function on every backend: `tf.function` finds variables itself, `jax.jit` needs
 them as arguments.
-Seen in: Keras 3.12 to 3.15.
-Reproduction: `keras.ops` and `keras.backend` have no function that compiles.
+Reproduction: docs/upstream.md, "No `jit` for every backend".
 Delete this file when: Keras has a backend-independent `jit` that takes the variables of a layer.
 """
 

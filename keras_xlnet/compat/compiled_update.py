@@ -4,10 +4,7 @@ Upstream: (1) an optimizer is a dozen elementwise operations a weight, and Tenso
 writes memory for each. (2) The gradient of an embedding is a `tf.IndexedSlices` with an entry for
 each occurrence of a token. Keras squares the entries, where it should square their sum, so Adam on
 TensorFlow computes another update than on JAX and PyTorch.
-Seen in: Keras 3.12 to 3.15 with TensorFlow 2.21.
-Reproduction of (2): one step of `keras.optimizers.Adam(1.0)` with the gradient
-`tf.IndexedSlices([[1.0], [1.0]], [0, 0], (2, 1))`, and with the same as a dense tensor, from two
-steps on.
+Reproduction of (2): docs/upstream.md, "Sparse gradients are squared before they are summed".
 Delete this file when: the two give equal weights, and `optimizer.apply` is compiled.
 """
 

@@ -2,10 +2,8 @@
 
 Upstream, with a `tf.distribute` strategy of several replicas, `fit` of Keras fails (1) with
 `steps_per_execution` above 1, (2) where an input is bool, (3) with several workers.
-Seen in: Keras 3.12 to 3.15 with TensorFlow 2.21; github.com/keras-team/keras, issues 19246 and
-20585.
-Reproduction: `fit` of a `keras.Sequential` in the scope of a `MirroredStrategy` with two replicas
-and `steps_per_execution=2`.
+Reproduction: docs/upstream.md, "Bool inputs fail with several replicas", "`steps_per_execution`
+fails with several replicas" and "`fit` fails with several workers".
 Delete this file when: all three train.
 """
 

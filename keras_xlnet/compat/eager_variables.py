@@ -3,8 +3,7 @@
 Upstream: TensorFlow traces a `tf.function` anew if it created variables when it was traced first.
 Keras creates those of the optimizer and of metrics in the first step, so that `fit` and `evaluate`
 trace a model twice before they begin.
-Seen in: Keras 3.12 to 3.15 with TensorFlow 2.21.
-Reproduction: `upstream/model-traced-twice`.
+Reproduction: docs/upstream.md, "The train step is traced twice".
 Delete this file when: `fit` of a compiled model calls its `train_step` once.
 """
 

@@ -4,9 +4,7 @@ Upstream: outside of XLA, TensorFlow runs an elementwise operation at a time: ea
 memory, and what the gradient needs of each is kept. XLA for a whole model (`jit_compile=True`)
 fuses them, but multiplies matrices more slowly than TensorFlow does on a CPU, and what is exported
 then needs XLA. TensorFlow's automatic clustering, which would find the chains, is off.
-Seen in: TensorFlow 2.21 with Keras 3.12 to 3.15.
-Reproduction: `tf.config.optimizer.get_jit() == ""`; `python -m benchmarks.fused_chains` measures
-what it costs.
+Reproduction: docs/upstream.md, "Elementwise operations are not fused on CPUs".
 Delete this file when: TensorFlow clusters elementwise operations on CPUs by default.
 """
 

@@ -3,9 +3,7 @@
 Upstream: TensorFlow's graph optimizer replaces a product of matrices, the addition of a bias and
 the operations of GELU by one operation of oneDNN, but only if the names of GELU's operations come
 after those of the product in alphabetical order.
-Seen in: TensorFlow 2.21 on x86 CPUs.
-Reproduction: a `tf.function` of a product in `tf.name_scope("b")`, and of its GELU in
-`tf.name_scope("a")`, keeps an operation `Tanh` when it runs; with the names exchanged it does not.
+Reproduction: docs/upstream.md, "Names decide whether GELU is fused".
 Delete this file when: both are fused.
 """
 

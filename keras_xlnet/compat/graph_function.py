@@ -3,8 +3,7 @@
 Upstream: TensorFlow warns of a function that is traced again and again, and counts together all
 functions with the same Python code. So it warns when five objects of a class have each traced a
 method once, as the preprocessors of five models do.
-Seen in: TensorFlow 2.16 to 2.21.
-Reproduction: a class whose objects compile a method; call that of five objects.
+Reproduction: docs/upstream.md, "Retracing is counted by code".
 Delete this file when: TensorFlow counts the traces of each `tf.function` by itself.
 """
 

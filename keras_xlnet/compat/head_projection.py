@@ -3,8 +3,7 @@
 Upstream: `keras.layers.EinsumDense` computes `(batch, length, ...)` times a kernel with
 `tf.einsum`, which is a product for each row of the batch, and the gradient of the kernel is the
 sum of as many products.
-Seen in: Keras 3.12 to 3.15 with TensorFlow 2.21.
-Reproduction: the graph of `keras.ops.einsum("abc,cde->abde", x, kernel)` has no `MatMul`.
+Reproduction: docs/upstream.md, "`EinsumDense` to heads multiplies row by row".
 Delete this file when: `EinsumDense` is one `MatMul` for these equations.
 """
 

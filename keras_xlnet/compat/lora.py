@@ -3,9 +3,8 @@
 Upstream: a dense layer with LoRA is saved with the product of its matrices added to the kernel, and
 when it is loaded, both matrices are zeros. The gradient of each is a product with the other, so
 neither is ever trained again.
-Seen in: Keras 3.12 to 3.15.
-Reproduction: save a model with `dense.enable_lora(2)` and load it; `dense.lora_kernel_a` is zero.
-Delete this file when: it is not, and the kernel is what it was without LoRA.
+Reproduction: docs/upstream.md, "LoRA is not trained after loading".
+Delete this file when: the matrices are loaded as they were, and so is the kernel.
 """
 
 from typing import Any

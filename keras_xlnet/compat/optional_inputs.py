@@ -2,9 +2,7 @@
 
 Upstream: `keras.Input(optional=True)` lets a caller pass `None`, which layers then receive. There
 are no defaults, and a key that is missing from a dict of inputs is an error.
-Seen in: Keras 3.12 to 3.15.
-Reproduction: `keras.Model({"a": a, "b": b}, a + b)({"a": x})`, with `b = keras.Input((1,),
-name="b", optional=True)`, raises an error.
+Reproduction: docs/upstream.md, "Optional inputs cannot be omitted".
 Delete this file when: functional models take defaults for inputs.
 """
 

@@ -4,8 +4,7 @@ Upstream: an iterator of `tf.data` waits, when it is deleted, for the thread tha
 thread is woken before it can see that it is cancelled; then it sleeps for the rest of its period,
 which grows with the age of the iterator, up to 60 seconds. `fit` deletes an iterator at the end of
 every epoch.
-Seen in: TensorFlow 2.21.
-Reproduction: `upstream/iterator-waits-for-autotuning`.
+Reproduction: docs/upstream.md, "Deleting an iterator waits for autotuning".
 Delete this file when: deleting an autotuned iterator takes no time.
 """
 

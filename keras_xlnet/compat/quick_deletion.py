@@ -3,8 +3,7 @@
 Upstream: `del layer.kernel` ends with `gc.collect()`, which looks at every object of the process:
 0.3 seconds after importing TensorFlow, more in a notebook. Quantizing deletes a weight of each
 layer, and so does loading a quantized model.
-Seen in: Keras 3.12 to 3.15.
-Reproduction: `upstream/quantization-collects-garbage`.
+Reproduction: docs/upstream.md, "Quantizing collects garbage".
 Delete this file when: deleting a weight collects no garbage.
 """
 

@@ -3,9 +3,8 @@
 Upstream: `keras.remat` is for pure functions of tensors. The second run of a layer draws other
 dropout masks than the first, because the state of its seed generator has advanced, and so the
 gradient is wrong. On TensorFlow, weights and everything else with a gradient must be arguments.
-Seen in: Keras 3.12 to 3.15.
-Reproduction: with `dropout = keras.layers.Dropout(0.5)`, the gradient of
-`keras.remat(lambda x: dropout(x, training=True))` is not zero where the output is.
+Reproduction: docs/upstream.md, "`remat` draws another dropout mask" and "`RematScope` fails for
+keyword arguments".
 Delete this file when: `keras.remat` is right for the call of a layer with weights and dropout.
 """
 

@@ -2,9 +2,7 @@
 
 Upstream: every replica of a `tf.distribute` strategy draws the same numbers from a
 `keras.random.SeedGenerator`, so the dropout masks of all replicas are equal.
-Seen in: Keras 3.12 to 3.15 with TensorFlow 2.21.
-Reproduction: `strategy.run(lambda: keras.random.uniform((), seed=generator))` returns one number
-in all replicas.
+Reproduction: docs/upstream.md, "Replicas draw equal numbers".
 Delete this file when: it returns a number for each.
 """
 

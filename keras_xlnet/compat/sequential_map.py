@@ -3,8 +3,7 @@
 Upstream: `keras.ops.map` is `tf.map_fn` with its default of ten parallel iterations on
 TensorFlow, and has no argument to change that. Ten elements are in memory at once, which for
 attention in chunks is twice the memory of the whole layer.
-Seen in: Keras 3.12 to 3.15 with TensorFlow 2.21.
-Reproduction: `inspect.signature(keras.ops.map)` has no `parallel_iterations`.
+Reproduction: docs/upstream.md, "`keras.ops.map` runs ten elements at once".
 Delete this file when: `keras.ops.map` can be told to run one element at a time.
 """
 

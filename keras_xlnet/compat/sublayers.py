@@ -6,12 +6,9 @@ of its sublayers. So one with a quantized sublayer cannot be loaded ("expected 1
 model and a composite layer that are made with `trainable=False` do not freeze the layers inside:
 their weights are trained as part of another model. (3) With TensorFlow, `layer.trainable = False`
 does nothing if it is `False` already, whatever the layers inside are.
-Seen in: Keras 3.12 to 3.15.
-Reproduction of (1): a layer with a sublayer `Dense(4)`; `layer.dense.quantize("int8")`, or
-`layer.dense.trainable = False`; `type(layer).from_config(layer.get_config())` has a `dense` that is
-not. Of (2): `keras.Model(x, Dense(4)(x), trainable=False).weights[0].trainable` is `True`. Of
-(3): assign `False` to a model, `True` to a layer of it and `False` to the model again.
-Delete this file when: that one is, once it is built, and the weights are not trainable.
+Reproduction: docs/upstream.md, "Changes to sublayers are lost" and "Layers in a frozen layer are
+trained".
+Delete this file when: configs restore sublayers, and no weight in a frozen layer is trained.
 """
 
 from collections.abc import Iterator

@@ -2,8 +2,7 @@
 
 Upstream: functional models ignore unknown keyword arguments. Keras' layers refuse them without a
 suggestion.
-Seen in: Keras 3.12 to 3.15.
-Reproduction: `keras.Model(inputs=x, outputs=y, mem_len=384)` raises nothing.
+Reproduction: docs/upstream.md, "Unknown arguments are ignored".
 Delete this file when: it raises. Then the suggestions are all that is lost.
 """
 

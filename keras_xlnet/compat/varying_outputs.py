@@ -2,9 +2,7 @@
 
 Upstream: a functional model checks that its outputs are connected with as many outputs a layer as
 `layer.output` has, which are those of the layer's first call in any graph.
-Seen in: Keras 3.15, not in 3.12.
-Reproduction: a layer that is called with `a`, and then with `a, b` and returns two tensors:
-`keras.Model([a, b], [x, y])` raises "Output with path `1` is not connected to `inputs`".
+Reproduction: docs/upstream.md, "Outputs that vary with the call".
 Delete this file when: `keras.Model` accepts it.
 """
 

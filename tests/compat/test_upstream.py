@@ -1,283 +1,173 @@
-"""What Keras and TensorFlow lack. A test that fails says which file has become superfluous."""
+"""The faults in docs/upstream.md are still there. A test that fails says what can be deleted."""
 
-import gc
+import importlib.metadata
 import inspect
+import os
 import pathlib
+import pkgutil
+import re
 import subprocess
 import sys
+from typing import NamedTuple
 
-import keras
-import numpy as np
 import pytest
-import tensorflow as tf
 
-import keras_xlnet
+from keras_xlnet import compat
 
 ROOT = pathlib.Path(__file__).parents[2]
-MODULES = sorted(
-    path.stem
-    for path in (pathlib.Path(keras_xlnet.__file__).parent / "compat").glob("*.py")
-    if path.stem != "__init__"
-)
+PAGE = ROOT / "docs" / "upstream.md"
+MODULES = [module.name for module in pkgutil.iter_modules(compat.__path__)]
+FAST, SLOW = "`make test`.", "`make test-all`."
 
 
-def delete(module):
-    return f"upstream works: delete this file, keras_xlnet/compat/{module}.py"
+class Entry(NamedTuple):
+    """A fault: its heading, the code that precedes its own, its code, and its last lines."""
+
+    heading: str
+    setup: str
+    code: str
+    fields: dict
+
+    @property
+    def error(self):
+        """The name of the error that the last line raises, empty if it is an assertion."""
+        return (re.findall(r"  # (\w+Error)$", self.code) or [""])[0]
+
+    @property
+    def files(self):
+        """The paths in the line "Here"."""
+        return re.findall(r"`([\w/]+\.py)`", self.fields["Here"])
 
 
-def operations_that_run(build, *arrays):
-    """The types of the operations of a graph, after TensorFlow has optimized it."""
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        inputs = [tf.compat.v1.placeholder(tf.float32, array.shape) for array in arrays]
-        output = build(*inputs)
-        metadata = tf.compat.v1.RunMetadata()
-        session.run(
-            output,
-            dict(zip(inputs, arrays, strict=True)),
-            options=tf.compat.v1.RunOptions(output_partition_graphs=True),
-            run_metadata=metadata,
-        )
-    return {node.op for graph in metadata.partition_graphs for node in graph.node}
+def read_entries():
+    """Yields an `Entry` for each `###` of the page."""
+    head, *sections = re.split("^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    for section in sections:
+        start, *texts = re.split("^### ", section, flags=re.MULTILINE)
+        for text in texts:
+            fields = re.findall(r"^- (\w[\w ]*): (.+(?:\n  .+)*)", text, re.MULTILINE)
+            setup = code_of(head) + code_of(start)
+            yield Entry(text.partition("\n")[0], setup, code_of(text).rstrip(), dict(fields))
 
 
-# === One for each file ===
+def code_of(text):
+    return "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
 
 
-def test_cloning():
-    class Doubled(keras.Model):
-        def __init__(self, units, **kwargs):
-            inputs = keras.Input((3,))
-            super().__init__(inputs, keras.layers.Dense(units)(inputs), **kwargs)
-            self.units = units
-
-        def get_config(self):
-            return {"units": self.units}
-
-    clone = keras.models.clone_model(Doubled(4))
-    assert type(clone) is not Doubled, delete("cloning")
+ENTRIES = list(read_entries())
 
 
-def test_compiled_update():
-    slices = tf.IndexedSlices(tf.ones((2, 1)), tf.constant([0, 0]), tf.constant([2, 1]))
-    updated = []
-    for gradient in (slices, tf.convert_to_tensor(slices)):
-        variable = keras.Variable(np.zeros((2, 1), "float32"))
-        optimizer = keras.optimizers.Adam(1.0)
-        for scale in (1.0, 3.0):
-            values = gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
-            scaled = scale * values
-            if isinstance(gradient, tf.IndexedSlices):
-                scaled = tf.IndexedSlices(scaled, gradient.indices, gradient.dense_shape)
-            optimizer.apply([scaled], [variable])
-        updated.append(np.asarray(variable))
-    assert np.abs(updated[0] - updated[1]).max() > 1e-3, delete("compiled_update")
+def entries_with(mark):
+    return [
+        pytest.param(entry, id=entry.heading.replace("`", "").replace(" ", "_"))
+        for entry in ENTRIES
+        if entry.fields["Tested by"] == mark
+    ]
 
 
-def test_eager_variables():
-    traces = []
-
-    class Model(keras.Sequential):
-        def train_step(self, data):
-            traces.append(data)
-            return super().train_step(data)
-
-    model = Model([keras.Input((3,)), keras.layers.Dense(1)])
-    model.compile("adam", "mse", metrics=["mae"])
-    model.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
-    assert len(traces) > 1, delete("eager_variables")
+# === The code ===
 
 
-def test_distributed_training(two_replicas):
-    with two_replicas.scope():
-        inputs = keras.Input((3,), dtype="bool")
-        outputs = keras.layers.Dense(1)(keras.ops.cast(inputs, "float32"))
-        model = keras.Model(inputs, outputs)
-        model.compile("sgd", "mse")
-    data = tf.data.Dataset.from_tensors((np.ones((4, 3), "bool"), np.ones((4, 1)))).repeat(2)
-    try:
-        model.fit(data, verbose=0)
-    except Exception:  # of TensorFlow or Keras, by release
-        return
-    pytest.fail(delete("distributed_training"))
-
-
-def test_fused():
-    assert tf.config.optimizer.get_jit() == "", delete("fused")
-
-
-def test_gelu_fusion():
-    rng = np.random.default_rng(0)
-    arrays = [rng.normal(size=size).astype("float32") for size in ((64, 32), (32, 64), (64,))]
-
-    def build(first, second):
-        def gelu_of_dense(x, kernel, bias):
-            with tf.name_scope(first):
-                product = tf.nn.bias_add(tf.matmul(x, kernel), bias)
-            with tf.name_scope(second):
-                return tf.identity(tf.nn.gelu(product, approximate=True))
-
-        return gelu_of_dense
-
-    if "Tanh" in operations_that_run(build("a", "b"), *arrays):
-        pytest.skip("on this processor TensorFlow does not fuse GELU in any order of names")
-    assert "Tanh" in operations_that_run(build("b", "a"), *arrays), delete("gelu_fusion")
-
-
-def test_head_projection():
-    function = tf.function(lambda x, kernel: keras.ops.einsum("abc,cde->abde", x, kernel))
-    graph = function.get_concrete_function(tf.zeros((2, 3, 4)), tf.zeros((4, 5, 6))).graph
-    types = {operation.type for operation in graph.get_operations()}
-    assert "MatMul" not in types, delete("head_projection")
-
-
-def test_lora(tmp_path):
-    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
-    model.layers[0].enable_lora(2)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras").layers[0]
-    assert not np.any(loaded.lora_kernel_a), delete("lora")
-
-
-def test_optional_inputs():
-    a = keras.Input((1,), name="a")
-    b = keras.Input((1,), name="b", optional=True)
-    model = keras.Model({"a": a, "b": b}, a + b)
-    try:
-        model({"a": np.ones((2, 1))})
-    except Exception:  # of Keras, by release
-        return
-    pytest.fail(delete("optional_inputs"))
-
-
-def test_recompute():
-    x, dropout = tf.ones((64,)), keras.layers.Dropout(0.5, seed=1)
-    drop = keras.remat(lambda x: dropout(x, training=True))
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = drop(x)
-    # The gradient of 1 is the mask, and so is the output.
-    assert not np.array_equal(tape.gradient(y, x), y), delete("recompute")
-
-
-def test_replica_seed_generator(two_replicas):
-    with two_replicas.scope():
-        generator = keras.random.SeedGenerator(1)
-    draw = tf.function(lambda: keras.random.uniform((), seed=generator))
-    numbers = two_replicas.experimental_local_results(two_replicas.run(draw))
-    assert float(numbers[0]) == float(numbers[1]), delete("replica_seed_generator")
+@pytest.mark.parametrize("entry", entries_with(FAST))
+def test_the_fault_is_there(entry, request):
+    skip_older_releases(entry)
+    if "strategy" in entry.code:
+        request.getfixturevalue("two_replicas")
+    check(entry, error_in_this_process(entry))
 
 
 @pytest.mark.slow
-def test_prefetched():
-    # In a process of its own: one iterator of a hundred can wait for a minute.
-    program = ROOT / "upstream" / "iterator-waits-for-autotuning" / "reproduce.py"
-    assert subprocess.run([sys.executable, program]).returncode == 1, delete("prefetched")
+@pytest.mark.parametrize("entry", entries_with(SLOW))
+def test_the_fault_is_there_in_a_process_of_its_own(entry):
+    skip_older_releases(entry)
+    check(entry, error_in_another_process(entry))
 
 
-def test_quick_deletion():
-    full = []
-
-    def callback(phase, info):
-        if info["generation"] == 2:
-            full.append(phase)
-
-    layer = keras.layers.Dense(2)
-    layer.build((1, 3))
-    gc.callbacks.append(callback)
-    layer.quantize("int8")
-    gc.callbacks.remove(callback)
-    assert full, delete("quick_deletion")
-
-
-def test_sequential_map():
-    parameters = inspect.signature(keras.ops.map).parameters
-    assert set(parameters) == {"f", "xs"}, delete("sequential_map")
-
-
-def test_sublayers():
-    @keras.saving.register_keras_serializable("tests")
-    class Composite(keras.layers.Layer):
-        def __init__(self, **kwargs):
-            super().__init__(**kwargs)
-            self.dense = keras.layers.Dense(4)
-
-        def build(self, shape):
-            self.dense.build(shape)
-
-    layer = Composite()
-    layer.build((None, 8))
-    layer.dense.trainable = False
-    layer.dense.quantize("int8")
-    copy = Composite.from_config(layer.get_config())
-    copy.build((None, 8))
-    inputs = keras.Input((8,))
-    model = keras.Model(inputs, keras.layers.Dense(4)(inputs), trainable=False)
-    is_mended = (
-        copy.dense.quantization_mode is not None,
-        not copy.dense.trainable,
-        not any(weight.trainable for weight in model.weights),
-    )
-    assert not all(is_mended), delete("sublayers")
-
-
-def test_unknown_arguments():
-    inputs = keras.Input((3,))
-    outputs = keras.layers.Dense(1)(inputs)
+def skip_older_releases(entry):
+    name, *first = re.match(r"([\w-]+) (\d+)\.(\d+)", entry.fields["Seen in"]).groups()
     try:
-        keras.Model(inputs=inputs, outputs=outputs, mem_len=384)
-    except (TypeError, ValueError):
-        pytest.fail(delete("unknown_arguments"))
+        version = importlib.metadata.version(name.lower())
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip(f"{name} is not installed")
+    if [int(part) for part in version.split(".")[:2]] < [int(part) for part in first]:
+        pytest.skip(f"{name} {version} is older than what the entry is about")
 
 
-def test_varying_outputs():
-    if keras.__version__.startswith("3.12"):
-        pytest.skip("Keras 3.12 does not check the number of outputs")
-
-    class OneOrTwo(keras.layers.Layer):
-        def call(self, a, b=None):
-            return a if b is None else (a, b)
-
-        def compute_output_spec(self, a, b=None):
-            a = keras.KerasTensor(a.shape)
-            return a if b is None else (a, keras.KerasTensor(b.shape))
-
-    layer, a, b = OneOrTwo(), keras.Input((2,)), keras.Input((2,))
-    layer(a)
+def error_in_this_process(entry):
+    """Runs the code. Returns the name of the error that its last line raises, or nothing."""
+    *lines, last = entry.code.splitlines()
+    names = {}
+    exec("\n".join([entry.setup, *lines]), names)
     try:
-        keras.Model([a, b], list(layer(a, b)))
-    except ValueError:
+        exec(last, names)
+    except Exception as error:
+        return type(error).__name__
+    return ""
+
+
+def error_in_another_process(entry):
+    """Returns the name of the error that the code raises, or nothing."""
+    # Without waiting for what the code leaves behind.
+    program = "\n".join([entry.setup, entry.code, "import os", "os._exit(0)"])
+    environment = {**os.environ, "KERAS_BACKEND": "tensorflow"}
+    command = [sys.executable, "-c", program]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    if run.returncode == 0:
+        return ""
+    return re.findall(r"^[\w.]*?(\w+Error)\b", run.stderr, re.MULTILINE)[-1]
+
+
+def check(entry, error):
+    if error == entry.error:
         return
-    pytest.fail(delete("varying_outputs"))
+    if error in ("", "AssertionError"):
+        pytest.fail(
+            f"upstream works: delete the entry {entry.heading!r} of {PAGE.name}, and what works "
+            f"around it: {', '.join(entry.files) or 'nothing'}"
+        )
+    pytest.fail(
+        f"{entry.heading!r} raises {error} now: {PAGE.name} says {entry.error or 'nothing'}"
+    )
 
 
-def test_compiled_function():
-    for room in (keras, keras.ops, keras.backend):
-        if hasattr(room, "jit") or hasattr(room, "compile"):
-            pytest.fail(delete("compiled_function"))
+@pytest.mark.parametrize("run", [error_in_this_process, error_in_another_process])
+@pytest.mark.parametrize(
+    "code, message",
+    [
+        ("x = 1\nassert x == 2", r"upstream works: delete the entry 'Sums'.*: compat/sums\.py"),
+        ("int('1')  # ValueError", "upstream works: delete the entry"),
+        ("int(None)  # ValueError", "raises TypeError now: upstream.md says ValueError"),
+        ("x = 1\nassert y == 1", "raises NameError now: upstream.md says nothing"),
+    ],
+)
+def test_a_mended_fault_fails(run, code, message):
+    entry = Entry("Sums", "", code, {"Here": "`compat/sums.py` adds."})
+    with pytest.raises(pytest.fail.Exception, match=message):
+        check(entry, run(entry))
 
 
-def test_graph_function(caplog):
-    class Doubles:
-        def __init__(self):
-            self.function = tf.function(self.double)
-
-        def double(self, x):
-            return 2 * x
-
-    logger = tf.get_logger()
-    logger.addHandler(caplog.handler)
-    for _ in range(6):
-        Doubles().function(tf.zeros(2))
-    logger.removeHandler(caplog.handler)
-    assert "retracing" in caplog.text, delete("graph_function")
+# === The page ===
 
 
-# === And what each file says ===
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.heading)
+def test_every_entry_is_complete(entry):
+    assert list(entry.fields) == ["Seen in", "Here", "State", "Tested by"]
+    assert re.match(r"not reported|reported as \[|requested in \[", entry.fields["State"])
+    # Nothing but a mark, or why there is none.
+    mark = entry.fields["Tested by"]
+    assert mark in (FAST, SLOW) or re.match(r"nothing\. \w.+\.$", mark, re.DOTALL)
+    assert "keras_xlnet" not in entry.setup + entry.code
+    last = entry.code.splitlines()[-1]
+    assert last.startswith("assert ") != bool(entry.error)
+    for file in entry.files:
+        assert (ROOT / "keras_xlnet" / file).exists() or (ROOT / file).exists()
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_every_file_says_what_upstream_does_and_has_a_test(module):
-    assert f"test_{module}" in globals()
-    text = inspect.getdoc(getattr(__import__(f"keras_xlnet.compat.{module}").compat, module))
-    for heading in ("Upstream", "Seen in:", "Reproduction", "Delete this file when:"):
-        assert heading in text
+def test_every_file_of_compat_names_its_entries(module):
+    text = " ".join(inspect.getdoc(pkgutil.resolve_name(f"{compat.__name__}.{module}")).split())
+    for label in ("Upstream", "Reproduction", "docs/upstream.md, ", "Delete this file when:"):
+        assert label in text
+    named = {entry.heading for entry in ENTRIES if f'"{entry.heading}"' in text}
+    assert named == {entry.heading for entry in ENTRIES if f"compat/{module}.py" in entry.files}
+    assert named

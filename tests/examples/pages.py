@@ -7,7 +7,7 @@ import shlex
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "upstream/README.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
     *sorted(
         path
         for folder in ("docs", "benchmarks", "examples", "keras_xlnet", "tests", "third_party")
