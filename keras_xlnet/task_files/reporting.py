@@ -9,10 +9,10 @@ from keras_xlnet.types import PathLike
 
 _SHOWN_CHARACTERS = 80
 _UTF8_BOM = b"\xef\xbb\xbf"
-# How files begin that are often taken for UTF-8 text. Without a byte order mark, a first character
-# of ASCII shows UTF-16, whose bytes can be valid UTF-8.
+# How files begin that are often taken for UTF-8 text. Without a byte order mark, four characters of
+# ASCII show UTF-16, whose bytes can be valid UTF-8. Less would refuse texts that have a NUL.
 _OTHER_FORMATS = {
-    rb"\xff\xfe|\xfe\xff|[^\0]\0|\0[^\0]": "UTF-16 text",
+    rb"\xff\xfe|\xfe\xff|(?:[^\0]\0){4}|(?:\0[^\0]){4}": "UTF-16 text",
     rb"\x1f\x8b": "a gzip file",
     rb"PK\x03\x04": "a ZIP file, as .xlsx files are",
 }

@@ -131,3 +131,9 @@ def test_files_without_rows(tmp_path):
     with pytest.raises(TaskFileError) as info:
         check_has_rows(tmp_path, [])
     assert str(info.value) == f"{tmp_path}: must have at least one row. Received: none"
+
+
+def test_a_text_may_begin_with_nul(tmp_path):
+    for text in ("\0\tO\n", "a\0b\n", "\0"):
+        (tmp_path / "a.txt").write_bytes(text.encode())
+        assert read_text(tmp_path / "a.txt") == text
