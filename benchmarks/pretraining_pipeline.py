@@ -20,7 +20,7 @@ import tensorflow as tf
 from absl import app, flags
 
 from keras_xlnet.pretraining import PermutationBatches, write_token_records
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list("files", None, "Text files or patterns. Default: 4 MB of generated text.")

@@ -30,7 +30,7 @@ from position_encodings import ENCODINGS
 
 from keras_xlnet.evaluation import corpus_log_probs, effective_context_lengths
 from keras_xlnet.pretraining import CausalBatches
-from keras_xlnet.text import VocabularyTokenizer
+from keras_xlnet.tokenizers import VocabularyTokenizer
 
 matplotlib.use("Agg")  # Draws without a display.
 import matplotlib.pyplot as plt

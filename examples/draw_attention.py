@@ -18,7 +18,7 @@ import numpy as np
 from absl import app, flags
 
 from keras_xlnet.models import XLNetPermutationLM
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.visualization import (
     plot_attended_distances,
     plot_attention_terms,

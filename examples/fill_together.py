@@ -24,8 +24,8 @@ from absl import app, flags
 
 from keras_xlnet.layers import PermutationMaskGenerator
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
-from keras_xlnet.text import VocabularyTokenizer
-from keras_xlnet.text.sentencepiece_model import SPECIAL_TOKENS
+from keras_xlnet.tokenizers import VocabularyTokenizer
+from keras_xlnet.tokenizers.sentencepiece_model import SPECIAL_TOKENS
 
 matplotlib.use("Agg")  # Draws without a display.
 import matplotlib.pyplot as plt

@@ -31,7 +31,7 @@ from absl import app, flags
 from keras_xlnet.evaluation import corpus_log_probs
 from keras_xlnet.models import TransformerXLLanguageModel
 from keras_xlnet.pretraining import CausalBatches, ResumeBatches
-from keras_xlnet.text import VocabularyTokenizer, XLNetTokenizer
+from keras_xlnet.tokenizers import VocabularyTokenizer, XLNetTokenizer
 from keras_xlnet.training import ExactBackupAndRestore
 
 matplotlib.use("Agg")  # Draws without a display.

@@ -45,7 +45,7 @@ from keras_xlnet.checkpoints import load_original, load_tokenizer
 from keras_xlnet.evaluation import BitsPerCharacter, Perplexity
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
 from keras_xlnet.pretraining import PermutationBatches, ResumeBatches, write_token_records
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.training import (
     STRATEGIES,
     AdamWeightDecay,

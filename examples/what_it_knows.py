@@ -27,7 +27,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
 from keras_xlnet.task_files import read_table
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 matplotlib.use("Agg")  # Draws without a display.
 import matplotlib.pyplot as plt

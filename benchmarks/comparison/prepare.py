@@ -7,7 +7,7 @@ import pathlib
 import sys
 
 from benchmarks.comparison.workloads import texts
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 VOCABULARY_SIZE = 1500
 

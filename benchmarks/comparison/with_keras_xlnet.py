@@ -12,8 +12,9 @@ from benchmarks.comparison.generation import greedy_generator
 from benchmarks.comparison.keras_paths import fit, forward, jit_argument, model_facts
 from benchmarks.comparison.loops import answering, calling
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetTextClassifier
+from keras_xlnet.preprocessing import XLNetTextPreprocessor
 from keras_xlnet.serving import export_text_classifier
-from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 VERSIONS = {"tensorflow": tf.__version__}
 
@@ -107,7 +108,7 @@ def _export(workload, dtype, folder):
 def _text_classifier(workload, dtype):
     tokenizer = XLNetTokenizer(workloads.vocabulary_file(), remove_accents=True)
     backbone = _backbone(workload, dtype, vocabulary_size=tokenizer.vocabulary_size())
-    preprocessor = XLNetPreprocessor(tokenizer, workload.length)
+    preprocessor = XLNetTextPreprocessor(tokenizer, workload.length)
     return XLNetTextClassifier(backbone, num_classes=2, preprocessor=preprocessor)
 
 

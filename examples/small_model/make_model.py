@@ -31,7 +31,7 @@ from pretraining_runs import run_pretraining, train_vocabulary
 
 from keras_xlnet.models import XLNetPermutationLM
 from keras_xlnet.preset_files import write_preset_info
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("corpus", None, "Folder of text files.", required=True)

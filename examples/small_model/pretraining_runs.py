@@ -7,7 +7,7 @@ import sys
 
 from corpus import sample_lines
 
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 PRETRAIN = pathlib.Path(__file__).parents[1] / "pretrain.py"
 # Characters of text that a vocabulary is trained on.

@@ -24,7 +24,7 @@ from pretraining_runs import run_pretraining, train_vocabulary
 from keras_xlnet.evaluation import BitsPerCharacter
 from keras_xlnet.models import XLNetPermutationLM
 from keras_xlnet.pretraining import PermutationBatches, TokenRecords
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 RESULTS = pathlib.Path(__file__).parents[1] / "results.py"
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import keras
 
+from keras_xlnet.arguments import check_choice
 from keras_xlnet.checkpoints import (
     huggingface_tokenizer,
     keras_hub,
@@ -26,12 +27,11 @@ from keras_xlnet.checkpoints.tasks import (
     task_of_model,
     task_of_variables,
 )
-from keras_xlnet.layers.arguments import check_choice
 from keras_xlnet.models import TransformerXLLanguageModel
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preset_files import file_in, shipped_directory
 from keras_xlnet.preset_files.files import read_json
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.types import PathLike
 
 #: Names of the formats of `load_checkpoint` and `save_checkpoint`.

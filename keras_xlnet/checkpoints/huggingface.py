@@ -19,7 +19,7 @@ from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preset_files import file_in, local_directory
 from keras_xlnet.preset_files.files import read_json
 from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles, write_safetensors
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.types import PathLike
 
 CONFIG = "config.json"

@@ -6,8 +6,8 @@ import pathlib
 
 from keras_xlnet.preset_files import file_in
 from keras_xlnet.preset_files.files import read_json
-from keras_xlnet.text import XLNetTokenizer
-from keras_xlnet.text.sentencepiece_proto import (
+from keras_xlnet.tokenizers import XLNetTokenizer
+from keras_xlnet.tokenizers.sentencepiece_proto import (
     CONTROL,
     NORMAL,
     UNKNOWN,

@@ -8,12 +8,12 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.checkpoints.tasks import BACKBONE, get_task
-from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.models.vocabulary import check_vocabulary
 from keras_xlnet.preset_files.weights import WeightMatch, assign_matches, check_matches
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 _SMALL = 10**6  # Parameters.
 

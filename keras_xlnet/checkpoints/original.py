@@ -19,7 +19,7 @@ from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, values_to_sav
 from keras_xlnet.checkpoints.xlnet_weights import ENCODER
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preset_files import file_in
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.types import PathLike
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_xlnet.preset_files import file_in
 from keras_xlnet.preset_files.files import read_json
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.types import PathLike
 
 CONFIG, PREFIX, VOCABULARY = "xlnet_config.json", "xlnet_model.ckpt", "spiece.model"

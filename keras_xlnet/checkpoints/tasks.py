@@ -8,7 +8,8 @@ from typing import Any
 
 import keras
 
-from keras_xlnet import models, text
+from keras_xlnet import models
+from keras_xlnet.arguments import check_choice
 from keras_xlnet.checkpoints.huggingface_config import (
     CLASSES,
     ONE_LABEL,
@@ -25,8 +26,8 @@ from keras_xlnet.checkpoints.transformer_xl_weights import transformer_xl_rows
 from keras_xlnet.checkpoints.weight_mapping import OWNERS, Row, dense, kernel, match_weights, norm
 from keras_xlnet.checkpoints.xlnet_weights import ENCODER, MASK_EMBEDDING
 from keras_xlnet.checkpoints.xlnet_weights import SUMMARY as SUMMARY_WEIGHTS
-from keras_xlnet.layers.arguments import check_choice
 from keras_xlnet.preset_files.weights import WeightMatch, model_weights
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,11 +79,11 @@ class Task:
         """Whether the model can have a preprocessor."""
         return "preprocessor" in self.arguments
 
-    def preprocessor(self, tokenizer: text.XLNetTokenizer | None) -> keras.layers.Layer | None:
+    def preprocessor(self, tokenizer: XLNetTokenizer | None) -> keras.layers.Layer | None:
         """Returns the preprocessor of the task, `None` without a tokenizer."""
         if tokenizer is None:
             return None
-        return getattr(text, self.model._preprocessor_class)(tokenizer)
+        return self.model.preprocessor_cls(tokenizer)
 
 
 BACKBONE = Task(models.XLNetBackbone, architectures=("XLNetModel",), has_memory=True)

@@ -4,7 +4,6 @@ Each module says in its first lines what upstream does, which entry of docs/upst
 it, and when the module can be deleted. `tests/compat/test_upstream.py` fails on that day.
 """
 
-from keras_xlnet.compat.distributed_training import DistributedTraining
 from keras_xlnet.compat.replica_seed_generator import ReplicaSeedGenerator
 
-__all__ = ["DistributedTraining", "ReplicaSeedGenerator"]
+__all__ = ["ReplicaSeedGenerator"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from keras_xlnet.inputs.answers import answers_of
-from keras_xlnet.outputs.answers import AnswerPrediction
+from keras_xlnet.preprocessing.answer_decoding import AnswerPrediction
+from keras_xlnet.preprocessing.answers import answers_of
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_xlnet.layers.arguments import check_number
+from keras_xlnet.arguments import check_number
 
 
 def effective_context_lengths(

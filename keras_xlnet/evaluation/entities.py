@@ -4,8 +4,8 @@ import collections
 import dataclasses
 from collections.abc import Sequence
 
-from keras_xlnet.layers.arguments import check_choice
-from keras_xlnet.outputs.tags import SCHEMES, split_tag, tag_spans
+from keras_xlnet.arguments import check_choice
+from keras_xlnet.preprocessing.tags import SCHEMES, split_tag, tag_spans
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,8 +3,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_xlnet.arguments import check_choice, check_positive_int
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.layers.arguments import check_choice, check_positive_int
 from keras_xlnet.types import Tensor
 
 

@@ -5,9 +5,9 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.compat.replica_seed_generator import ReplicaSeedGenerator
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.ops.permutation import (
     factorization_ranks,
     first_targets,

@@ -4,10 +4,10 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_xlnet.arguments import check_positive_int, check_rate, check_shape, check_sizes
 from keras_xlnet.compat.head_projection import HeadProjection
 from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.layers.arguments import check_positive_int, check_rate, check_shape, check_sizes
 from keras_xlnet.layers.attention_masks import without_padding
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer

@@ -4,8 +4,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_xlnet.arguments import check_choice, check_positive_int
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.layers.arguments import check_choice, check_positive_int
 from keras_xlnet.types import Shape, Tensor
 
 

@@ -3,9 +3,9 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_xlnet.arguments import check_choice, check_positive_int, check_rate
 from keras_xlnet.compat.sublayers import RestoresSublayers, set_trainable
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.layers.arguments import check_choice, check_positive_int, check_rate
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.initializers import (
     clone_initializer,

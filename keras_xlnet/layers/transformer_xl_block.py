@@ -2,11 +2,11 @@ from typing import Any
 
 import keras
 
+from keras_xlnet.arguments import check_positions, check_rate
 from keras_xlnet.compat.recompute import recomputable
 from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.activations import serialize_activation
-from keras_xlnet.layers.arguments import check_positions, check_rate
 from keras_xlnet.layers.attention_masks import mask_of_context, without_padding
 from keras_xlnet.layers.feed_forward import FeedForward
 from keras_xlnet.layers.hash_dropout import HashDropout

@@ -3,13 +3,13 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_xlnet.arguments import check_positions, check_rate, check_shape
 from keras_xlnet.compat.recompute import recomputable
 from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.compat.varying_outputs import VaryingOutputs
 from keras_xlnet.layers.activations import serialize_activation
 from keras_xlnet.layers.add_and_norm import AddAndNorm
-from keras_xlnet.layers.arguments import check_positions, check_rate, check_shape
 from keras_xlnet.layers.attention_masks import mask_of_context, without_padding
 from keras_xlnet.layers.feed_forward import FeedForward
 from keras_xlnet.layers.initializers import spawn_seeds

@@ -8,8 +8,8 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet.compat.compiled_function import compiled
-from keras_xlnet.inputs.token_lists import pad_rows, rounded
 from keras_xlnet.models.base_model import backbone_of
+from keras_xlnet.preprocessing.token_lists import pad_rows, rounded
 
 _BATCH_AXIS = 1  # Of keys and values: (heads, batch, length, head_dim).
 

@@ -13,9 +13,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_xlnet.inputs.token_lists import as_text, as_token_lists, predict
-from keras_xlnet.layers.arguments import check_positive_int
+from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.models.scoring import check_orders, new_inputs, ordered_features, visible
+from keras_xlnet.preprocessing.token_lists import as_text, as_token_lists, predict
 from keras_xlnet.types import Tokenizer
 
 MASK = "<mask>"

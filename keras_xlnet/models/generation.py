@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from keras_xlnet.inputs.token_lists import as_text, as_token_lists
-from keras_xlnet.layers.arguments import (
+from keras_xlnet.arguments import (
     check_choice,
     check_number,
     check_positive_int,
     check_token_ids,
 )
 from keras_xlnet.models.base_model import backbone_of
-from keras_xlnet.outputs.beam_search import BeamSearch
+from keras_xlnet.preprocessing.beam_search import BeamSearch
+from keras_xlnet.preprocessing.token_lists import as_text, as_token_lists
 from keras_xlnet.types import Tokenizer
 
 _METHODS = ("greedy", "sample", "beam")

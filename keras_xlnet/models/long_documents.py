@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_xlnet.layers.arguments import check_choice, check_positive_int
+from keras_xlnet.arguments import check_choice, check_positive_int
 from keras_xlnet.types import Shape, Tensor
 
 DOCUMENT_ARGUMENTS = ("long_document", "segment_length", "gradient_segments")

@@ -8,14 +8,15 @@ from typing import Any
 
 import keras
 
-from keras_xlnet.layers.arguments import check_choice
-from keras_xlnet.models.vocabulary import check_vocabulary, import_text, recorded_vocabulary
+from keras_xlnet.arguments import check_choice
+from keras_xlnet.models.vocabulary import check_vocabulary, recorded_vocabulary
 from keras_xlnet.preset_files import file_in, preset_directory, replace_files
 from keras_xlnet.preset_files.files import quoted
 from keras_xlnet.preset_files.model_card import check_card, format_card
 from keras_xlnet.preset_files.recorded_vocabulary import KEY, read_vocabulary_sha256
 from keras_xlnet.preset_files.trusted_config import check_class, read_config, trusted
 from keras_xlnet.preset_files.weights import load_weights, save_weights
+from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.types import PathLike
 
 _CONFIG, _WEIGHTS = "config.json", "model.safetensors"
@@ -81,8 +82,6 @@ def load_preset(cls: type, family: type, location: PathLike, overrides: dict[str
     """
     directory = preset_directory(location, (_CONFIG, _WEIGHTS), (_TOKENIZER, _VOCABULARY))
     config_file = file_in(directory, _CONFIG)
-    if _takes_text(cls) or b"Preprocessor" in config_file.read_bytes():
-        import_text()
     config = read_config(config_file, cls, family)
     config[KEY] = read_vocabulary_sha256(directory)
     given = _split(overrides, cls, _class_of_backbone(config, family, config_file))
@@ -127,7 +126,7 @@ def _load_around_backbone(cls, directory, config, given):
         )
     if _takes_text(cls) and "preprocessor" not in of_model:
         entry = config["config"].get("preprocessor")
-        if entry is not None and entry["class_name"] != cls._preprocessor_class:
+        if entry is not None and entry["class_name"] != cls.preprocessor_cls.__name__:
             entry = None  # That of another task.
         of_model["preprocessor"] = _preprocessor(cls, directory, entry, given["preprocessor"])
     return cls(_load_backbone(cls, directory, config, given), **of_model)
@@ -179,9 +178,7 @@ def _preprocessor(cls, directory, entry, overrides):
             )
         return None
     if entry is None:
-        text = import_text()
-        tokenizer = text.XLNetTokenizer.from_preset(directory)
-        return getattr(text, cls._preprocessor_class)(tokenizer, **overrides)
+        return cls.preprocessor_cls(XLNetTokenizer.from_preset(directory), **overrides)
     with _naming(directory / _CONFIG, overrides):
         entry["config"] |= overrides
         preprocessor = keras.saving.deserialize_keras_object(entry)
@@ -228,8 +225,7 @@ def _split(overrides, cls, backbone_cls):
     of_model = _argument_names(cls) - {"backbone"}
     places: dict[str, tuple[str, str]] = {}
     if _takes_text(cls):
-        preprocessor = getattr(import_text(), cls._preprocessor_class)
-        names = _argument_names(preprocessor) - {"tokenizer", "trainable"}
+        names = _argument_names(cls.preprocessor_cls) - {"tokenizer", "trainable"}
         places |= {name: ("preprocessor", name) for name in names}
     if _has_backbone(cls):
         names = _argument_names(backbone_cls)

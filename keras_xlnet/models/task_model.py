@@ -8,12 +8,11 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.layers import PairComparison, SequencePooling, SequenceSummary
-from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
 from keras_xlnet.models.base_model import CompiledModel
 from keras_xlnet.models.long_documents import DivideIntoWindows, GroupWindows, SegmentReader
-from keras_xlnet.models.vocabulary import import_text
 from keras_xlnet.types import Shape, Tensor
 
 if TYPE_CHECKING:
@@ -87,8 +86,6 @@ class TaskModel(CompiledModel):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "Self":
-        if config.get("preprocessor") is not None:
-            import_text()
         parts = {
             key: keras.saving.deserialize_keras_object(config[key])
             for key in _PARTS

@@ -5,20 +5,21 @@ import keras
 import numpy as np
 
 from keras_xlnet.compat.prefetched import prefetched
-from keras_xlnet.inputs.labels import as_label_array, check_finite
-from keras_xlnet.inputs.python_batches import is_python_batches, map_python_batches
-from keras_xlnet.inputs.texts import (
+from keras_xlnet.models.inspection import Inspection
+from keras_xlnet.models.long_documents import fitting_preprocessor
+from keras_xlnet.models.task_model import TaskModel
+from keras_xlnet.models.vocabulary import check_vocabulary
+from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing.labels import as_label_array, check_finite
+from keras_xlnet.preprocessing.python_batches import is_python_batches, map_python_batches
+from keras_xlnet.preprocessing.texts import (
     check_container,
     is_dataset,
     is_text,
     split_spec,
     text_columns,
 )
-from keras_xlnet.inputs.weights import as_weight_array
-from keras_xlnet.models.inspection import Inspection
-from keras_xlnet.models.long_documents import fitting_preprocessor
-from keras_xlnet.models.task_model import TaskModel
-from keras_xlnet.models.vocabulary import check_vocabulary, import_text
+from keras_xlnet.preprocessing.weights import as_weight_array
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -42,15 +43,14 @@ class TextTaskModel(TaskModel):
     dict, or a tuple in this tuple, `((text, pair), label)` or `((text, pair),)`.
     """
 
-    # In `keras_xlnet.text`, which models do not import.
-    _preprocessor_class = "XLNetPreprocessor"
+    preprocessor_cls: type = XLNetTextPreprocessor
     _untracked = types.SimpleNamespace()
     # Of models with another argument, that.
     long_document = "truncate"
 
     @property
     def preprocessor(self) -> keras.layers.Layer | None:
-        """The `XLNetPreprocessor`, or `None`."""
+        """The `XLNetTextPreprocessor`, or `None`."""
         return self._untracked.preprocessor
 
     def _hold_preprocessor(self, preprocessor):
@@ -178,7 +178,7 @@ class TextTaskModel(TaskModel):
         # That of the config has no vocabulary.
         preprocessor = overrides.pop("preprocessor", self.preprocessor)
         copy = super().with_arguments(**overrides, preprocessor=None)
-        check_preprocessor(preprocessor, copy.backbone, self._preprocessor_class)
+        check_preprocessor(preprocessor, copy.backbone, self.preprocessor_cls)
         copy._hold_preprocessor(preprocessor)
         return copy
 
@@ -290,23 +290,23 @@ class TextTaskModel(TaskModel):
 
 
 def check_preprocessor(
-    preprocessor: keras.layers.Layer | None,
+    preprocessor: Any,
     backbone: keras.Model,
-    class_name: str = "XLNetPreprocessor",
+    preprocessor_cls: type = XLNetTextPreprocessor,
 ) -> None:
     """Raises `ValueError` if a preprocessor is that of another task, or has too many ids.
 
     Args:
         preprocessor: The preprocessor, or `None`.
         backbone: An `XLNetBackbone`.
-        class_name: String, the class in `keras_xlnet.text` that the task needs.
+        preprocessor_cls: The class that the task needs.
     """
     if preprocessor is None:
         return
-    if not isinstance(preprocessor, getattr(import_text(), class_name)):
+    if not isinstance(preprocessor, preprocessor_cls):
         raise ValueError(
-            f"`preprocessor` must be an instance of keras_xlnet.text.{class_name}. Received: "
-            f"preprocessor={preprocessor!r}"
+            f"`preprocessor` must be a keras_xlnet.preprocessing.{preprocessor_cls.__name__}. "
+            f"Received: preprocessor={preprocessor!r}"
         )
     # A preprocessor made from a config has no vocabulary until its assets are loaded.
     if preprocessor.tokenizer.has_vocabulary:

@@ -5,8 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_xlnet.arguments import check_positive_int, check_rate
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.inputs.weights import weights_of_labels
 from keras_xlnet.layers import (
     AdaptiveEmbedding,
     AdaptiveSoftmax,
@@ -18,7 +18,6 @@ from keras_xlnet.layers import (
     TransformerXLBlock,
 )
 from keras_xlnet.layers.activations import get_activation, serialize_activation
-from keras_xlnet.layers.arguments import check_positive_int, check_rate
 from keras_xlnet.layers.initializers import get_kernel_initializer, spawn_seeds
 from keras_xlnet.models.base_model import CompiledModel
 from keras_xlnet.models.decoding import CausalDecoder
@@ -32,6 +31,7 @@ from keras_xlnet.models.keeps_memory import (
 )
 from keras_xlnet.models.scoring import Scores, score_causally, take_tokens
 from keras_xlnet.models.xlnet_backbone import head_dim_of
+from keras_xlnet.preprocessing.weights import weights_of_labels
 from keras_xlnet.types import Activation, DType, Initializer, Tensor
 
 

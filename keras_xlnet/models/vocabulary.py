@@ -1,26 +1,11 @@
 """Tokenizers of models: where they come from, whether they belong together, other sizes."""
 
-from types import ModuleType
 from typing import Any
 
 import keras
 import numpy as np
 
-from keras_xlnet.layers.arguments import check_positive_int
-
-
-def import_text() -> ModuleType:
-    """Returns `keras_xlnet.text`, which the models do not depend on.
-
-    It registers tokenizers and preprocessors with Keras. On backends other than TensorFlow it is
-    imported when it is needed first.
-
-    Raises:
-        ImportError: If a package that it needs is not installed.
-    """
-    import keras_xlnet
-
-    return keras_xlnet.text
+from keras_xlnet.arguments import check_positive_int
 
 
 def check_vocabulary(

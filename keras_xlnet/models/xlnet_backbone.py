@@ -4,6 +4,7 @@ from typing import Any
 
 import keras
 
+from keras_xlnet.arguments import check_choice, check_positive_int, check_rate
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers import (
     AttentionBiases,
@@ -15,7 +16,6 @@ from keras_xlnet.layers import (
     TwoStreamBlock,
 )
 from keras_xlnet.layers.activations import get_activation, serialize_activation
-from keras_xlnet.layers.arguments import check_choice, check_positive_int, check_rate
 from keras_xlnet.layers.initializers import (
     clone_initializer,
     get_kernel_initializer,

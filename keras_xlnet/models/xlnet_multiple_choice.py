@@ -5,11 +5,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_xlnet.arguments import check_choice
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.inputs.choices import choice_columns, choice_labels, given_choices, is_choices
-from keras_xlnet.inputs.labels import as_label_array, check_class_indices
-from keras_xlnet.inputs.weights import as_weight_array
-from keras_xlnet.layers.arguments import check_choice
 from keras_xlnet.models.task_model import (
     JoinChoices,
     SplitChoices,
@@ -19,6 +16,15 @@ from keras_xlnet.models.task_model import (
 )
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
+from keras_xlnet.preprocessing import XLNetMultipleChoicePreprocessor
+from keras_xlnet.preprocessing.choices import (
+    choice_columns,
+    choice_labels,
+    given_choices,
+    is_choices,
+)
+from keras_xlnet.preprocessing.labels import as_label_array, check_class_indices
+from keras_xlnet.preprocessing.weights import as_weight_array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,7 +99,7 @@ class XLNetMultipleChoice(TextTaskModel):
     """
 
     _arguments = ("preprocessor", "activation", "pooling", "dropout")
-    _preprocessor_class = "XLNetMultipleChoicePreprocessor"
+    preprocessor_cls = XLNetMultipleChoicePreprocessor
 
     def __init__(
         self,
@@ -107,7 +113,7 @@ class XLNetMultipleChoice(TextTaskModel):
     ) -> None:
         check_choice("activation", activation, ("softmax", "linear"))
         check_backbone(backbone)
-        check_preprocessor(preprocessor, backbone, self._preprocessor_class)
+        check_preprocessor(preprocessor, backbone, self.preprocessor_cls)
         inputs = token_inputs(backbone, (None, None))
         texts = {key: JoinChoices(name=f"all_{key}")(value) for key, value in inputs.items()}
         logits, summarize, logits_dense = pooled_logits(backbone, texts, 1, pooling, dropout)

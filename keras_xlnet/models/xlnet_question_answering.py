@@ -4,18 +4,19 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.inputs.answer_windows import AnswerWindows
-from keras_xlnet.inputs.answers import gold_answers, is_questions
-from keras_xlnet.inputs.ranges import as_values, check_range
-from keras_xlnet.inputs.weights import as_weight_array
 from keras_xlnet.layers import Answerability, AnswerEnd, AnswerStart
-from keras_xlnet.layers.arguments import check_positive_int
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
 from keras_xlnet.models.task_model import check_backbone, token_inputs
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
-from keras_xlnet.outputs.answers import AnswerPrediction, decode_answers
+from keras_xlnet.preprocessing import XLNetQuestionAnsweringPreprocessor
+from keras_xlnet.preprocessing.answer_decoding import AnswerPrediction, decode_answers
+from keras_xlnet.preprocessing.answer_windows import AnswerWindows
+from keras_xlnet.preprocessing.answers import gold_answers, is_questions
+from keras_xlnet.preprocessing.ranges import as_values, check_range
+from keras_xlnet.preprocessing.weights import as_weight_array
 from keras_xlnet.types import Tensor
 
 _LABELS = ("start_positions", "end_positions", "is_impossible")
@@ -102,7 +103,7 @@ class XLNetQuestionAnswering(TextTaskModel):
     """
 
     _arguments = ("preprocessor", "start_n_top", "end_n_top", "dropout", "null_threshold")
-    _preprocessor_class = "XLNetQuestionAnsweringPreprocessor"
+    preprocessor_cls = XLNetQuestionAnsweringPreprocessor
     _inputs_without_default = ("start_positions",)
 
     def __init__(
@@ -119,7 +120,7 @@ class XLNetQuestionAnswering(TextTaskModel):
         check_positive_int("start_n_top", start_n_top)
         check_positive_int("end_n_top", end_n_top)
         check_backbone(backbone)
-        check_preprocessor(preprocessor, backbone, self._preprocessor_class)
+        check_preprocessor(preprocessor, backbone, self.preprocessor_cls)
 
         # === Layers ===
         def of_backbone():

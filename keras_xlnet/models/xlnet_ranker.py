@@ -4,11 +4,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_xlnet.arguments import check_number
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.inputs.labels import as_label_array, check_finite
-from keras_xlnet.inputs.rankings import is_rankings, ranking_columns, relevance_labels
-from keras_xlnet.inputs.weights import as_weight_array
-from keras_xlnet.layers.arguments import check_number
 from keras_xlnet.models.task_model import (
     JoinChoices,
     SplitChoices,
@@ -19,6 +16,9 @@ from keras_xlnet.models.task_model import (
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.ops.ranking import list_softmax_loss, pairwise_hinge_loss
+from keras_xlnet.preprocessing.labels import as_label_array, check_finite
+from keras_xlnet.preprocessing.rankings import is_rankings, ranking_columns, relevance_labels
+from keras_xlnet.preprocessing.weights import as_weight_array
 from keras_xlnet.types import Tensor
 
 
@@ -120,7 +120,7 @@ class XLNetRanker(TextTaskModel):
         pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`. Or `"pair"`: query and
             document are compared token by token, by `PairComparison`.
         dropout: Float, dropout rate before the last layer.
-        preprocessor: An `XLNetPreprocessor`. It packs a query and a document as a pair, and
+        preprocessor: An `XLNetTextPreprocessor`. It packs a query and a document as a pair, and
             truncates the longer of them.
         name: Name of the model.
 
@@ -134,12 +134,13 @@ class XLNetRanker(TextTaskModel):
 
     Example:
 
-    >>> from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+    >>> from keras_xlnet.preprocessing import XLNetTextPreprocessor
+    >>> from keras_xlnet.tokenizers import XLNetTokenizer
     >>> texts = ["a river is water", "a harbor is for ships", "a ship sails"]
     >>> tokenizer = XLNetTokenizer.train(iter(texts * 20), vocabulary_size=32)
     >>> ranker = keras_xlnet.models.XLNetRanker(
     ...     keras_xlnet.models.XLNetBackbone(32, 1, 2, 16, 32),
-    ...     preprocessor=XLNetPreprocessor(tokenizer, sequence_length=24))
+    ...     preprocessor=XLNetTextPreprocessor(tokenizer, sequence_length=24))
     >>> queries = {"query": ["a ship", "water"], "documents": [texts, texts[:2]]}
     >>> history = ranker.fit(queries, [[0, 1, 2], [1, 0]], verbose=0)
     >>> [len(documents) for documents in ranker.rank(queries, verbose=0)]
@@ -160,7 +161,7 @@ class XLNetRanker(TextTaskModel):
         **kwargs: Any,
     ) -> None:
         check_backbone(backbone)
-        check_preprocessor(preprocessor, backbone, self._preprocessor_class)
+        check_preprocessor(preprocessor, backbone, self.preprocessor_cls)
         inputs = token_inputs(backbone, (None, None))
         texts = {key: JoinChoices(name=f"all_{key}")(value) for key, value in inputs.items()}
         logits, summarize, logits_dense = pooled_logits(backbone, texts, 1, pooling, dropout)

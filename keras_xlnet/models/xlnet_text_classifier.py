@@ -6,19 +6,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_xlnet.arguments import check_choice, check_number
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.inputs.labels import (
-    as_class_labels,
-    as_columns,
-    as_label_array,
-    check_zeros_and_ones,
-    encode_names,
-    is_names,
-    learn_class_names,
-)
-from keras_xlnet.inputs.texts import is_text
-from keras_xlnet.inputs.weights import weights_of_classes
-from keras_xlnet.layers.arguments import check_choice, check_number
 from keras_xlnet.models.long_documents import DOCUMENT_ARGUMENTS, check_long_document
 from keras_xlnet.models.task_model import (
     check_backbone,
@@ -28,6 +17,17 @@ from keras_xlnet.models.task_model import (
 )
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
+from keras_xlnet.preprocessing.labels import (
+    as_class_labels,
+    as_columns,
+    as_label_array,
+    check_zeros_and_ones,
+    encode_names,
+    is_names,
+    learn_class_names,
+)
+from keras_xlnet.preprocessing.texts import is_text
+from keras_xlnet.preprocessing.weights import weights_of_classes
 from keras_xlnet.types import Tensor
 
 _LOSSES = {
@@ -72,7 +72,7 @@ class XLNetTextClassifier(TextTaskModel):
     Args:
         backbone: An `XLNetBackbone`.
         num_classes: Int, number of outputs.
-        preprocessor: An `XLNetPreprocessor`. With one, `fit`, `evaluate` and `predict` take raw
+        preprocessor: An `XLNetTextPreprocessor`. With one, `fit`, `evaluate` and `predict` take raw
             strings.
         activation: `"softmax"` for exclusive classes (labels are class indices; with
             `compile(loss=keras.losses.CategoricalCrossentropy(label_smoothing=0.1))` one-hot),
@@ -106,13 +106,14 @@ class XLNetTextClassifier(TextTaskModel):
 
     Example:
 
-    >>> from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+    >>> from keras_xlnet.preprocessing import XLNetTextPreprocessor
+    >>> from keras_xlnet.tokenizers import XLNetTokenizer
     >>> texts = ["win a free prize now", "see you at lunch", "free cash, call now", "ok, at six"]
     >>> tokenizer = XLNetTokenizer.train(iter(texts * 20), vocabulary_size=40)
     >>> classifier = keras_xlnet.models.XLNetTextClassifier(
     ...     keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32),
     ...     num_classes=2,
-    ...     preprocessor=XLNetPreprocessor(tokenizer, sequence_length=16),
+    ...     preprocessor=XLNetTextPreprocessor(tokenizer, sequence_length=16),
     ... )
     >>> history = classifier.fit(texts, [1, 0, 1, 0], epochs=1, verbose=0)
     >>> classifier.predict(["a free lunch"], verbose=0).shape

@@ -3,12 +3,12 @@ from typing import Any
 import keras
 
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.inputs.labels import as_columns, check_finite, is_names, numbers_of_strings
-from keras_xlnet.inputs.texts import is_text
 from keras_xlnet.models.long_documents import DOCUMENT_ARGUMENTS, check_long_document
 from keras_xlnet.models.task_model import check_backbone, pooled_logits, token_inputs
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
+from keras_xlnet.preprocessing.labels import as_columns, check_finite, is_names, numbers_of_strings
+from keras_xlnet.preprocessing.texts import is_text
 
 
 @register
@@ -24,7 +24,7 @@ class XLNetTextRegressor(TextTaskModel):
 
     Args:
         backbone: An `XLNetBackbone`.
-        preprocessor: An `XLNetPreprocessor`. With one, `fit`, `evaluate` and `predict` take raw
+        preprocessor: An `XLNetTextPreprocessor`. With one, `fit`, `evaluate` and `predict` take raw
             strings.
         pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`, with padding on either
             side. Or `"pair"`: pairs of texts are compared token by token, by `PairComparison`.
@@ -41,12 +41,13 @@ class XLNetTextRegressor(TextTaskModel):
 
     Example:
 
-    >>> from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+    >>> from keras_xlnet.preprocessing import XLNetTextPreprocessor
+    >>> from keras_xlnet.tokenizers import XLNetTokenizer
     >>> texts = ["it was great", "it was good", "it was dull", "it was bad, so bad"]
     >>> tokenizer = XLNetTokenizer.train(iter(texts * 20), vocabulary_size=32)
     >>> regressor = keras_xlnet.models.XLNetTextRegressor(
     ...     keras_xlnet.models.XLNetBackbone(32, 1, 2, 16, 32),
-    ...     preprocessor=XLNetPreprocessor(tokenizer, sequence_length=16),
+    ...     preprocessor=XLNetTextPreprocessor(tokenizer, sequence_length=16),
     ... )
     >>> history = regressor.fit(texts, [5.0, 4.0, 2.0, 0.5], epochs=1, verbose=0)
     >>> regressor.predict(["it was so good"], verbose=0).shape

@@ -7,20 +7,9 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_xlnet.arguments import check_choice, check_rate
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.inputs.labels import as_label_array, check_class_indices
-from keras_xlnet.inputs.weights import as_weight_array, weights_of_classes, weights_of_labels
-from keras_xlnet.inputs.words import (
-    NO_LABEL,
-    is_first_piece,
-    is_words,
-    sentence_words,
-    tag_indices,
-    token_labels,
-    token_weights,
-)
 from keras_xlnet.layers import HashDropout
-from keras_xlnet.layers.arguments import check_choice, check_rate
 from keras_xlnet.layers.initializers import spawn_seeds
 from keras_xlnet.models.task_model import (
     check_backbone,
@@ -30,7 +19,19 @@ from keras_xlnet.models.task_model import (
 )
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
-from keras_xlnet.outputs.tags import decode_tags, detect_scheme, split_tag, tag_spans
+from keras_xlnet.preprocessing import XLNetTokenClassifierPreprocessor
+from keras_xlnet.preprocessing.labels import as_label_array, check_class_indices
+from keras_xlnet.preprocessing.tags import decode_tags, detect_scheme, split_tag, tag_spans
+from keras_xlnet.preprocessing.weights import as_weight_array, weights_of_classes, weights_of_labels
+from keras_xlnet.preprocessing.words import (
+    NO_LABEL,
+    is_first_piece,
+    is_words,
+    sentence_words,
+    tag_indices,
+    token_labels,
+    token_weights,
+)
 from keras_xlnet.types import Tensor
 
 
@@ -77,7 +78,7 @@ class XLNetTokenClassifier(TextTaskModel):
         dropout: Float, dropout rate before the last layer.
         class_names: Optional list of `num_classes` strings, the tags. `fit` learns them from tags
             that are strings.
-        preprocessor: An `XLNetWordPreprocessor`, for words and strings.
+        preprocessor: An `XLNetTokenClassifierPreprocessor`, for words and strings.
         label_all_pieces: Bool, whether all tokens of a word are trained to have its tag, or the
             first one alone. Predictions are those of the first one.
         name: Name of the model.
@@ -103,14 +104,15 @@ class XLNetTokenClassifier(TextTaskModel):
 
     With words and tags:
 
-    >>> from keras_xlnet.text import XLNetTokenizer, XLNetWordPreprocessor
+    >>> from keras_xlnet.preprocessing import XLNetTokenClassifierPreprocessor
+    >>> from keras_xlnet.tokenizers import XLNetTokenizer
     >>> sentences = [["Ann", "is", "here"], ["it", "is", "Ann"]]
     >>> tags = [["B-person", "O", "O"], ["O", "O", "B-person"]]
     >>> texts = ["it is Ann", "Ann is here"] * 20
     >>> tokenizer = XLNetTokenizer.train(iter(texts), vocabulary_size=28)
     >>> classifier = keras_xlnet.models.XLNetTokenClassifier(
     ...     keras_xlnet.models.XLNetBackbone(28, 1, 2, 16, 32), num_classes=2,
-    ...     preprocessor=XLNetWordPreprocessor(tokenizer, sequence_length=16))
+    ...     preprocessor=XLNetTokenClassifierPreprocessor(tokenizer, sequence_length=16))
     >>> history = classifier.fit(sentences, tags, verbose=0)
     >>> [len(row) for row in classifier.tag(["Ann is here.", "it is"], verbose=0)]
     [4, 2]
@@ -124,7 +126,7 @@ class XLNetTokenClassifier(TextTaskModel):
         "class_names",
         "label_all_pieces",
     )
-    _preprocessor_class = "XLNetWordPreprocessor"
+    preprocessor_cls = XLNetTokenClassifierPreprocessor
     _label_rank = 2
 
     def __init__(
@@ -143,7 +145,7 @@ class XLNetTokenClassifier(TextTaskModel):
         check_classes(num_classes, activation, class_names)
         check_rate("dropout", dropout)
         check_backbone(backbone)
-        check_preprocessor(preprocessor, backbone, self._preprocessor_class)
+        check_preprocessor(preprocessor, backbone, self.preprocessor_cls)
         (dropout_seed,) = spawn_seeds(backbone.seed, 1, "XLNetTokenClassifier")
         drop = HashDropout(dropout, seed=dropout_seed, dtype=backbone.dtype_policy, name="dropout")
         logits_dense = new_logits(backbone, num_classes)

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_xlnet.layers.arguments import check_choice
+from keras_xlnet.arguments import check_choice
 from keras_xlnet.pretraining.document_fields import parquet_bytes
 from keras_xlnet.pretraining.file_systems import BEAM_FILES
 from keras_xlnet.pretraining.record_metadata import (
@@ -20,7 +20,7 @@ from keras_xlnet.pretraining.shard_writing import describe_shards, read_counts, 
 from keras_xlnet.pretraining.text_files import FilePart, plan_shards
 from keras_xlnet.pretraining.token_record_writer import check_writer_arguments, new_settings
 from keras_xlnet.pretraining.token_records import TokenRecords
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.types import PathLike
 
 _GLOB_CHARACTERS = re.compile(r"[*?\[]")
@@ -89,7 +89,7 @@ def write_token_records_with_beam(
     Example:
 
     >>> import json, pathlib, tempfile
-    >>> from keras_xlnet.text import XLNetTokenizer
+    >>> from keras_xlnet.tokenizers import XLNetTokenizer
     >>> from keras_xlnet.pretraining import write_token_records_with_beam
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> documents = ["the cat sat\\non the mat", "the dog ran"] * 20

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import tensorflow as tf
 
+from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.compat.unknown_arguments import check_arguments
-from keras_xlnet.layers.arguments import check_positive_int
 
 
 @check_arguments

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
-from keras_xlnet.text.text_paths import find_text_files
+from keras_xlnet.tokenizers.text_paths import find_text_files
 from keras_xlnet.types import PathLike
 
 _GLOB_CHARACTERS = re.compile(r"[*?\[]")

@@ -76,7 +76,7 @@ class PermutationBatches:
 
     >>> import pathlib, tempfile
     >>> from keras_xlnet.pretraining import PermutationBatches, write_token_records
-    >>> from keras_xlnet.text import XLNetTokenizer
+    >>> from keras_xlnet.tokenizers import XLNetTokenizer
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (folder / "a.txt").write_text("a cat sat\\non a mat\\n\\na dog ran\\n" * 50)
     >>> tokenizer = XLNetTokenizer.train(str(folder / "a.txt"), vocabulary_size=30)

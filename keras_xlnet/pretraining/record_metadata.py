@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_xlnet.pretraining.file_systems import TENSORFLOW_FILES, Files
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 FORMAT_VERSION = 1
 INFO_FILE = "records.json"

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_xlnet.layers import SpanMaskSampler
 from keras_xlnet.pretraining.tf_data_ops import call_in_tf_data
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 # The punctuation marks that the original lists. It treats "<" as the start of a special token.
 _PUNCTUATION = frozenset(string.punctuation) - set("'=<>")
@@ -29,7 +29,7 @@ def word_start_table(tokenizer: XLNetTokenizer) -> np.ndarray:
     Example:
 
     >>> from keras_xlnet.pretraining import word_start_table
-    >>> from keras_xlnet.text import XLNetTokenizer
+    >>> from keras_xlnet.tokenizers import XLNetTokenizer
     >>> tokenizer = XLNetTokenizer.train(iter(["the cat's mat, the cat"] * 9), vocabulary_size=28)
     >>> table = word_start_table(tokenizer)
     >>> [bool(table[tokenizer.token_to_id(piece)]) for piece in ("▁the", "<eod>", ".", "'", "a")]

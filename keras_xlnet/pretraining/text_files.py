@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from keras_xlnet.pretraining.file_systems import TENSORFLOW_FILES, Files
-from keras_xlnet.text.sentences import split_sentences
+from keras_xlnet.tokenizers.sentences import split_sentences
 
 _BYTES_PER_READ = 2**20
 _UTF8_BOM = b"\xef\xbb\xbf"

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from keras_xlnet.layers.arguments import check_choice, check_positive_int
+from keras_xlnet.arguments import check_choice, check_positive_int
 from keras_xlnet.pretraining.file_systems import TENSORFLOW_FILES
 from keras_xlnet.pretraining.record_metadata import (
     FORMAT_VERSION,
@@ -17,7 +17,7 @@ from keras_xlnet.pretraining.record_metadata import (
 from keras_xlnet.pretraining.shard_writing import write_shards
 from keras_xlnet.pretraining.text_files import plan_shards
 from keras_xlnet.pretraining.token_records import TokenRecords
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.types import PathLike
 
 
@@ -74,7 +74,7 @@ def write_token_records(
     Example:
 
     >>> import pathlib, tempfile
-    >>> from keras_xlnet.text import XLNetTokenizer
+    >>> from keras_xlnet.tokenizers import XLNetTokenizer
     >>> from keras_xlnet.pretraining import write_token_records
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (folder / "a.txt").write_text("the cat sat\\non the mat\\n\\nthe dog ran\\n" * 20)

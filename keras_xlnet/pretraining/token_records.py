@@ -16,7 +16,7 @@ from keras_xlnet.pretraining.record_metadata import (
 )
 from keras_xlnet.pretraining.tfrecord_files import read_records
 from keras_xlnet.pretraining.token_shard import TokenShard, parse_document, read_shard
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.types import PathLike
 
 _SHARD_KEYS = {"file", "bytes", "documents", "sentences", "tokens"}
@@ -40,7 +40,7 @@ class TokenRecords:
     Example:
 
     >>> import pathlib, tempfile
-    >>> from keras_xlnet.text import XLNetTokenizer
+    >>> from keras_xlnet.tokenizers import XLNetTokenizer
     >>> from keras_xlnet.pretraining import TokenRecords, write_token_records
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (folder / "a.txt").write_text("a cat sat\\non a mat\\n\\na dog ran\\n" * 20)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import keras
 import tensorflow as tf
 
-from keras_xlnet.layers.arguments import check_number, check_positive_int
+from keras_xlnet.arguments import check_number, check_positive_int
 from keras_xlnet.models import XLNetTextClassifier
 from keras_xlnet.serving.warmup import make_warmup_requests, write_warmup_requests
 from keras_xlnet.types import PathLike
@@ -82,13 +82,14 @@ def export_text_classifier(
 
     >>> import tempfile
     >>> import tensorflow as tf
-    >>> from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+    >>> from keras_xlnet.preprocessing import XLNetTextPreprocessor
+    >>> from keras_xlnet.tokenizers import XLNetTokenizer
     >>> texts = ["win a free prize now", "see you at lunch", "free cash, call now", "ok, at six"]
     >>> tokenizer = XLNetTokenizer.train(iter(texts * 20), vocabulary_size=40)
     >>> classifier = keras_xlnet.models.XLNetTextClassifier(
     ...     keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32),
     ...     num_classes=2,
-    ...     preprocessor=XLNetPreprocessor(tokenizer, sequence_length=16),
+    ...     preprocessor=XLNetTextPreprocessor(tokenizer, sequence_length=16),
     ...     class_names=["ham", "spam"],
     ... )
     >>> path = keras_xlnet.serving.export_text_classifier(

@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from keras_xlnet.layers.arguments import check_choice, check_positive_int
+from keras_xlnet.arguments import check_choice, check_positive_int
 from keras_xlnet.types import PathLike
 
 #: Names of the strategies of `make_strategy`.

@@ -3,8 +3,8 @@ from typing import Any
 
 import keras
 
+from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.compat.unknown_arguments import check_arguments
-from keras_xlnet.layers.arguments import check_positive_int
 
 
 @check_arguments

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_xlnet.layers.arguments import check_choice, check_number
+from keras_xlnet.arguments import check_choice, check_number
 
 # Scales and offsets of normalization, biases of dense layers, of logits and of an adaptive softmax.
 # The attention biases (content_bias, position_bias, segment_bias) are not matched: the original

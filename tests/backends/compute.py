@@ -33,7 +33,8 @@ from keras_xlnet.models import (
     XLNetTextClassifier,
     XLNetTokenClassifier,
 )
-from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.backends.per_backend import BACKEND, UnsupportedError, gradients, run, run_with_xla
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
@@ -852,7 +853,9 @@ def fit_task_models(directory, weights):
 
 @computation
 def fit_on_text(directory, weights):
-    preprocessor = XLNetPreprocessor(XLNetTokenizer(GOLDEN / "spiece.model"), sequence_length=16)
+    preprocessor = XLNetTextPreprocessor(
+        XLNetTokenizer(GOLDEN / "spiece.model"), sequence_length=16
+    )
     model = small_classifier(preprocessor)
     results = _fit(model, TEXTS, LABELS)
     results["predicted"] = model.predict(TEXTS, verbose=0)

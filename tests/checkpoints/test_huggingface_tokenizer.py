@@ -7,7 +7,7 @@ import pytest
 from keras_xlnet.checkpoints import save_huggingface, save_original
 from keras_xlnet.checkpoints.huggingface_tokenizer import read_tokenizer, write_tokenizer
 from keras_xlnet.models import XLNetBackbone
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 TEXTS = [
     "the turtle sat on 12,345 mats",

@@ -6,7 +6,8 @@ import pytest
 import tensorflow as tf
 
 from keras_xlnet.compat.graph_function import graph_function
-from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def messages(caplog):
 
 def test_many_tokenizers_and_preprocessors(golden_dir, messages):
     for _ in range(6):
-        XLNetPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 8)(["a text"])
+        XLNetTextPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 8)(["a text"])
     assert messages() == []
 
 

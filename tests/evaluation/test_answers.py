@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_xlnet.evaluation import answer_scores, normalize_answer
-from keras_xlnet.outputs.answers import Answer, AnswerPrediction
+from keras_xlnet.preprocessing.answer_decoding import Answer, AnswerPrediction
 
 GOLDEN = json.loads(
     (pathlib.Path(__file__).parents[1] / "golden" / "squad.json").read_text(encoding="utf-8")

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from keras_xlnet.evaluation import BitsPerCharacter
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 
 @pytest.mark.parametrize("from_logits", [True, False])

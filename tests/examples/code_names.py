@@ -10,7 +10,7 @@ import re
 import keras
 
 import keras_xlnet
-from keras_xlnet import models, text
+from keras_xlnet import models, preprocessing, tokenizers
 from keras_xlnet.checkpoints import TASKS
 
 # Arguments that a function passes on, in Keras and here.
@@ -168,7 +168,7 @@ def _passed_on(function):
     called += inspect.getmro(function) if inspect.isclass(function) else ()
     if not inspect.isclass(function):
         called += [models.XLNetBackbone, *(task.model for task in TASKS.values())]
-        called += [getattr(text, name) for name in text.__all__]
+        called += [getattr(m, name) for m in (preprocessing, tokenizers) for name in m.__all__]
     names = {
         name
         for f in called

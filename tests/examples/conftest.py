@@ -4,7 +4,7 @@ import pytest
 
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
 from keras_xlnet.preset_files import write_preset_info
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.examples import EXAMPLES
 
 

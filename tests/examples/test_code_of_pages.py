@@ -7,7 +7,7 @@ import re
 import keras
 import pytest
 
-from keras_xlnet import models, text
+from keras_xlnet import models, tokenizers
 from tests.examples import code_names, pages
 
 # What a name on the pages is where no code before defines it.
@@ -21,7 +21,7 @@ CONVENTIONS = {
     "lm": models.XLNetPermutationLM,
     "ranker": models.XLNetRanker,
     "tagger": models.XLNetTokenClassifier,
-    "tokenizer": text.XLNetTokenizer,
+    "tokenizer": tokenizers.XLNetTokenizer,
 }
 # What these pages name is mostly of other implementations.
 OF_OTHERS = {"docs/names.md", "docs/checkpoints.md", "docs/tensorflow_addons.md"}

@@ -5,7 +5,7 @@ import functools
 import pytest
 
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.examples import fork_example
 
 run = functools.partial(fork_example, "draw_attention")

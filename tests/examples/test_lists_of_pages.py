@@ -9,7 +9,15 @@ import re
 import pytest
 
 import keras_xlnet
-from keras_xlnet import checkpoints, evaluation, models, serving, task_files, text, training
+from keras_xlnet import (
+    checkpoints,
+    evaluation,
+    models,
+    serving,
+    task_files,
+    tokenizers,
+    training,
+)
 from keras_xlnet.models.xlnet_backbone import CONFIGS
 from tests.examples import pages
 
@@ -33,8 +41,8 @@ def test_extras():
     table = {re.search(r"\[(\w+)\]", row[0])[1]: row[1].lower() for row in rows if "[" in row[0]}
     assert table.keys() == extras.keys()
     (sentence,) = re.findall("Every extra of .*", pages.read(DOCS / "installation.md"))
-    without_text = {name for name in extras if "text" not in everything(name, extras)}
-    assert set(re.findall(r"`(\w+)`", sentence)) == without_text | {"text"}
+    without_text = {name for name in extras if "tensorflow" not in everything(name, extras)}
+    assert set(re.findall(r"`(\w+)`", sentence)) == without_text | {"tensorflow"}
     for extra in set(extras) - {"test"}:
         for requirement in extras[extra]:
             name = re.match(r"[\w-]+", requirement)[0]
@@ -135,7 +143,7 @@ def test_flags_of_the_original_have_counterparts():
 
 def test_files_of_a_preset(tmp_path, golden_dir):
     backbone = models.XLNetBackbone(200, 1, 1, 8, 16)
-    backbone.save_to_preset(tmp_path, text.XLNetTokenizer(golden_dir / "spiece.model"))
+    backbone.save_to_preset(tmp_path, tokenizers.XLNetTokenizer(golden_dir / "spiece.model"))
     written = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()}
     rows = pages.rows(pages.section(DOCS / "presets.md", "| file | holds |", "\n\n"))
     assert {name for row in rows for name in re.findall("`([^`]+)`", row[0])} == written

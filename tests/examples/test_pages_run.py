@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import keras_xlnet
-from keras_xlnet import models, text
+from keras_xlnet import models, preprocessing, tokenizers
 from tests.examples import pages
 
 pytestmark = pytest.mark.slow  # Models are compiled.
@@ -68,11 +68,11 @@ def test_long_sequences(folder):
 
 def test_vocabularies(golden_dir):
     *_, code = pages.python_blocks(DOCS / "models.md")
-    tokenizer = text.XLNetTokenizer(golden_dir / "spiece.model")
+    tokenizer = tokenizers.XLNetTokenizer(golden_dir / "spiece.model")
     names = {
         "tokenizer": tokenizer,
         "model": models.XLNetBackbone(200, 1, 1, 8, 16),
-        "preprocessor": text.XLNetPreprocessor(tokenizer, sequence_length=8),
+        "preprocessor": preprocessing.XLNetTextPreprocessor(tokenizer, sequence_length=8),
         "dataset": tf.data.Dataset.from_tensor_slices((["a city"] * 2, [0, 1])).batch(2),
         "texts": ["a city"],
     }
@@ -83,8 +83,8 @@ def test_vocabularies(golden_dir):
 
 def test_serving(folder, golden_dir):
     export, load = pages.python_blocks(DOCS / "serving.md")
-    preprocessor = text.XLNetPreprocessor(
-        text.XLNetTokenizer(golden_dir / "spiece.model"), sequence_length=8
+    preprocessor = preprocessing.XLNetTextPreprocessor(
+        tokenizers.XLNetTokenizer(golden_dir / "spiece.model"), sequence_length=8
     )
     backbone = models.XLNetBackbone(200, 1, 1, 8, 16)
     classifier = models.XLNetTextClassifier(backbone, 2, preprocessor)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from keras_xlnet.models import XLNetPermutationLM
-from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.examples import EXAMPLES
 
 sys.path.insert(0, str(EXAMPLES))
@@ -31,7 +32,7 @@ def trainer(tiny_preset):
 
 @pytest.fixture(scope="module")
 def preprocessor(golden_dir):
-    return XLNetPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 24)
+    return XLNetTextPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 24)
 
 
 def test_a_run_does_not_depend_on_those_before_it(trainer, tiny_preset):

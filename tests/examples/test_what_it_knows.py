@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.examples import EXAMPLES
 
 sys.path.insert(0, str(EXAMPLES))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_xlnet import layers
-from keras_xlnet.layers.arguments import check_shape
+from keras_xlnet.arguments import check_shape
 
 CONTENT = np.random.default_rng(2).normal(size=(2, 5, 8)).astype("float32")
 MEMORY = CONTENT[:, :3]

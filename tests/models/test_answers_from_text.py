@@ -9,10 +9,11 @@ import pytest
 import tensorflow as tf
 
 from keras_xlnet.evaluation import answer_scores
-from keras_xlnet.inputs.answer_windows import AnswerWindows
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetQuestionAnswering
-from keras_xlnet.outputs.answers import decode_answers
-from keras_xlnet.text import XLNetPreprocessor, XLNetQuestionAnsweringPreprocessor, XLNetTokenizer
+from keras_xlnet.preprocessing import XLNetQuestionAnsweringPreprocessor, XLNetTextPreprocessor
+from keras_xlnet.preprocessing.answer_decoding import decode_answers
+from keras_xlnet.preprocessing.answer_windows import AnswerWindows
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 SQUAD = json.loads((GOLDEN / "squad.json").read_text(encoding="utf-8"))
@@ -251,4 +252,4 @@ def test_bad_input(trained, tokenizer):
     with pytest.raises(ValueError, match="has no `preprocessor`"):
         without.predict(x)
     with pytest.raises(ValueError, match="must be an instance of .*XLNetQuestionAnsweringPrep"):
-        XLNetQuestionAnswering(model.backbone, preprocessor=XLNetPreprocessor(tokenizer))
+        XLNetQuestionAnswering(model.backbone, preprocessor=XLNetTextPreprocessor(tokenizer))

@@ -4,9 +4,10 @@ import keras
 import numpy as np
 import pytest
 
-from keras_xlnet.inputs.choices import choice_columns, choice_labels
 from keras_xlnet.models import XLNetBackbone, XLNetMultipleChoice
-from keras_xlnet.text import XLNetMultipleChoicePreprocessor, XLNetTokenizer
+from keras_xlnet.preprocessing import XLNetMultipleChoicePreprocessor
+from keras_xlnet.preprocessing.choices import choice_columns, choice_labels
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 COLORS = ["red", "blue", "green", "black", "white"]
 

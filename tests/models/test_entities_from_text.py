@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 from keras_xlnet.models import XLNetBackbone, XLNetTokenClassifier
-from keras_xlnet.text import XLNetTokenizer, XLNetWordPreprocessor
+from keras_xlnet.preprocessing import XLNetTokenClassifierPreprocessor
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 FIRST, LAST = ["Ann", "Ben", "Eve", "Tom"], ["Lee", "Ray", "Fox"]
 WORDS = ["is", "at", "home", "and", "sees", "a", "river"]
@@ -36,7 +37,7 @@ def make(seed=2, **kwargs):
     backbone = XLNetBackbone(
         40, 1, 2, 32, 64, dropout=0.0, attention_dropout=0.0, kernel_initializer="glorot_normal"
     )
-    preprocessor = XLNetWordPreprocessor(tokenizer, sequence_length=64)
+    preprocessor = XLNetTokenClassifierPreprocessor(tokenizer, sequence_length=64)
     return XLNetTokenClassifier(backbone, 3, preprocessor=preprocessor, dropout=0.0, **kwargs)
 
 

@@ -58,7 +58,7 @@ def test_a_small_beam_finds_the_best_of_what_it_follows(model):
 
 
 def test_strings(golden_dir):
-    from keras_xlnet.text import XLNetTokenizer
+    from keras_xlnet.tokenizers import XLNetTokenizer
 
     tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
     model = permutation_model(tokenizer.vocabulary_size())
@@ -71,7 +71,7 @@ def test_strings(golden_dir):
 
 
 def test_punctuation_after_a_blank_is_as_in_the_text(golden_dir):
-    from keras_xlnet.text import XLNetTokenizer
+    from keras_xlnet.tokenizers import XLNetTokenizer
 
     tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
     model = permutation_model(tokenizer.vocabulary_size())
@@ -90,7 +90,7 @@ def test_punctuation_after_a_blank_is_as_in_the_text(golden_dir):
 
 
 def test_a_word_with_the_id_of_mask_is_no_blank():
-    from keras_xlnet.text import VocabularyTokenizer
+    from keras_xlnet.tokenizers import VocabularyTokenizer
 
     tokenizer = VocabularyTokenizer.train(["a b c d e f g h"], end_token="<eos>")
     model = permutation_model(tokenizer.vocabulary_size())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keras_xlnet.models.generation import Sampling
-from keras_xlnet.outputs.beam_search import BeamSearch
+from keras_xlnet.preprocessing.beam_search import BeamSearch
 from tests.models.test_scoring import causal_model, permutation_model, texts_of
 
 SIZE, NEW = 30, 5
@@ -249,7 +249,7 @@ def test_stop_tokens_must_be_ids(make, method, models):
 
 
 def test_a_prompt_has_no_end_token():
-    from keras_xlnet.text import VocabularyTokenizer
+    from keras_xlnet.tokenizers import VocabularyTokenizer
 
     tokenizer = VocabularyTokenizer.train(["a rose is a rose"], end_token="<eos>")
     model = causal_model(tokenizer.vocabulary_size())
@@ -260,7 +260,7 @@ def test_a_prompt_has_no_end_token():
 
 
 def test_white_space_at_the_end_of_a_prompt_belongs_to_the_next_word(golden_dir):
-    from keras_xlnet.text import XLNetTokenizer
+    from keras_xlnet.tokenizers import XLNetTokenizer
 
     tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
     model = causal_model(tokenizer.vocabulary_size())
@@ -270,7 +270,7 @@ def test_white_space_at_the_end_of_a_prompt_belongs_to_the_next_word(golden_dir)
 
 @pytest.mark.parametrize("make", [causal_model, permutation_model])
 def test_strings(make, golden_dir):
-    from keras_xlnet.text import XLNetTokenizer
+    from keras_xlnet.tokenizers import XLNetTokenizer
 
     tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
     model = make(tokenizer.vocabulary_size())

@@ -161,7 +161,7 @@ def test_the_mean_over_random_orders_and_its_error(large):
 
 
 def test_strings(golden_dir):
-    from keras_xlnet.text import XLNetTokenizer
+    from keras_xlnet.tokenizers import XLNetTokenizer
 
     tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
     model = permutation_model(tokenizer.vocabulary_size())

@@ -4,9 +4,10 @@ import keras
 import numpy as np
 import pytest
 
-from keras_xlnet.inputs.rankings import ranking_columns, relevance_labels
 from keras_xlnet.models import ListSoftmaxLoss, PairwiseHingeLoss, XLNetBackbone, XLNetRanker
-from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing.rankings import ranking_columns, relevance_labels
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 WORDS = ["river", "harbor", "ship", "forest", "castle", "bridge"]
 
@@ -32,7 +33,7 @@ def make(**kwargs):
     backbone = XLNetBackbone(
         42, 1, 2, 32, 64, dropout=0.0, attention_dropout=0.0, kernel_initializer="glorot_normal"
     )
-    preprocessor = XLNetPreprocessor(tokenizer, sequence_length=24)
+    preprocessor = XLNetTextPreprocessor(tokenizer, sequence_length=24)
     return XLNetRanker(backbone, preprocessor=preprocessor, dropout=0.0, **kwargs)
 
 

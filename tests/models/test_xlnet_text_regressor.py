@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 
 from keras_xlnet.models import XLNetBackbone, XLNetTextRegressor
-from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 WORDS = ["prize", "lunch", "home", "cash", "call", "today"]
 TEXTS = [" ".join(WORDS[(i + j) % 6] for j in range(1 + i % 5)) for i in range(32)]
@@ -13,7 +14,7 @@ VALUES = [1.0 + i % 5 for i in range(32)]
 
 @pytest.fixture(scope="module")
 def preprocessor(golden_dir):
-    return XLNetPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), sequence_length=32)
+    return XLNetTextPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), sequence_length=32)
 
 
 def make(preprocessor):

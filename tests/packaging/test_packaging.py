@@ -57,7 +57,7 @@ assert "site-packages" in keras_xlnet.__file__, keras_xlnet.__file__
 model = keras_xlnet.models.XLNetBackbone.from_preset("xlnet_small_en")
 print(model.predict({"token_ids": np.array([[9, 17, 12]] * 2)})["sequence_output"].shape[:1])
 try:
-    keras_xlnet.text
+    keras_xlnet.tokenizers.XLNetTokenizer(b"")
 except ImportError as error:
     print(error)
 """
@@ -170,7 +170,7 @@ def output_of(interpreter, code, folder, **environment):
 @pytest.mark.parametrize("python", VERSIONS)
 def test_installed_in_an_empty_environment(kind, python, built, tmp_path):
     file = built[0] if kind == "wheel" else built[1]
-    interpreter = new_environment(python, tmp_path / "venv", f"{file}[text]")
+    interpreter = new_environment(python, tmp_path / "venv", f"{file}[tensorflow]")
     assert "(2, 2)" in output_of(interpreter, USE, tmp_path, KERAS_BACKEND="tensorflow")
     version = subprocess.run(
         [tmp_path / "venv" / "bin" / "xlnet", "--version"], capture_output=True, text=True

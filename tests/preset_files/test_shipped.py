@@ -21,7 +21,7 @@ from keras_xlnet.models import (
     XLNetTokenClassifier,
 )
 from keras_xlnet.preset_files import write_preset_info
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 from xlnet_command import parse, run
 
 ROOT = pathlib.Path(__file__).parents[2]

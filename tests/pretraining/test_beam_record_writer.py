@@ -19,7 +19,7 @@ from keras_xlnet.pretraining import (
     write_token_records_with_beam,
 )
 from keras_xlnet.pretraining.file_systems import BEAM_FILES
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 WORDS = ["turtle", "doctor", "window", "a", "Oslo", "9,000", "£", "quickly."]
@@ -234,7 +234,7 @@ def test_either_writer_continues_the_other(beam_write, tokenizer, tmp_path, monk
 KILLED = """
 import sys
 from keras_xlnet.pretraining import write_token_records_with_beam
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 if __name__ == "__main__":
     spiece, files, directory, *flags = sys.argv[1:]

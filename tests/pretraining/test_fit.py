@@ -14,7 +14,7 @@ from keras_xlnet.pretraining import (
     read_original_records,
     write_token_records,
 )
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 BATCH, LENGTH = 8, 32
 

@@ -14,7 +14,7 @@ import tensorflow as tf
 from keras_xlnet.layers import PermutationMaskGenerator
 from keras_xlnet.pretraining import PermutationBatches, ResumeBatches, write_token_records
 from keras_xlnet.pretraining.token_shard import TokenShard
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 SEP, CLS, EOD, FIRST = 4, 3, 7, 10

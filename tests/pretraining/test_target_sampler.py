@@ -3,7 +3,7 @@
 import pathlib
 
 from keras_xlnet.pretraining import word_start_table
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from keras_xlnet.pretraining import TokenRecords, write_token_records
 from keras_xlnet.pretraining.text_files import plan_shards, read_documents
-from keras_xlnet.text import XLNetTokenizer
-from keras_xlnet.text.sentences import split_sentences
+from keras_xlnet.tokenizers import XLNetTokenizer
+from keras_xlnet.tokenizers.sentences import split_sentences
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 RAW = sorted((GOLDEN / "pretrain_data" / "raw").glob("*.txt"))
@@ -229,7 +229,7 @@ def test_two_processes_write_the_same_as_one(tokenizer, tmp_path):
 KILLED = """
 import sys
 from keras_xlnet.pretraining import write_token_records
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 if __name__ == "__main__":
     spiece, files, directory, num_processes = sys.argv[1:]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from keras_xlnet.pretraining import TokenRecords, write_token_records
 from keras_xlnet.pretraining.tfrecord_files import count_records
 from keras_xlnet.pretraining.token_shard import read_shard, serialize_document
-from keras_xlnet.text import XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 SHARD = "tokens-00000.tfrecord"

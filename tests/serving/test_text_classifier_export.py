@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_xlnet.preprocessing import XLNetTextPreprocessor
 from keras_xlnet.serving import export_text_classifier
-from keras_xlnet.text import XLNetPreprocessor, XLNetTokenizer
+from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.serving.conftest import PAIRS, TEXTS, make_classifier
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
@@ -24,7 +25,7 @@ RELOAD = pathlib.Path(__file__).with_name("reload_saved_model.py")
 @pytest.fixture(scope="module")
 def short(preprocessor):
     """A preprocessor with a sequence length too short for pairs, so that exports are faster."""
-    return XLNetPreprocessor(preprocessor.tokenizer, sequence_length=4, padding_side="right")
+    return XLNetTextPreprocessor(preprocessor.tokenizer, sequence_length=4, padding_side="right")
 
 
 @pytest.fixture(scope="module")
@@ -287,7 +288,7 @@ def test_a_failed_export_leaves_no_files(short, tmp_path, monkeypatch):
         (lambda p: keras.Sequential(), TypeError, "`model` must be an XLNetTextCl.*: Sequential"),
         (lambda p: make_classifier(None, 2), ValueError, "`model` must have a preprocessor"),
         (
-            lambda p: make_classifier(XLNetPreprocessor(XLNetTokenizer(None)), 2),
+            lambda p: make_classifier(XLNetTextPreprocessor(XLNetTokenizer(None)), 2),
             ValueError,
             "`model` must have a tokenizer with a vocabulary",
         ),

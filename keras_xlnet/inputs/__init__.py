@@ -1,1 +1,0 @@
-"""What users pass to models, as arrays: texts, lists of token ids, labels, and their checks."""

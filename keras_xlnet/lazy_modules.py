@@ -1,0 +1,36 @@
+"""Modules of extras, which are imported when they are used first."""
+
+import importlib
+from typing import Any
+
+
+class LazyModule:
+    """A module that is imported when one of its attributes is read.
+
+    Args:
+        name: String, the name of the module.
+        extra: String, the extra of this package that installs it.
+
+    Raises:
+        ImportError: When an attribute is read, if the module is not installed.
+    """
+
+    def __init__(self, name: str, extra: str) -> None:
+        self._lazy_name = name
+        self._lazy_extra = extra
+
+    def __getattr__(self, attribute: str) -> Any:
+        try:
+            module = importlib.import_module(self._lazy_name)
+        except ImportError as error:
+            raise ImportError(
+                f"This needs the package {self._lazy_name!r}, which cannot be imported ({error}): "
+                f'pip install "xlnet-keras[{self._lazy_extra}]"'
+            ) from error
+        vars(self).update(vars(module))
+        return getattr(module, attribute)
+
+
+sentencepiece: Any = LazyModule("sentencepiece", "text")
+tf: Any = LazyModule("tensorflow", "tensorflow")
+tensorflow_text: Any = LazyModule("tensorflow_text", "tensorflow")

@@ -1,1 +1,0 @@
-"""What models return, as Python objects: answers, entities, continuations, and their decoding."""

@@ -1,0 +1,115 @@
+"""Texts with choices in the forms that users have them, and their checks."""
+
+import functools
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_xlnet.preprocessing.texts import has_text, one_text, several_texts
+from keras_xlnet.preprocessing.words import marks
+
+_KEYS = {"text", "choices", "question"}
+# The columns of tuples and rows by their number.
+_NAMES = {2: ("text", "choices"), 3: ("text", "question", "choices")}
+
+
+def is_choices(x: Any) -> bool:
+    """Whether `x` are texts with choices, as text."""
+    return has_text(x, "text", "choices")
+
+
+def choice_columns(x: Any) -> dict[str, list[Any]]:
+    """Returns a dict of `text`, a list of strings, and `choices`, a list of lists of strings.
+
+    Args:
+        x: A dict with the keys `text` and `choices` and optionally `question`; a tuple of the
+            columns `(texts, choices)` or `(texts, questions, choices)`; or a list of rows
+            `(text, choices)` or `(text, question, choices)`. A choice fills the blanks of its
+            question, as in `answered`, or follows the question.
+
+    Raises:
+        ValueError: If something is not a string, the lengths differ or a text has no choices. The
+            message names the row.
+    """
+    columns = _as_columns(x)
+    lengths = {key: len(column) for key, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"`x` must have columns of equal lengths. Received: {lengths}")
+    texts = [one_text("text", row, text) for row, text in enumerate(columns["text"])]
+    choices = [
+        several_texts("choices", row, options) for row, options in enumerate(columns["choices"])
+    ]
+    if "question" in columns:
+        questions = [one_text("question", row, q) for row, q in enumerate(columns["question"])]
+        pairs = zip(questions, choices, strict=True)
+        choices = [[answered(question, o) for o in options] for question, options in pairs]
+    return {"text": texts, "choices": choices}
+
+
+def given_choices(x: Any) -> list[list[str]]:
+    """Returns the choices as they are in `x`, without their questions."""
+    return [list(options) for options in _as_columns(x)["choices"]]
+
+
+def answered(question: str, choice: str) -> str:
+    """Returns a question with a choice in all of its blanks, or after it if it has none.
+
+    A blank is a run of `_` of any length with no letter, digit or mark on either side of it: the
+    `_` of "my_var", "name_" and "__init__" are no blanks.
+
+    Source: `run_race.py` of the original, which puts the choice in place of every `_`.
+    """
+    filled, count = _blank_pattern().subn(lambda blank: choice, question)
+    return filled if count else f"{question} {choice}"
+
+
+@functools.cache
+def _blank_pattern():
+    in_word = rf"[\w{marks()}]"
+    return re.compile(f"(?<!{in_word})_+(?!{in_word})")
+
+
+def choice_labels(y: Any, choices: Sequence[Sequence[str]]) -> np.ndarray:
+    """Returns the int32 index of the right choice of each text.
+
+    Raises:
+        ValueError: If there are not as many as texts, or one is no choice. The message names the
+            row.
+    """
+    labels = np.asarray(y)
+    if labels.shape not in ((len(choices),), (len(choices), 1)) or labels.dtype.kind not in "iufb":
+        raise ValueError(
+            f"`y` must be the index of the right choice of each of {len(choices)} texts. "
+            f"Received: shape {labels.shape}, dtype {labels.dtype}"
+        )
+    labels = labels.ravel()
+    for row, (label, options) in enumerate(zip(labels, choices, strict=True)):
+        if not 0 <= label < len(options) or label != int(label):
+            raise ValueError(
+                f"`y` must be indices of choices. Received in row {row}: {label}, for "
+                f"{len(options)} choices"
+            )
+    return labels.astype("int32")
+
+
+def _as_columns(x):
+    if isinstance(x, dict):
+        if not {"text", "choices"} <= set(x) <= _KEYS:
+            raise ValueError(
+                '`x` must be a dict with the keys "text" and "choices", and optionally "question". '
+                f"Received: {sorted(x)}"
+            )
+        return x
+    if isinstance(x, tuple) and len(x) in _NAMES:
+        return dict(zip(_NAMES[len(x)], x, strict=True))
+    names = _NAMES.get(len(x[0]) if hasattr(x[0], "__len__") else 0, ())
+    for row, values in enumerate(x):
+        is_row = not isinstance(values, (str, bytes)) and hasattr(values, "__len__")
+        if not names or not is_row or len(values) != len(names):
+            raise ValueError(
+                "`x` must be rows (text, choices) or (text, question, choices), or a dict with "
+                f"these columns. Received in row {row}: {values!r}"
+            )
+    return dict(zip(names, zip(*x, strict=True), strict=True))

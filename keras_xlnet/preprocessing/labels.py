@@ -1,0 +1,218 @@
+"""Labels in the forms that users have them, and their checks."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from keras_xlnet.preprocessing.texts import is_text
+
+# How much the probabilities of a row may differ from the sum 1.
+_TOLERANCE = 1e-3
+
+
+def as_label_array(labels: Any) -> Any:
+    """Returns labels as a NumPy array: of numbers, or an object array of strings.
+
+    Args:
+        labels: List, tuple, array, tensor, or column of a table. Strings may also be `(texts, 1)`,
+            such as a table of one column. Anything else, such as a dict or `None`, is returned
+            unchanged.
+
+    Raises:
+        ValueError: If some labels are strings and others are not. The message names the row.
+    """
+    if ops.is_tensor(labels) and not is_text(labels):
+        return ops.convert_to_numpy(labels)
+    if isinstance(labels, dict) or not hasattr(labels, "__len__"):
+        return labels
+    try:
+        array = np.asarray(labels)
+    except ValueError:
+        lengths = [np.shape(row) for row in labels]
+        raise ValueError(f"`y` must be rows of equal lengths. Received: {lengths[:10]}") from None
+    if array.dtype.kind not in "OSUT":
+        return array
+    rows = np.asarray(labels, dtype=object)
+    if rows.shape[1:] == (1,):
+        rows = rows.ravel()
+    is_string = [isinstance(label, (str, bytes)) for label in rows.ravel()]
+    if not any(is_string):
+        return _as_numbers(rows)
+    if rows.ndim != 1 or not all(is_string):
+        row = is_string.index(False) if rows.ndim == 1 else 0
+        raise ValueError(f"`y` must be strings, or numbers. Received in row {row}: {rows[row]!r}")
+    return np.array([x.decode() if isinstance(x, bytes) else x for x in rows], dtype=object)
+
+
+def _as_numbers(labels):
+    """An object array of numbers as floats, with NaN for None."""
+    for row, label in enumerate(labels):
+        try:
+            np.asarray(label, "float64")
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"`y` must be strings, or numbers. Received in row {row}: {label!r}"
+            ) from None
+    return labels.astype("float64")
+
+
+def is_names(labels: Any) -> bool:
+    """Whether what `as_label_array` returned are strings."""
+    return isinstance(labels, np.ndarray) and labels.dtype == object
+
+
+def learn_class_names(labels: Any, num_classes: int) -> list[str]:
+    """Returns the names of classes: the categories of a column, or the sorted labels.
+
+    Args:
+        labels: Labels as the user has them, strings.
+        num_classes: Int, how many there have to be.
+
+    Raises:
+        ValueError: If there are more or fewer.
+    """
+    if hasattr(labels, "columns"):  # A table of one column.
+        labels = labels[labels.columns[0]]
+    categories = getattr(getattr(labels, "cat", labels), "categories", None)
+    names = sorted(set(as_label_array(labels))) if categories is None else list(categories)
+    if len(names) != num_classes:
+        raise ValueError(
+            f"`y` must have `num_classes` different names, or the model needs `class_names`. "
+            f"Received: {len(names)} names, {names[:10]}, and num_classes={num_classes}"
+        )
+    return names
+
+
+def encode_names(labels: np.ndarray, class_names: Sequence[str]) -> np.ndarray:
+    """Returns the int32 indices of the names of classes.
+
+    Raises:
+        ValueError: If a label is not the name of a class. The message names the row.
+    """
+    index = {name: i for i, name in enumerate(class_names)}
+    for row, label in enumerate(labels):
+        if label not in index:
+            raise ValueError(
+                f"`y` must be names in class_names={class_names}. Received in row {row}: {label!r}"
+            )
+    return np.array([index[label] for label in labels], "int32")
+
+
+def check_finite(labels: Any) -> None:
+    """Raises `ValueError` if a label is NaN or infinite. The message names the row."""
+    if not isinstance(labels, np.ndarray) or labels.dtype.kind != "f":
+        return
+    wrong = ~np.isfinite(labels)
+    if wrong.any():
+        row = int(np.argwhere(wrong)[0][0])
+        expected = "not have missing values" if np.isnan(labels).any() else "be finite numbers"
+        raise ValueError(f"`y` must {expected}. Received in row {row}: {labels[row]}")
+
+
+def numbers_of_strings(labels: np.ndarray) -> np.ndarray:
+    """Returns the numbers that strings stand for, float64.
+
+    Raises:
+        ValueError: If a string is not a number. The message names the row.
+    """
+    numbers = np.empty(len(labels), "float64")
+    for row, label in enumerate(labels):
+        try:
+            numbers[row] = float(label)
+        except ValueError:
+            raise ValueError(f"`y` must be numbers. Received in row {row}: {label!r}") from None
+    return numbers
+
+
+def as_columns(labels: Any, width: int, reason: str) -> Any:
+    """Returns labels `(texts, width)`; from `(texts,)` for a width of 1.
+
+    Raises:
+        ValueError: If they have another shape.
+    """
+    if not isinstance(labels, np.ndarray):
+        return labels
+    shapes = {(width,), ()} if width == 1 else {(width,)}
+    if labels.shape[1:] not in shapes:
+        raise ValueError(
+            f"`y` must have shape (texts, {width}) ({reason}). Received: shape {labels.shape}"
+        )
+    return labels.reshape(-1, width)
+
+
+def check_zeros_and_ones(labels: Any) -> None:
+    """Raises `ValueError` if a label is neither 0 nor 1. The message names the row."""
+    if not isinstance(labels, np.ndarray):
+        return
+    wrong = (labels != 0) & (labels != 1)
+    if wrong.any():
+        row = int(np.argwhere(wrong)[0][0])
+        raise ValueError(
+            "`y` must be 1 for each class that a text has, and 0 for the others. Received in row "
+            f"{row}: {labels[row]}"
+        )
+
+
+def as_class_labels(
+    labels: Any, num_classes: int, takes_vectors: bool, ignored: int | None = None
+) -> Any:
+    """Returns indices of classes `(texts,)`, or their probabilities `(texts, num_classes)`.
+
+    Args:
+        labels: Array `(texts,)`, `(texts, 1)` or `(texts, num_classes)`.
+        num_classes: Int.
+        takes_vectors: Whether the loss takes probabilities.
+        ignored: Optional int that is allowed too.
+
+    Raises:
+        ValueError: If a label is not an index of a class, or probabilities are not from 0 to 1
+            or do not add up to 1. The message names the row.
+    """
+    if not isinstance(labels, np.ndarray):
+        return labels
+    if takes_vectors and labels.shape[1:] == (num_classes,):
+        _check_probabilities(labels)
+        return labels
+    if labels.shape[1:] not in ((), (1,)):
+        raise ValueError(
+            f"`y` must be class indices of shape (texts,), or names. For vectors of {num_classes} "
+            "values, compile with `loss='categorical_crossentropy'`, or use "
+            f"activation='sigmoid' for several classes a text. Received: shape {labels.shape}"
+        )
+    labels = labels.ravel()
+    check_class_indices(labels, num_classes, ignored)
+    return labels
+
+
+def check_class_indices(labels: Any, num_classes: int, ignored: int | None = None) -> None:
+    """Raises `ValueError` if a label is not the index of a class. The message names the row.
+
+    Args:
+        labels: Array of any shape, with a row for each text.
+        num_classes: Int.
+        ignored: Optional int that is allowed too.
+    """
+    if not isinstance(labels, np.ndarray):
+        return
+    wrong = (labels < 0) | (labels >= num_classes) | (labels != np.floor(labels))
+    if ignored is not None:
+        wrong &= labels != ignored
+    if wrong.any():
+        row = int(np.argwhere(wrong)[0][0])
+        raise ValueError(
+            f"`y` must be class indices from 0 to {num_classes - 1} (num_classes={num_classes}). "
+            f"Received in row {row}: {labels[wrong][0]}"
+        )
+
+
+def _check_probabilities(labels):
+    wrong = ((labels < 0) | (labels > 1)).any(axis=1)
+    wrong |= np.abs(labels.sum(axis=1, dtype="float64") - 1) > _TOLERANCE
+    if wrong.any():
+        row = int(np.argwhere(wrong)[0][0])
+        raise ValueError(
+            "`y` must be vectors of probabilities of classes, such as [0, 1]: from 0 to 1, with "
+            f"the sum 1. Received in row {row}: {labels[row]}"
+        )

@@ -1,0 +1,213 @@
+"""Divides contexts into windows and packs each with its question, for question answering."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.lazy_modules import tf
+from keras_xlnet.preprocessing.answer_windows import AnswerWindows
+from keras_xlnet.preprocessing.answers import question_columns
+from keras_xlnet.preprocessing.packing_layer import PackingLayer, first_tokens, tokens_at
+from keras_xlnet.tokenizers.string_inputs import as_strings
+from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
+
+_BATCH = 256
+# <sep> after the context and after the question, and <cls>.
+_NUM_SPECIAL = 3
+
+
+class WindowPlaces(NamedTuple):
+    """Where the windows of contexts are.
+
+    Args:
+        question: Int64 `(windows,)`, the row of the question.
+        first_position: Int64 `(windows,)`, the first position of the context in the window.
+        first_token: Int64 `(windows,)`, the token of the context at that position.
+        num_tokens: Int64 `(windows,)`, the tokens of the context in the window.
+        token_start, token_end: Int64 `tf.RaggedTensor` `(questions, None)`, the place of each token
+            of the context, in characters.
+    """
+
+    question: tf.Tensor
+    first_position: tf.Tensor
+    first_token: tf.Tensor
+    num_tokens: tf.Tensor
+    token_start: tf.RaggedTensor
+    token_end: tf.RaggedTensor
+
+
+@register
+class XLNetQuestionAnsweringPreprocessor(PackingLayer):
+    """Converts questions and contexts to the inputs of `XLNetQuestionAnswering`.
+
+    A window is packed as `[context, <sep>, question, <sep>, <cls>]`. A context that does not fit
+    is divided into windows that begin `doc_stride` tokens after each other, until one of them has
+    its last token. Segment ids are 0 for the context, 1 for the question (each with its `<sep>`),
+    2 for `<cls>` and 3 for padding, as in the original.
+
+    Args:
+        tokenizer: An `XLNetTokenizer`.
+        sequence_length: Int, tokens of a window.
+        doc_stride: Int, tokens from the start of a window to that of the next one. It is smaller
+            where a window has fewer tokens of the context.
+        max_question_length: Int, a longer question is truncated at the end.
+        padding_side: String, `"right"` as in the original, or `"left"`.
+        padding_token_id: Int, as in `XLNetTextPreprocessor`.
+        **kwargs: Other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: A dict with the keys `"question"` and `"context"`, string tensors `(batch,)`.
+
+    Returns:
+        A tuple of the features, a dict with `token_ids`, `segment_ids`, `padding_mask` and
+        `paragraph_mask` `(windows, sequence_length)` and `cls_index` `(windows,)`, and their
+        `WindowPlaces`. `windows` returns both as an `AnswerWindows` of NumPy arrays.
+
+    Raises:
+        ValueError: If an argument is not as above, or leaves no place for the context.
+
+    Example:
+
+    >>> from keras_xlnet.preprocessing import XLNetQuestionAnsweringPreprocessor
+    >>> from keras_xlnet.tokenizers import XLNetTokenizer
+    >>> context = "the cat sat on the mat and the dog sat on the cat"
+    >>> tokenizer = XLNetTokenizer.train(iter([context] * 20), vocabulary_size=30)
+    >>> preprocessor = XLNetQuestionAnsweringPreprocessor(
+    ...     tokenizer, sequence_length=32, doc_stride=8, max_question_length=8)
+    >>> windows = preprocessor.windows({"question": ["who sat"], "context": [context]})
+    >>> windows.features["token_ids"].shape[1], len(windows) > 1
+    (32, True)
+
+    Source: `convert_examples_to_features` of the original's `run_squad.py`.
+    """
+
+    _padding_segment = 3
+
+    def __init__(
+        self,
+        tokenizer: XLNetTokenizer,
+        sequence_length: int = 512,
+        doc_stride: int = 128,
+        max_question_length: int = 64,
+        padding_side: str = "right",
+        padding_token_id: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(tokenizer, sequence_length, padding_side, padding_token_id, **kwargs)
+        for name, value in (
+            ("doc_stride", doc_stride),
+            ("max_question_length", max_question_length),
+        ):
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value!r}")
+        if sequence_length <= max_question_length + _NUM_SPECIAL:
+            raise ValueError(
+                f"`sequence_length` must be above `max_question_length` + {_NUM_SPECIAL}, so that "
+                f"there is a place for the context. Received: sequence_length={sequence_length}, "
+                f"max_question_length={max_question_length}"
+            )
+        self.doc_stride = doc_stride
+        self.max_question_length = max_question_length
+
+    def call(self, inputs: dict[str, Any]) -> tuple[dict[str, tf.Tensor], WindowPlaces]:
+        with tf.device("CPU:0"):
+            question, context = (as_strings(inputs[key], key) for key in ("question", "context"))
+            question_ids = self.tokenizer(question)
+            length = tf.minimum(question_ids.row_lengths(), self.max_question_length)
+            question_ids = first_tokens(question_ids, length)
+            # Many questions are about the same context.
+            different, index = tf.unique(context, tf.int64)
+            context_ids, offsets = self.tokenizer(different, return_offsets=True)
+            parts = (context_ids, offsets.start, offsets.end)
+            context_ids, start, end = (tf.gather(part, index) for part in parts)
+            row, first, count = self._plan(context_ids.row_lengths(), length)
+            context_ids = tokens_at(context_ids, tf.ragged.range(first, first + count), row)
+            features = self._pack_pair(context_ids, tf.gather(question_ids, row))
+            return self._with_masks(features, row, first, count, (start, end))
+
+    def _plan(self, context_length, question_length):
+        """The question, the first context token and the number of context tokens of each window."""
+        room = self.sequence_length - _NUM_SPECIAL - question_length
+        stride = tf.minimum(room, self.doc_stride)
+        missing = tf.maximum(context_length - room, 0)
+        num_windows = 1 + (missing + stride - 1) // stride
+        row = tf.repeat(tf.range(tf.size(num_windows, tf.int64)), num_windows)
+        first = tf.ragged.range(num_windows).values * tf.gather(stride, row)
+        count = tf.minimum(tf.gather(room, row), tf.gather(context_length, row) - first)
+        return row, first, count
+
+    def _with_masks(self, features, row, first, count, offsets):
+        mask = features["padding_mask"]
+        length = tf.reduce_sum(tf.cast(mask, tf.int64), axis=1)
+        is_right = self.padding_side == "right"
+        begin = tf.zeros_like(length) if is_right else self.sequence_length - length
+        position = tf.range(self.sequence_length, dtype=tf.int64) - begin[:, tf.newaxis]
+        is_cls = position == length[:, tf.newaxis] - 1
+        in_context = (position >= 0) & (position < count[:, tf.newaxis])
+        features["paragraph_mask"] = in_context | is_cls
+        features["cls_index"] = tf.cast(begin + length - 1, tf.int32)
+        return features, WindowPlaces(row, begin, first, count, *offsets)
+
+    def windows(self, inputs: Any, verbose: str | int = "auto") -> AnswerWindows:
+        """Returns the windows of many questions as arrays, with what finds the text of answers.
+
+        Args:
+            inputs: A dict of the columns `question` and `context`, a tuple of these columns, or a
+                list of pairs `(question, context)`.
+            verbose: 0 or 1, whether to show a progress bar. `"auto"`: for thousands of questions,
+                on a terminal.
+
+        Returns:
+            An `AnswerWindows`.
+
+        Raises:
+            ValueError: If something is not a text. The message names the row.
+        """
+        columns = question_columns(inputs)
+        total = len(columns["question"])
+        parts = []
+        if verbose == "auto":
+            verbose = int(total > 10 * _BATCH and sys.stdout.isatty())
+        progress = keras.utils.Progbar(total, verbose=verbose, unit_name="question")
+        for begin in range(0, total, _BATCH):
+            texts = {key: column[begin : begin + _BATCH] for key, column in columns.items()}
+            parts.append(_as_arrays(self(texts), begin))
+            progress.update(min(begin + _BATCH, total))
+        features, places, offsets = zip(*parts, strict=True)
+        return AnswerWindows(
+            features={key: np.concatenate([f[key] for f in features]) for key in features[0]},
+            **{key: np.concatenate([p[key] for p in places]) for key in places[0]},
+            token_offsets=[row for rows in offsets for row in rows],
+            contexts=columns["context"],
+        )
+
+    def compute_output_spec(self, inputs: Any) -> Any:
+        raise ValueError(
+            "The number of windows depends on the texts: call the preprocessor in a dataset or on "
+            "strings, not on symbolic inputs"
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "doc_stride": self.doc_stride,
+            "max_question_length": self.max_question_length,
+        }
+
+
+def _as_arrays(outputs, first_question):
+    """The features, the places and the offsets of a batch of questions in NumPy."""
+    features, places = outputs
+    arrays = {
+        key: getattr(places, key).numpy() for key in ("first_position", "first_token", "num_tokens")
+    }
+    arrays["question"] = places.question.numpy() + first_question
+    start_and_end = (places.token_start.flat_values, places.token_end.flat_values)
+    offsets = np.stack([place.numpy() for place in start_and_end], axis=1)
+    rows = np.split(offsets, places.token_start.row_splits.numpy()[1:-1])
+    return {key: value.numpy() for key, value in features.items()}, arrays, rows

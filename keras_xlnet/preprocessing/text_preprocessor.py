@@ -1,0 +1,288 @@
+"""Packs a text or a pair of texts into the inputs of an XLNet task model."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_xlnet.compat.graph_function import graph_function
+from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.lazy_modules import tf
+from keras_xlnet.preprocessing.packing_layer import PackingLayer, first_tokens, repeated, tokens_at
+from keras_xlnet.tokenizers.string_inputs import as_strings, check_string_dtype
+from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
+from keras_xlnet.types import Shape
+
+# One token of each text, <sep> after each text, and <cls>.
+_MIN_LENGTH_PAIR = 5
+# A quarter of the tokens, where the middle is truncated.
+_HEAD_SHARE = 4
+
+
+@register
+class XLNetTextPreprocessor(PackingLayer):
+    """Converts a text or a pair of texts to `token_ids`, `segment_ids` and `padding_mask`.
+
+    One text is packed as `[A, <sep>, <cls>]`, a pair as `[A, <sep>, B, <sep>, <cls>]`, as in the
+    original's `convert_single_example`. Texts that are too long are truncated. Of a pair, the
+    longer text is truncated first, and B if both are equally long. A pair whose B has no
+    tokens is packed as a single text. Segment ids are 0 for A and 1 for B (each with its `<sep>`),
+    2 for `<cls>` and 4 for padding.
+
+    Args:
+        tokenizer: An `XLNetTokenizer`.
+        sequence_length: Int, length of the outputs, at least 3, and at least 5 for pairs.
+        padding_side: String, `"left"` as in the original, so that `<cls>` is last, or `"right"`.
+        padding_token_id: Int, the token id of padding. The default is 0 (`<unk>`) as in the
+            original, not `<pad>`. Padding is masked, so its id does not change the outputs of a
+            model.
+        truncation: Where texts that are too long are truncated: at the `"end"`, or in the
+            `"middle"`, so that the first quarter of the tokens are from the begin of the text, and
+            the others from its end (Sun et al. 2019).
+        **kwargs: Other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: A text, a pair as a tuple `(text, pair)`, or a dict with the key `"text"` and
+            optionally `"pair"`. Each is a string, a list of strings, a NumPy array, a string
+            tensor or a symbolic Keras tensor of shape `()`, `(batch,)` or `(batch, 1)`. A list of
+            strings is a batch: `["a", "b"]` are two texts, `("a", "b")` is one pair. A list of two
+            tensors with a batch dimension is a pair.
+        sampling_alpha: Optional float, see `XLNetTokenizer`. For training, in a dataset:
+            `dataset.map(lambda x, y: (preprocessor(x, sampling_alpha=0.1), y))`.
+
+    Returns:
+        A dict of `token_ids` and `segment_ids`, int32, and `padding_mask`, bool, `True` for tokens
+        that are not padding. Their shape is `(batch, sequence_length)`, or `(sequence_length,)`
+        for inputs of shape `()`.
+
+    Raises:
+        ValueError: If an argument is invalid.
+
+    Example:
+
+    >>> from keras_xlnet.preprocessing import XLNetTextPreprocessor
+    >>> from keras_xlnet.tokenizers import XLNetTokenizer
+    >>> tokenizer = XLNetTokenizer.train(iter(["a rose is a rose"] * 9), vocabulary_size=24)
+    >>> preprocessor = XLNetTextPreprocessor(tokenizer, sequence_length=8)
+    >>> features = preprocessor(("rose", "a"))
+    >>> features["segment_ids"].shape
+    TensorShape([8])
+    >>> features["segment_ids"][-3:].numpy().tolist()
+    [1, 1, 2]
+
+    Source: `classifier_utils.py` of the original; Yang et al. 2019 (XLNet), section 2.5; Sun et
+    al. 2019, "How to fine-tune BERT for text classification?", section 5.3.1 (head and tail).
+    """
+
+    def __init__(
+        self,
+        tokenizer: XLNetTokenizer,
+        sequence_length: int = 512,
+        padding_side: str = "left",
+        padding_token_id: int = 0,
+        truncation: str = "end",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(tokenizer, sequence_length, padding_side, padding_token_id, **kwargs)
+        if truncation not in ("end", "middle"):
+            raise ValueError(
+                f"`truncation` must be 'end' or 'middle'. Received: truncation={truncation!r}"
+            )
+        self.truncation = truncation
+        # Functions by the number of texts, made at the first use. TensorFlow saves no such dict.
+        self._compiled = types.SimpleNamespace(by_number={})
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "truncation": self.truncation}
+
+    def call(self, inputs: Any, sampling_alpha: float | None = None) -> dict[str, tf.Tensor]:
+        with tf.device("CPU:0"):
+            text, pair = self._text_and_pair(inputs)
+            text = _as_batch(text, "text")
+            ids_a = self.tokenizer(_flat(text), sampling_alpha=sampling_alpha)
+            if pair is None:
+                outputs = self._pack_compiled(ids_a)
+            else:
+                pair = _as_batch(pair, "pair")
+                _check_same_batch(text, pair)
+                ids_b = self.tokenizer(_flat(pair), sampling_alpha=sampling_alpha)
+                outputs = self._pack_compiled(ids_a, ids_b)
+            if text.shape.rank == 0:
+                return {name: value[0] for name, value in outputs.items()}
+            for value in outputs.values():
+                value.set_shape((text.shape[0], self.sequence_length))
+            return outputs
+
+    def encode(
+        self, text: Sequence[str], pair: Sequence[str] | None = None, shorten: bool = True
+    ) -> dict[str, np.ndarray]:
+        """Converts texts, or pairs of texts, to arrays on the host, without TensorFlow.
+
+        Args:
+            text: List of strings.
+            pair: Optional list of as many strings.
+            shorten: Bool, whether the arrays are as long as the longest row needs, or
+                `sequence_length`.
+
+        Returns:
+            The dict of the call as NumPy arrays.
+        """
+        rows_a = self.tokenizer.encode(text)
+        if pair is None:
+            rows_b = [rows_a[0][:0]] * len(rows_a) if rows_a else []
+        else:
+            self._check_length_of_pairs()
+            rows_b = self.tokenizer.encode(pair)
+        return self._pack_rows(
+            [self._truncated_parts(a, b) for a, b in zip(rows_a, rows_b, strict=True)], shorten
+        )
+
+    def _truncated_parts(self, ids_a, ids_b):
+        available = self.sequence_length - 2 - bool(len(ids_b))
+        # As `_truncated_lengths`.
+        half_b = available // 2
+        half_a = available - half_b
+        kept_a = min(len(ids_a), max(half_a, available - len(ids_b)))
+        kept_b = min(len(ids_b), max(half_b, available - len(ids_a)))
+        return self._pair_parts(
+            self._first_or_ends(ids_a, kept_a), self._first_or_ends(ids_b, kept_b)
+        )
+
+    def _first_or_ends(self, ids, length):
+        """The `length` tokens that are not truncated."""
+        if self.truncation == "end" or len(ids) == length:
+            return ids[:length]
+        head = length // _HEAD_SHARE
+        return np.concatenate([ids[:head], ids[len(ids) - (length - head) :]])
+
+    def compute_output_shape(self, input_shape: Any) -> dict[str, Shape]:
+        shape = input_shape
+        if isinstance(input_shape, dict):
+            shape = input_shape["text"]
+        elif input_shape and isinstance(input_shape[0], (tuple, list)):
+            shape = input_shape[0]
+        shape = (*shape[:1], self.sequence_length)
+        return {"token_ids": shape, "segment_ids": shape, "padding_mask": shape}
+
+    def compute_output_spec(
+        self, inputs: Any, sampling_alpha: float | None = None
+    ) -> dict[str, keras.KerasTensor]:
+        text, pair = self._text_and_pair(inputs)
+        for name, value in (("text", text), ("pair", pair)):
+            if value is not None:
+                check_string_dtype(value, name)
+                _check_shape(value, name)
+        shape = (*text.shape[:1], self.sequence_length)
+        return {
+            "token_ids": keras.KerasTensor(shape, dtype="int32"),
+            "segment_ids": keras.KerasTensor(shape, dtype="int32"),
+            "padding_mask": keras.KerasTensor(shape, dtype="bool"),
+        }
+
+    def _text_and_pair(self, inputs):
+        text, pair = _split_inputs(inputs)
+        if pair is not None:
+            self._check_length_of_pairs()
+        return text, pair
+
+    def _check_length_of_pairs(self):
+        if self.sequence_length < _MIN_LENGTH_PAIR:
+            raise ValueError(
+                f"`sequence_length` must be at least {_MIN_LENGTH_PAIR} for pairs: one token of "
+                "each text, two <sep> and <cls>. Received: "
+                f"sequence_length={self.sequence_length}"
+            )
+
+    def _pack_compiled(self, *ids):
+        # Compiled as the tokenizer is, and for the same reasons.
+        functions = self._compiled.by_number
+        if len(ids) not in functions:
+            spec = tf.RaggedTensorSpec([None, None], tf.int32, row_splits_dtype=tf.int64)
+            functions[len(ids)] = graph_function(
+                self._pack_texts, input_signature=[spec] * len(ids)
+            )
+        return functions[len(ids)](*ids)
+
+    def _pack_texts(self, ids_a, ids_b=None):
+        if ids_b is None:
+            ids_b = repeated(0, tf.zeros_like(ids_a.row_lengths()))
+        length_a, length_b = self._truncated_lengths(ids_a.row_lengths(), ids_b.row_lengths())
+        return self._pack_pair(self._kept(ids_a, length_a), self._kept(ids_b, length_b))
+
+    def _kept(self, ids, lengths):
+        """The `lengths` `(batch,)` tokens of each row that are not truncated."""
+        if self.truncation == "end":
+            return first_tokens(ids, lengths)
+        lengths = tf.minimum(lengths, ids.row_lengths())
+        position = tf.ragged.range(lengths)
+        is_tail = position.values >= tf.repeat(lengths // _HEAD_SHARE, lengths)
+        skipped = tf.repeat(ids.row_lengths() - lengths, lengths) * tf.cast(is_tail, tf.int64)
+        return tokens_at(ids, position.with_values(position.values + skipped))
+
+    def _truncated_lengths(self, length_a, length_b):
+        """Returns the lengths after truncating the longer text token by token."""
+        # Without B there is only one <sep>.
+        available = self.sequence_length - 2 - tf.cast(length_b > 0, tf.int64)
+        # Each text keeps at least half of the available tokens, and what the other does not use.
+        # A keeps one more of an odd number, because B is truncated first if both are equally long.
+        half_b = available // 2
+        half_a = available - half_b
+        kept_a = tf.minimum(length_a, tf.maximum(half_a, available - length_b))
+        kept_b = tf.minimum(length_b, tf.maximum(half_b, available - length_a))
+        return kept_a, kept_b
+
+
+def _split_inputs(inputs):
+    if isinstance(inputs, dict):
+        if not {"text"} <= inputs.keys() <= {"text", "pair"}:
+            raise ValueError(
+                '`inputs` must be a dict with the key "text" and optionally "pair". '
+                f"Received the keys: {sorted(inputs)}"
+            )
+        return inputs["text"], inputs.get("pair")
+    if isinstance(inputs, tuple):
+        if len(inputs) != 2:
+            raise ValueError(
+                f"`inputs` must be a tuple of two for a pair. Received: a tuple of {len(inputs)}"
+            )
+        return inputs
+    # Keras converts a tuple of symbolic inputs to a list when it saves a model. A list of two
+    # tensors with a batch dimension can only be a pair.
+    if isinstance(inputs, list) and len(inputs) == 2 and all(map(_is_batch, inputs)):
+        return tuple(inputs)
+    return inputs, None
+
+
+def _is_batch(value):
+    return len(getattr(value, "shape", ())) > 0
+
+
+def _as_batch(texts, name):
+    """Returns the texts as a tensor of shape `()` or `(batch,)`."""
+    texts = as_strings(texts, name)
+    _check_shape(texts, name)
+    if texts.shape.rank < 2:
+        return texts
+    return tf.reshape(tf.ensure_shape(texts, (None, 1)), [-1])
+
+
+def _flat(texts):
+    return tf.reshape(texts, [-1])
+
+
+def _check_shape(texts, name):
+    shape = tuple(texts.shape)
+    if len(shape) > 2 or (len(shape) == 2 and shape[1] not in (1, None)):
+        raise ValueError(f"`{name}` must have shape (), (batch,) or (batch, 1). Received: {shape}")
+
+
+def _check_same_batch(text, pair):
+    if not text.shape.is_compatible_with(pair.shape):
+        raise ValueError(
+            "`text` and `pair` must have the same number of texts. Received: shapes "
+            f"{text.shape} and {pair.shape}"
+        )

@@ -1,0 +1,218 @@
+"""Sentences as words with a tag each, and texts that are divided into words."""
+
+import functools
+import re
+import sys
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from keras_xlnet.preprocessing.texts import is_text
+from keras_xlnet.preprocessing.weights import as_weight_array
+
+# The label of tokens that do not count, as in PyTorch.
+NO_LABEL = -100
+_ZERO_WIDTH_SPACE = "\u200b"
+
+
+def is_words(x: Any) -> bool:
+    """Whether `x` are sentences as text: lists of words, or strings."""
+    if isinstance(x, (list, tuple)) and len(x) and isinstance(x[0], (list, tuple, np.ndarray)):
+        return any(is_text(list(sentence)) for sentence in x if len(sentence))
+    return not isinstance(x, dict) and is_text(x)
+
+
+def sentence_words(x: Any) -> tuple[list[list[str]], list[list[tuple[int, int]]] | None]:
+    """Returns the words of sentences, and where they are in strings.
+
+    Args:
+        x: List of lists of words, or of strings, which are divided into words as below.
+
+    Returns:
+        A list of lists of strings; and for strings a list of lists of `(start, end)` in characters,
+        otherwise `None`.
+
+    Raises:
+        ValueError: If a sentence has no words or a word is not a string. The message names them.
+    """
+    if isinstance(x, (str, bytes)):
+        raise ValueError(f"`x` must be a batch of sentences: pass a list. Received: {x!r}")
+    sentences = [s.decode() if isinstance(s, bytes) else s for s in x]
+    places = None
+    if sentences and isinstance(sentences[0], str):
+        for row, sentence in enumerate(sentences):
+            if not isinstance(sentence, str):
+                raise ValueError(f"`x` must be strings. Received in row {row}: {sentence!r}")
+        matches = [list(_word_pattern().finditer(sentence)) for sentence in sentences]
+        places = [[match.span() for match in row] for row in matches]
+        sentences = [[match.group() for match in row] for row in matches]
+    for row, words in enumerate(sentences):
+        _check_words(row, words)
+    return [list(words) for words in sentences], places
+
+
+@functools.cache
+def marks() -> str:
+    """Returns the characters that belong to the character before them, to be put into `[...]`.
+
+    These are combining marks, such as accents, vowel signs and variation selectors; invisible
+    characters, such as joiners and soft hyphens; the modifiers of emoji; and the Hebrew geresh.
+    In patterns, `\\w` contains none of them.
+
+    Source: Unicode Standard Annex 29, rule WB4.
+    """
+    codes = [
+        code
+        for code, character in enumerate(map(chr, range(sys.maxunicode + 1)))
+        if unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf")
+        and character != _ZERO_WIDTH_SPACE
+    ]
+    begins = sorted({*codes} - {code + 1 for code in codes})
+    ends = sorted({*codes} - {code - 1 for code in codes})
+    ranges = [f"{chr(begin)}-{chr(end)}" for begin, end in zip(begins, ends, strict=True)]
+    return "".join(ranges) + "\U0001f3fb-\U0001f3ff\u05f3"
+
+
+@functools.cache
+def _word_pattern():
+    """A pattern for words, which together have all characters but white space.
+
+    A word is a run of letters and digits with their marks, and with what is inside of it ("don't",
+    "e.g.", "a@b.org", "1,000"); the name of a user or topic; a flag; or any other character with
+    its marks, such as an emoji and those joined to it. The rules are those of UAX 29 with two
+    differences: names, addresses and words with hyphens are one word, and so are runs of letters
+    in scripts without spaces, which UAX 29 divides by a dictionary or into characters.
+    """
+    mark = f"[{marks()}]*"
+    run = rf"\w[\w{marks()}]*"
+    inside = rf"(?:[-'’.@/·‧״]{mark}|(?<=\d),(?=\d))"
+    # What is invisible can stand before a word too. A zero width space ends a word.
+    word = rf"[{marks()}{_ZERO_WIDTH_SPACE}]*[@#]?{run}(?:{inside}{run})*{_ZERO_WIDTH_SPACE}*"
+    flag = rf"[\U0001f1e6-\U0001f1ff]{{2}}{mark}"
+    other = rf"\S{mark}(?:(?<=\u200d)[^\w\s]{mark})*"
+    return re.compile(f"{word}|{flag}|{other}")
+
+
+def _check_words(row, words):
+    if isinstance(words, (str, bytes)) or not hasattr(words, "__len__") or not len(words):
+        raise ValueError(
+            f"`x` must be lists of words, or strings with words. Received in row {row}: {words!r}"
+        )
+    for place, word in enumerate(words):
+        if not isinstance(word, str):
+            raise ValueError(
+                f"`x` must have words that are strings. Received in row {row}, word {place}: "
+                f"{word!r}"
+            )
+
+
+def tag_indices(
+    y: Any, sentences: Sequence[Sequence[str]], class_names: Sequence[str] | None, num_classes: int
+) -> list[np.ndarray]:
+    """Returns an int32 array of class indices for each sentence, one a word.
+
+    Args:
+        y: List of lists of tags, names of classes or indices; -100 for words that do not count.
+        sentences: List of lists of words.
+        class_names: Names of the classes, needed for tags that are names.
+        num_classes: Int.
+
+    Raises:
+        ValueError: If there are not as many tags as words, or a tag is no class. The message names
+            the row and the word.
+    """
+    if isinstance(y, (str, bytes, dict)) or not hasattr(y, "__len__") or len(y) != len(sentences):
+        given = f"{len(y)} rows" if hasattr(y, "__len__") else repr(y)
+        raise ValueError(f"`y` must have the tags of {len(sentences)} sentences. Received: {given}")
+    index = {name: i for i, name in enumerate(class_names or ())}
+    rows = []
+    for row, (tags, words) in enumerate(zip(y, sentences, strict=True)):
+        if (
+            isinstance(tags, (str, bytes))
+            or not hasattr(tags, "__len__")
+            or len(tags) != len(words)
+        ):
+            given = len(tags) if hasattr(tags, "__len__") else tags
+            raise ValueError(
+                f"`y` must have a tag for each word. Received in row {row}: {given} tags for "
+                f"{len(words)} words"
+            )
+        found = [_index(tag, index, num_classes) for tag in tags]
+        if None in found:
+            place = found.index(None)
+            expected = f"names in class_names={list(class_names)}" if class_names else "indices"
+            raise ValueError(
+                f"`y` must have tags that are {expected}, or indices below {num_classes}. Received "
+                f"in row {row}, word {place} ({words[place]!r}): {tags[place]!r}"
+            )
+        rows.append(np.array(found, "int32"))
+    return rows
+
+
+def _index(tag, index, num_classes):
+    if isinstance(tag, str):
+        return index.get(tag)
+    is_class = isinstance(tag, (int, np.integer)) and 0 <= tag < num_classes
+    return int(tag) if is_class or tag == NO_LABEL else None
+
+
+def token_labels(
+    tags: Sequence[np.ndarray], word_index: np.ndarray, all_pieces: bool = False
+) -> np.ndarray:
+    """Returns the labels of tokens: -100 for those that do not count.
+
+    Args:
+        tags: List of int arrays, the class of each word.
+        word_index: Int array `(batch, length)`, from `XLNetTokenClassifierPreprocessor`.
+        all_pieces: Bool, whether all tokens of a word have its label, or the first one alone.
+    """
+    counts = word_index >= 0 if all_pieces else is_first_piece(word_index)
+    labels = np.full(word_index.shape, NO_LABEL, "int32")
+    for row, classes in enumerate(tags):
+        labels[row, counts[row]] = classes[word_index[row, counts[row]]]
+    return labels
+
+
+def token_weights(weights: Any, sentences: Sequence[Sequence[str]], word_index: np.ndarray) -> Any:
+    """Returns the weights of sentences `(batch,)`, or of tokens `(batch, length)`.
+
+    Args:
+        weights: A weight for each sentence; or a list for each sentence, with a weight for each of
+            its words; or `None`.
+        sentences: List of lists of words.
+        word_index: Int array `(batch, length)`, from `XLNetTokenClassifierPreprocessor`.
+
+    Raises:
+        ValueError: If there are not as many weights as sentences, or as words of a sentence. The
+            message names the row.
+    """
+    if weights is None:
+        return None
+    weights = list(ops.convert_to_numpy(weights) if ops.is_tensor(weights) else weights)
+    if not weights or not hasattr(weights[0], "__len__"):
+        return as_weight_array(weights, len(sentences))
+    if len(weights) != len(sentences):
+        raise ValueError(
+            f"`sample_weight` must have a row for each of {len(sentences)} sentences. Received: "
+            f"{len(weights)}"
+        )
+    found = np.zeros(word_index.shape, "float32")
+    for row, (values, words) in enumerate(zip(weights, sentences, strict=True)):
+        if not hasattr(values, "__len__") or len(values) != len(words):
+            given = len(values) if hasattr(values, "__len__") else values
+            raise ValueError(
+                "`sample_weight` must have a weight for each word. Received in row "
+                f"{row}: {given} for {len(words)} words"
+            )
+        counts = word_index[row] >= 0
+        found[row, counts] = as_weight_array(values)[word_index[row, counts]]
+    return found
+
+
+def is_first_piece(word_index: np.ndarray) -> np.ndarray:
+    """Returns which tokens are the first of their word, bool `(batch, length)`."""
+    before = np.pad(word_index[:, :-1], [(0, 0), (1, 0)], constant_values=-1)
+    return (word_index >= 0) & (word_index != before)

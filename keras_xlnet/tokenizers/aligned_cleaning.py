@@ -1,0 +1,131 @@
+"""Cleans texts as `preprocess_text` does, and keeps where each character comes from."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from keras_xlnet.lazy_modules import tf
+from keras_xlnet.tokenizers.normalization import in_lowercase, is_whitespace, without_accents
+
+_REPLACEMENT, _SPACE, _QUOTE = 0xFFFD, ord(" "), ord('"')
+_LATEX_QUOTES = (ord("`"), ord("'"))
+
+
+class AlignedText(NamedTuple):
+    """Cleaned texts as characters, and the part of the given text that each character is from.
+
+    Args:
+        codes: Int32 `tf.RaggedTensor` `(batch, None)`, code points.
+        start: Int64 `tf.RaggedTensor` `(batch, None)`, a place in the text as given, in characters.
+        end: As `start`, the place after the last character.
+    """
+
+    codes: tf.RaggedTensor
+    start: tf.RaggedTensor
+    end: tf.RaggedTensor
+
+
+def clean_aligned(
+    texts: tf.Tensor, lowercase: bool, remove_space: bool, remove_accents: bool
+) -> tuple[AlignedText, tf.RaggedTensor]:
+    """Returns what `preprocess_text` returns, character by character.
+
+    Args:
+        texts, lowercase, remove_space, remove_accents: As in `preprocess_text`.
+
+    Returns:
+        An `AlignedText`, and the place of each character of the texts as given in bytes, int64
+        `(batch, None)`, with the length of the text at the end.
+    """
+    codes, byte_start = tf.strings.unicode_decode_with_offsets(
+        texts, "UTF-8", errors="replace", replacement_char=_REPLACEMENT
+    )
+    start = tf.ragged.range(codes.row_lengths())
+    text = AlignedText(codes, start, start + 1)
+    if remove_space:
+        text = _join_whitespace(text)
+    text = _join_quotes(text)
+    if remove_accents:
+        text = _replaced(text, without_accents(text.codes))
+    if lowercase:
+        text = _replaced(text, in_lowercase(text.codes))
+    length = tf.cast(tf.strings.length(texts), tf.int64)[:, tf.newaxis]
+    return text, tf.concat([byte_start, length], axis=1)
+
+
+def starts_row(ragged: tf.RaggedTensor) -> tf.Tensor:
+    """Returns for each value of a ragged tensor `(batch, None)` whether it begins a row."""
+    rows = ragged.value_rowids()
+    return tf.concat([tf.ones_like(rows[:1], tf.bool), rows[1:] != rows[:-1]], 0)
+
+
+def _join_whitespace(text):
+    """One space for each run of white space, and none at the ends."""
+    codes = text.codes.flat_values
+    rows = text.codes.value_rowids()
+    space = is_whitespace(codes)
+    # The characters so far in the same text that are no space.
+    others = tf.cumsum(tf.cast(~space, tf.int64))
+    others_before_row = tf.concat([[0], others], 0)
+    splits = tf.gather(others_before_row, text.codes.row_splits)
+    is_inside = (others > tf.gather(splits, rows)) & (others < tf.gather(splits, rows + 1))
+    follows_space = tf.concat([space[:1], space[:-1]], 0) & ~starts_row(text.codes)
+    kept = ~space | (is_inside & ~follows_space)
+    text = _mask(text, kept)
+    space = tf.boolean_mask(space, kept)
+    codes = tf.where(space, _SPACE, text.codes.flat_values)
+    # A kept space is never last.
+    end = tf.where(space, _next(text.start.flat_values), text.end.flat_values)
+    return AlignedText(
+        text.codes.with_flat_values(codes), text.start, text.end.with_flat_values(end)
+    )
+
+
+def _join_quotes(text):
+    """One `"` for each two of the same LaTeX quotes."""
+    codes = text.codes.flat_values
+    index = tf.range(tf.size(codes))
+    starts_run = (codes != tf.concat([codes[:1], codes[:-1]], 0)) | starts_row(text.codes)
+    run = tf.cumsum(tf.cast(starts_run, tf.int32)) - 1
+    place = index - tf.gather(tf.math.segment_min(index, run), run)
+    is_quote = (codes == _LATEX_QUOTES[0]) | (codes == _LATEX_QUOTES[1])
+    is_second = is_quote & (place % 2 == 1)
+    is_first = is_quote & (place % 2 == 0) & (_next(run) == run) & (index < tf.size(codes) - 1)
+    codes = tf.where(is_first, _QUOTE, codes)
+    end = tf.where(is_first, text.end.flat_values + 1, text.end.flat_values)
+    joined = AlignedText(
+        text.codes.with_flat_values(codes), text.start, text.end.with_flat_values(end)
+    )
+    return _mask(joined, ~is_second)
+
+
+def _replaced(text, replacements):
+    """The text with other characters for each of its own. Dropped ones belong to the one before."""
+    counts = replacements.values.row_lengths()
+    kept = _mask(text, counts > 0)
+    is_last = _next(tf.cast(starts_row(kept.codes), tf.int32)) == 1
+    index = tf.range(tf.size(is_last))
+    is_last |= index == tf.size(index) - 1
+    row_end = tf.reduce_max(text.end, axis=1)
+    row_end = tf.gather(row_end, kept.codes.value_rowids())
+    # Two characters from the same one begin and end where it does.
+    end = tf.maximum(kept.end.flat_values, _next(kept.start.flat_values))
+    end = tf.where(is_last, row_end, end)
+    kept = AlignedText(kept.codes, kept.start, kept.end.with_flat_values(end))
+    counts = tf.boolean_mask(counts, counts > 0)
+    codes = replacements.merge_dims(1, 2)
+    return AlignedText(
+        codes,
+        codes.with_flat_values(tf.repeat(kept.start.flat_values, counts)),
+        codes.with_flat_values(tf.repeat(kept.end.flat_values, counts)),
+    )
+
+
+def _mask(text, kept):
+    mask = text.codes.with_flat_values(kept)
+    return AlignedText(*(tf.ragged.boolean_mask(part, mask) for part in text))
+
+
+def _next(values):
+    """For each value the one after it; for the last one itself."""
+    return tf.concat([values[1:], values[-1:]], 0)

@@ -1,0 +1,129 @@
+"""The TensorFlow graph of `XLNetTokenizer`."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+from keras_xlnet.compat.graph_function import graph_function
+from keras_xlnet.lazy_modules import tensorflow_text, tf
+from keras_xlnet.tokenizers.aligned_cleaning import clean_aligned
+from keras_xlnet.tokenizers.digit_comma import digit_comma_rows
+from keras_xlnet.tokenizers.normalization import preprocess_text
+from keras_xlnet.tokenizers.token_ids import remove_special_ids
+from keras_xlnet.tokenizers.token_offsets import OffsetFinder
+
+
+class GraphTokenizer:
+    """Functions of string tensors `(batch,)` for one SentencePiece model.
+
+    Args:
+        proto: Bytes of the model.
+        processor: A `sentencepiece.SentencePieceProcessor` of the model.
+        lowercase, remove_space, remove_accents: As in `XLNetTokenizer`.
+    """
+
+    def __init__(
+        self,
+        proto: bytes,
+        processor: Any,
+        lowercase: bool,
+        remove_space: bool,
+        remove_accents: bool,
+    ) -> None:
+        self._proto = proto
+        self._processor = processor
+        self._cleaning = (lowercase, remove_space, remove_accents)
+        self._offset_finder: Any = None  # Made at the first use.
+        # In `init_scope`, because the object can be created while a graph is traced and must remain
+        # usable after that.
+        with tf.init_scope(), tf.device("CPU:0"):
+            # Not SentencepieceTokenizer: it loses its model when keras.utils.set_random_seed is
+            # called, and chooses differently than sentencepiece between splits of equal score.
+            self._pieces = tensorflow_text.FastSentencepieceTokenizer(proto)
+            self._digit_comma_table = tf.ragged.constant(
+                digit_comma_rows(processor), tf.int32, row_splits_dtype=tf.int64
+            )
+        self._compiled_tokenize = self._compiled(self._tokenize)
+        self._compiled_offsets = self._compiled(
+            lambda texts: self.split(texts, None, return_offsets=True)
+        )
+
+    @staticmethod
+    def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+        return graph_function(function, input_signature=[tf.TensorSpec([None], tf.string)])
+
+    def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Returns the int32 ids of texts, `(batch, None)`."""
+        # Compiled, because starting a hundred eager ops takes longer than splitting a text, and
+        # tracing them for each dataset longer than splitting a thousand.
+        ids = self._compiled_tokenize(texts)
+        if texts.shape[0] is not None:
+            ids.row_splits.set_shape([texts.shape[0] + 1])
+        return ids
+
+    def tokenize_with_offsets(self, texts: tf.Tensor) -> Any:
+        """Returns the ids of texts and their `TokenOffsets`."""
+        self._require_offset_finder()
+        return self._compiled_offsets(texts)
+
+    def split(self, texts: tf.Tensor, sampling_alpha: float | None, return_offsets: bool) -> Any:
+        """Returns the ids of a call of `XLNetTokenizer`, with offsets if asked for."""
+        cleaned = preprocess_text(texts, *self._cleaning)
+        if sampling_alpha is None:
+            pieces = self._pieces.tokenize(cleaned)
+        else:
+            pieces = _sample_pieces(self._proto, cleaned, sampling_alpha)
+        ids = self._split_digit_comma(pieces)
+        if not return_offsets:
+            return ids
+        text, byte_start = clean_aligned(texts, *self._cleaning)
+        return ids, self._require_offset_finder().offsets(text, byte_start, pieces)
+
+    def detokenize(self, ids: tf.RaggedTensor) -> tf.Tensor:
+        """Returns the texts of ids `(batch, None)`."""
+        ids = remove_special_ids(ids, self._processor.vocab_size())
+        texts = self._pieces.detokenize(ids.with_row_splits_dtype(tf.int32))
+        # After ids were removed from the front, the text can begin with several word starts.
+        # sentencepiece removes all of them.
+        return tf.strings.regex_replace(texts, "^ +", "")
+
+    def _require_offset_finder(self):
+        if self._offset_finder is None:
+            self._offset_finder = OffsetFinder(self._proto, self._processor)
+        return self._offset_finder
+
+    def _tokenize(self, texts):
+        return self.split(texts, None, return_offsets=False)
+
+    def _split_digit_comma(self, ids):
+        ids = ids.with_row_splits_dtype(tf.int64)
+        split = tf.gather(self._digit_comma_table, ids.values)
+        return ids.with_values(split).merge_dims(1, 2)
+
+
+def _sample_pieces(proto: bytes, texts: tf.Tensor, alpha: float) -> tf.RaggedTensor:
+    """Returns ids of splits that are drawn with a probability in proportion to P(split)^alpha.
+
+    Args:
+        proto: Bytes of a SentencePiece unigram model.
+        texts: String tensor `(batch,)`, cleaned.
+        alpha: Float above 0. The smaller, the more even the probabilities of the splits.
+
+    Returns:
+        An int32 `tf.RaggedTensor` `(batch, None)`.
+
+    Raises:
+        ValueError: If `alpha` is not as above.
+
+    Source: Kudo 2018, "Subword Regularization", section 3.2, over all splits (`nbest_size=-1`).
+    """
+    is_number = isinstance(alpha, numbers.Real) and not isinstance(alpha, bool)
+    if not is_number or not alpha > 0:
+        raise ValueError(
+            f"`sampling_alpha` must be a number above 0. Received: sampling_alpha={alpha!r}"
+        )
+    # Made in each call: `keras.utils.set_random_seed` deletes the resource of one that is kept.
+    pieces = tensorflow_text.SentencepieceTokenizer(proto, nbest_size=-1, alpha=float(alpha))
+    return pieces.tokenize(texts)

@@ -1,0 +1,221 @@
+"""Finds the part of a text that each of its tokens is from.
+
+The tokenizer of `tensorflow_text` gives ids, and not where they are from. SentencePiece normalizes
+a text (NFKC) before it splits it, so the place of a token is not the sum of the lengths before it.
+But the pieces of a text, put together, are its normalized form. So a second SentencePiece model
+with the same normalizer, whose pieces are single characters, gives the places of all characters
+of the normalized form, and the lengths of the pieces say which of them are a token's.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from keras_xlnet.lazy_modules import LazyModule, tensorflow_text, tf
+from keras_xlnet.tokenizers.aligned_cleaning import AlignedText, starts_row
+from keras_xlnet.tokenizers.digit_comma import split_digit_comma
+
+sentencepiece_model_pb2: Any = LazyModule("sentencepiece.sentencepiece_model_pb2", "text")
+_WORD_START = "\u2581"
+_UNKNOWN_ID = 0
+# The length of an unknown token depends on the text.
+_FROM_TEXT = -1
+_NUM_BYTES = 256
+
+
+class TokenOffsets(NamedTuple):
+    """Where the tokens of texts are in the texts as given.
+
+    The space before a word is not a part of its first token. Characters that cleaning drops, such
+    as accents, belong to the character before them. If one character becomes several, such as "½"
+    or the ligature "ﬁ", each token with a part of it has all of it.
+
+    Args:
+        start: Int64 `tf.RaggedTensor` of the shape of the ids, in characters: the first one.
+        end: In characters: the one after the last. Equal to `start` for a token of a space only.
+        byte_start: As `start`, in bytes of UTF-8.
+        byte_end: As `end`, in bytes.
+    """
+
+    start: tf.RaggedTensor
+    end: tf.RaggedTensor
+    byte_start: tf.RaggedTensor
+    byte_end: tf.RaggedTensor
+
+
+class OffsetFinder:
+    """Finds the offsets of the tokens of one SentencePiece model.
+
+    Args:
+        proto: Bytes of the model.
+        processor: A `sentencepiece.SentencePieceProcessor` of the model.
+
+    Raises:
+        ValueError: If a piece has a character that is no piece itself: the length of unknown tokens
+            is then not known. Vocabularies that SentencePiece trains have all characters.
+    """
+
+    def __init__(self, proto: bytes, processor: Any) -> None:
+        model = sentencepiece_model_pb2.ModelProto.FromString(proto)
+        self._characters, self._is_byte, self._is_space = _character_model(model)
+        counts = _num_characters(model)
+        # What the rule for digits and commas makes of each piece.
+        rows = []
+        for index, count in enumerate(counts):
+            parts = split_digit_comma(processor.id_to_piece(index), processor.encode_as_pieces)
+            rows.append([count] if len(parts) == 1 else [len(part) for part in parts])
+        with tf.init_scope(), tf.device("CPU:0"):
+            self._counts = tf.constant(counts, tf.int64)
+            self._counts_of_parts = tf.ragged.constant(rows, tf.int64, row_splits_dtype=tf.int64)
+
+    def offsets(
+        self, text: AlignedText, byte_start: tf.RaggedTensor, pieces: tf.RaggedTensor
+    ) -> TokenOffsets:
+        """Returns the `TokenOffsets` of the ids that the rule for digits makes of `pieces`.
+
+        Args:
+            text, byte_start: What `clean_aligned` returns.
+            pieces: Int32 `tf.RaggedTensor` `(batch, None)`, the ids of `text` before that rule.
+        """
+        units = self._units(text)
+        counts = self._token_counts(units, pieces)
+        first, last = _unit_ranges(units, counts.flat_values)
+        text_start, text_end = _characters_of(units, text)
+        # Tokens of a space only: the place after the space.
+        is_empty = first > last
+        last = tf.where(is_empty, last, tf.maximum(first, last))
+        end = tf.gather(text_end, last)
+        start = tf.where(is_empty, end, tf.gather(text_start, tf.minimum(first, last)))
+        rows = counts.value_rowids()
+        splits = tf.gather(byte_start.row_splits, rows)
+        places = [start, end]
+        places += [tf.gather(byte_start.flat_values, splits + place) for place in (start, end)]
+        return TokenOffsets(*(counts.with_flat_values(place) for place in places))
+
+    def _units(self, text):
+        """The normalized form of texts: bytes of unknown characters, and other characters."""
+        strings = tf.strings.unicode_encode(text.codes, "UTF-8")
+        # Made in each call: `keras.utils.set_random_seed` deletes the resource of one that is kept.
+        splitter = tensorflow_text.SentencepieceTokenizer(self._characters)
+        ids, start, end = (
+            part.with_row_splits_dtype(tf.int64) for part in splitter.tokenize_with_offsets(strings)
+        )
+        is_space = tf.gather(self._is_space, ids.flat_values)
+        is_byte = tf.gather(self._is_byte, ids.flat_values)
+        return _Units(ids, start.flat_values, end.flat_values, is_space, is_byte)
+
+    def _token_counts(self, units, pieces):
+        """The number of units of each token."""
+        pieces = pieces.with_row_splits_dtype(tf.int64)
+        starts_run = units.is_byte & (starts_row(units.ids) | ~_before(units.is_byte))
+        run = tf.cumsum(tf.cast(starts_run, tf.int64)) - 1
+        lengths = tf.math.segment_sum(tf.cast(units.is_byte, tf.int64), tf.maximum(run, 0))
+        unknown = pieces.flat_values == _UNKNOWN_ID
+        which = tf.cumsum(tf.cast(unknown, tf.int64)) - 1
+        known = tf.gather(self._counts, pieces.flat_values)
+        check = tf.debugging.assert_equal(
+            tf.reduce_sum(tf.cast(unknown, tf.int64)),
+            tf.reduce_sum(tf.cast(starts_run, tf.int64)),
+            "The unknown tokens are not those of the text",
+        )
+        with tf.control_dependencies([check] if check is not None else []):
+            # One more, so that there is something to gather from.
+            lengths = tf.concat([lengths, [0]], 0)
+        counts = tf.where(unknown, tf.gather(lengths, tf.maximum(which, 0)), known)
+        parts = pieces.with_flat_values(tf.gather(self._counts_of_parts, pieces.flat_values))
+        whole = tf.repeat(counts, parts.values.row_lengths())
+        parts = parts.merge_dims(1, 2)
+        values = tf.where(parts.flat_values == _FROM_TEXT, whole, parts.flat_values)
+        return parts.with_flat_values(values)
+
+
+class _Units(NamedTuple):
+    """Characters, or bytes, of normalized texts: ids `(batch, None)`, others flat.
+
+    `start` and `end` are places in bytes of the text that was normalized.
+    """
+
+    ids: tf.RaggedTensor
+    start: tf.Tensor
+    end: tf.Tensor
+    is_space: tf.Tensor
+    is_byte: tf.Tensor
+
+
+def _unit_ranges(units, counts):
+    """The first unit of each token that is no space, and its last unit."""
+    end = tf.cumsum(counts)
+    last = end - 1
+    others = tf.where(~units.is_space)[:, 0]
+    sentinel = tf.size(units.is_space, tf.int64)[tf.newaxis]
+    others = tf.concat([others, sentinel], 0)
+    first = tf.gather(others, tf.searchsorted(others, end - counts))
+    return first, last
+
+
+def _characters_of(units, text):
+    """For each unit the part of the given text that it is from, in characters."""
+    codes = text.codes.flat_values
+    widths = sum(tf.cast(codes >= limit, tf.int64) for limit in (0, 0x80, 0x800, 0x10000))
+    bytes_before = tf.concat([[0], tf.cumsum(widths)], 0)
+    row_start = tf.gather(bytes_before, text.codes.row_splits)
+    character = tf.repeat(tf.range(tf.size(codes)), widths)
+    rows = units.ids.value_rowids()
+    start = tf.cast(units.start, tf.int64) + tf.gather(row_start, rows)
+    end = tf.cast(units.end, tf.int64) + tf.gather(row_start, rows)
+    # All units of one character, such as the three of "½", end where the last of them does.
+    starts_group = starts_row(units.ids) | _before(units.is_space) | (start != _before(start))
+    group = tf.cumsum(tf.cast(starts_group, tf.int32)) - 1
+    end = tf.gather(tf.math.segment_max(end, group), group)
+    is_dummy = end == start  # The space that SentencePiece puts before a text.
+    text_end = tf.gather(text.end.flat_values, tf.gather(character, tf.maximum(end - 1, 0)))
+    text_start = tf.gather(text.start.flat_values, tf.gather(character, start))
+    return text_start, tf.where(is_dummy, text_start, text_end)
+
+
+def _character_model(model):
+    """Returns the bytes of a model of characters, and which of its ids are bytes, and a space."""
+    pieces = sentencepiece_model_pb2.ModelProto.SentencePiece
+    characters = sentencepiece_model_pb2.ModelProto()
+    characters.normalizer_spec.CopyFrom(model.normalizer_spec)
+    characters.trainer_spec.CopyFrom(model.trainer_spec)
+    characters.pieces.add(piece="<unk>", score=0.0, type=pieces.UNKNOWN)
+    for value in range(_NUM_BYTES):
+        characters.pieces.add(piece=f"<0x{value:02X}>", score=0.0, type=pieces.BYTE)
+    for piece in model.pieces:
+        # Symbols of users are found before the text is normalized.
+        if piece.type == pieces.USER_DEFINED:
+            characters.pieces.add(piece=piece.piece, score=0.0, type=piece.type)
+        elif piece.type == pieces.NORMAL and len(piece.piece) == 1:
+            characters.pieces.add(piece=piece.piece, score=-1.0, type=piece.type)
+    if _WORD_START not in {piece.piece for piece in characters.pieces}:
+        characters.pieces.add(piece=_WORD_START, score=-1.0, type=pieces.NORMAL)
+    spec = characters.trainer_spec
+    spec.byte_fallback, spec.vocab_size = True, len(characters.pieces)
+    spec.unk_id, spec.bos_id, spec.eos_id, spec.pad_id = 0, -1, -1, -1
+    is_byte = [piece.type == pieces.BYTE for piece in characters.pieces]
+    is_space = [piece.piece == _WORD_START for piece in characters.pieces]
+    return characters.SerializeToString(), is_byte, is_space
+
+
+def _num_characters(model):
+    """Returns the number of units of each piece."""
+    pieces = sentencepiece_model_pb2.ModelProto.SentencePiece
+    single = {piece.piece for piece in model.pieces if len(piece.piece) == 1} | {_WORD_START}
+    counts = []
+    for piece in model.pieces:
+        if piece.type == pieces.NORMAL and not single.issuperset(piece.piece):
+            unknown = sorted(set(piece.piece) - single)
+            raise ValueError(
+                "`return_offsets` needs a vocabulary with a piece for each character. Received: "
+                f"the piece {piece.piece!r}, and none for {unknown[0]!r}"
+            )
+        is_unknown = piece.type == pieces.UNKNOWN
+        is_one = piece.type in (pieces.USER_DEFINED, pieces.BYTE)
+        counts.append(_FROM_TEXT if is_unknown else 1 if is_one else len(piece.piece))
+    return counts
+
+
+def _before(values):
+    """For each value the one before it; for the first one itself."""
+    return tf.concat([values[:1], values[:-1]], 0)

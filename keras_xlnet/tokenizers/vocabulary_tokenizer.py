@@ -1,0 +1,322 @@
+"""A tokenizer of words or characters with a plain list of tokens as its vocabulary."""
+
+from __future__ import annotations
+
+import collections
+import os
+import pathlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.lazy_modules import tf
+from keras_xlnet.tokenizers.normalization import replace_characters, valid_utf8, with_single_spaces
+from keras_xlnet.tokenizers.string_inputs import StringTokenizer
+from keras_xlnet.tokenizers.token_ids import as_ids
+from keras_xlnet.types import PathLike
+
+_ASSET = "vocabulary.txt"
+_UNITS = ("word", "character")
+# Characters that would end a line of the file of a vocabulary, and how they are written there.
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+@register
+class VocabularyTokenizer(StringTokenizer):
+    """Converts strings to the ids of their words or characters, in the TensorFlow graph.
+
+    Words are what `str.split` returns, and characters are code points, in training, in a call and
+    in a graph. Lower case is that of `str.lower`. Bytes that are not UTF-8 are replaced by U+FFFD,
+    and NUL is an ordinary character. The id of a token is its place in the vocabulary. This is the
+    vocabulary of the authors' Transformer-XL, whose ids are ordered by frequency, as an adaptive
+    softmax needs them.
+
+    Args:
+        vocabulary: List of different strings, or the path of a UTF-8 file with one token at the
+            start of each line, such as `vocab.txt`, and white space after it. `None` for a
+            tokenizer that is used after `load_assets`.
+        unit: `"word"` or `"character"`.
+        unknown_token: String, the token of the vocabulary that stands for all others. `None`: the
+            vocabulary must have all tokens of the texts.
+        end_token: Optional string, a token that is put at the end of each text, such as `"<eos>"`
+            at the end of each line.
+        lowercase: Bool, whether to convert the text to lower case.
+        **kwargs: Other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: String, list of strings, NumPy array or TensorFlow tensor of strings `(...)`.
+
+    Returns:
+        An int32 `tf.RaggedTensor` of ids `(..., None)`. For one string, a tensor `(num_tokens,)`.
+
+    Raises:
+        FileNotFoundError: If `vocabulary` is a path that does not exist.
+        ValueError: If the vocabulary is empty, has a token twice or lacks one of the special
+            tokens, or an argument is not as above.
+        tf.errors.InvalidArgumentError: If a text has a token that is not in the vocabulary, and
+            there is no `unknown_token`.
+
+    Example:
+
+    >>> from keras_xlnet.tokenizers import VocabularyTokenizer
+    >>> tokenizer = VocabularyTokenizer.train(["a rose is a rose", "is it"], end_token="<eos>")
+    >>> ids = tokenizer(["a rose", "it is"])
+    >>> ids.to_list()
+    [[1, 2, 0], [4, 3, 0]]
+    >>> tokenizer.detokenize(ids).numpy().tolist()
+    [b'a rose', b'it is']
+
+    Source: kimiyoung/transformer-xl, `vocabulary.py`.
+    """
+
+    def __init__(
+        self,
+        vocabulary: PathLike | Sequence[str] | None,
+        unit: str = "word",
+        unknown_token: str | None = None,
+        end_token: str | None = None,
+        lowercase: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if unit not in _UNITS:
+            raise ValueError(f"`unit` must be one of {_UNITS}. Received: unit={unit!r}")
+        self.unit = unit
+        self.unknown_token = unknown_token
+        self.end_token = end_token
+        self.lowercase = lowercase
+        self._tokens = None
+        if vocabulary is not None:
+            self._set_vocabulary(_read(vocabulary))
+
+    @classmethod
+    def train(
+        cls,
+        texts: Iterable[str],
+        unit: str = "word",
+        size: int | None = None,
+        min_count: int = 1,
+        unknown_token: str | None = None,
+        end_token: str | None = None,
+        special_tokens: Sequence[str] = (),
+        lowercase: bool = False,
+        **kwargs: Any,
+    ) -> VocabularyTokenizer:
+        """Counts the tokens of texts, and makes a tokenizer of the most frequent ones.
+
+        Args:
+            texts: Iterable of strings.
+            unit, unknown_token, end_token, lowercase: See `VocabularyTokenizer`.
+            size: Int, the number of tokens with the special ones. `None` for all.
+            min_count: Int, tokens that occur less often are left out.
+            special_tokens: Strings that get the first ids, before `unknown_token` and `end_token`.
+            **kwargs: Other arguments of `VocabularyTokenizer`.
+
+        Returns:
+            A `VocabularyTokenizer`, with the special tokens first, then the most frequent ones.
+            Those of the same count are in the order of the text.
+
+        Raises:
+            ValueError: If there are no tokens, or some are left out and there is no
+                `unknown_token`.
+        """
+        counts: collections.Counter[str] = collections.Counter()
+        for text in texts:
+            text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+            text = text.lower() if lowercase else text
+            counts.update(text.split() if unit == "word" else text)
+        if not counts:
+            raise ValueError("`texts` must have at least one token. Received: none")
+        special = [*special_tokens, *(t for t in (unknown_token, end_token) if t is not None)]
+        special = list(dict.fromkeys(special))
+        kept = [t for t, count in counts.most_common() if count >= min_count and t not in special]
+        kept = kept if size is None else kept[: max(0, size - len(special))]
+        if unknown_token is None and len(kept) < len(set(counts) - set(special)):
+            raise ValueError("`unknown_token` is needed for the tokens that are left out")
+        return cls(
+            [*special, *kept],
+            unit=unit,
+            unknown_token=unknown_token,
+            end_token=end_token,
+            lowercase=lowercase,
+            **kwargs,
+        )
+
+    def _tokenize(self, texts):
+        ids = self._tokens_to_ids(texts)
+        if self.end_token is None:
+            return ids
+        end = tf.fill([ids.nrows(), 1], self.token_to_id(self.end_token))
+        return tf.concat([ids, end], axis=1)
+
+    def _tokens_to_ids(self, texts):
+        """The ids of texts, without the `end_token`."""
+        self._require_vocabulary()
+        texts = replace_characters(valid_utf8(texts), self.lowercase, remove_accents=False)
+        if self.unit == "word":
+            # Not at once: `tf.strings.split` divides only at the spaces of ASCII.
+            tokens = tf.strings.split(with_single_spaces(texts))
+        else:
+            tokens = tf.strings.unicode_split(texts, "UTF-8")
+        ids = tf.ragged.map_flat_values(self._table.lookup, tokens)
+        check = tf.debugging.assert_non_negative(
+            ids.flat_values, "`inputs` has tokens that are not in the vocabulary"
+        )
+        with tf.control_dependencies([check] if check is not None else []):
+            return tf.cast(ids, tf.int32)
+
+    def split_at_blanks(self, text: str, blank: str = "<mask>") -> list[np.ndarray]:
+        """Returns the tokens around the blanks of a text, as in the text with its blanks filled.
+
+        The last array ends with the `end_token`, if there is one.
+
+        Args:
+            text: String.
+            blank: String that stands for each blank in the text.
+
+        Returns:
+            List of int32 arrays: the ids before the first blank, between blanks, and after the
+            last one. One array more than there are blanks.
+
+        Raises:
+            ValueError: If tokens are words, and a blank is only a part of one.
+
+        Example:
+
+        >>> from keras_xlnet.tokenizers import VocabularyTokenizer
+        >>> tokenizer = VocabularyTokenizer.train(["a rose is a rose"], end_token="<eos>")
+        >>> [part.tolist() for part in tokenizer.split_at_blanks("a rose <mask> a")]
+        [[1, 2], [1, 0]]
+        """
+        if self.unit == "word":
+            for word in text.split():
+                if blank in word and word != blank:
+                    raise ValueError(
+                        f"`text` must have blanks that are whole words, with white space around "
+                        f"them: tokens are words. Received: {word!r}"
+                    )
+        with tf.device("CPU:0"):
+            parts = [row.numpy() for row in self._tokens_to_ids(tf.constant(text.split(blank)))]
+        if self.end_token is not None:
+            parts[-1] = np.append(parts[-1], np.int32(self.token_to_id(self.end_token)))
+        return parts
+
+    def detokenize(self, inputs: Any) -> tf.Tensor:
+        """Converts ids back to text: words with a space between, without the `end_token`.
+
+        Args:
+            inputs: Integer ids `(num_tokens,)` or `(batch, num_tokens)`, dense or ragged.
+
+        Returns:
+            A string tensor `()` or `(batch,)`.
+        """
+        self._require_vocabulary()
+        with tf.device("CPU:0"):
+            ids = as_ids(inputs)
+            if ids.shape.rank == 1:
+                return self.detokenize(tf.RaggedTensor.from_tensor(ids[tf.newaxis]))[0]
+            if self.end_token is not None:
+                is_end = ids == tf.cast(self.token_to_id(self.end_token), ids.dtype)
+                ids = tf.ragged.boolean_mask(ids, tf.logical_not(is_end))
+            tokens = tf.ragged.map_flat_values(lambda flat: tf.gather(self._tokens, flat), ids)
+            separator = " " if self.unit == "word" else ""
+            return tf.strings.reduce_join(tokens, axis=1, separator=separator)
+
+    def token_to_id(self, token: str) -> int:
+        """Returns the id of a token, or that of the unknown token.
+
+        Raises:
+            KeyError: If there is neither.
+        """
+        self._require_vocabulary()
+        unknown = self._ids.get(self.unknown_token)
+        found = self._ids.get(token, unknown)
+        if found is None:
+            raise KeyError(token)
+        return found
+
+    def id_to_token(self, id: int) -> str:
+        """Returns the token of an id.
+
+        Raises:
+            ValueError: If the id is not in the vocabulary.
+        """
+        if not 0 <= id < self.vocabulary_size():
+            raise ValueError(f"`id` must be in [0, {self.vocabulary_size()}). Received: id={id}")
+        return self.vocabulary[id]
+
+    @property
+    def vocabulary(self) -> list[str]:
+        """List of the tokens."""
+        self._require_vocabulary()
+        return list(self._ids)
+
+    def vocabulary_size(self) -> int:
+        """Returns the number of tokens."""
+        return len(self.vocabulary)
+
+    def _set_vocabulary(self, tokens):
+        self._ids = {token: i for i, token in enumerate(tokens)}
+        if not tokens or len(self._ids) < len(tokens):
+            raise ValueError(
+                "`vocabulary` must have at least one token, and none twice. Received: "
+                f"{len(tokens)} tokens, {len(self._ids)} different ones"
+            )
+        for name in ("unknown_token", "end_token"):
+            if getattr(self, name) not in (None, *self._ids):
+                raise ValueError(f"`vocabulary` has no `{name}` {getattr(self, name)!r}")
+        unknown = self._ids.get(self.unknown_token, -1)
+        with tf.init_scope(), tf.device("CPU:0"):
+            self._tokens = tf.constant(tokens)
+            initializer = tf.lookup.KeyValueTensorInitializer(
+                self._tokens, tf.range(len(tokens), dtype=tf.int64)
+            )
+            self._table = tf.lookup.StaticHashTable(initializer, unknown)
+
+    def _require_vocabulary(self):
+        if self._tokens is None:
+            raise ValueError("The tokenizer has no vocabulary. Load one with `load_assets`")
+
+    def save_assets(self, directory: PathLike) -> None:
+        """Writes the vocabulary to `vocabulary.txt`. Keras calls this when it saves a model."""
+        lines = [_escape(token) for token in self.vocabulary]
+        path = pathlib.Path(directory) / _ASSET
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def load_assets(self, directory: PathLike) -> None:
+        """Reads the vocabulary that `save_assets` wrote. Keras calls this when it loads a model."""
+        text = (pathlib.Path(directory) / _ASSET).read_text(encoding="utf-8")
+        self._set_vocabulary([_unescape(line) for line in text.split("\n")[:-1]])
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "vocabulary": None,
+            "unit": self.unit,
+            "unknown_token": self.unknown_token,
+            "end_token": self.end_token,
+            "lowercase": self.lowercase,
+        }
+
+
+def _read(vocabulary):
+    """The tokens of a list, or of the lines of a file."""
+    if not isinstance(vocabulary, (str, os.PathLike)):
+        return list(vocabulary)
+    # Not `splitlines`, which divides also at characters such as U+2028 and U+0085.
+    lines = pathlib.Path(vocabulary).read_text(encoding="utf-8-sig").split("\n")
+    return [line.split()[0] for line in lines if line.strip()]
+
+
+def _escape(token):
+    return "".join(_ESCAPES.get(character, character) for character in token)
+
+
+def _unescape(line):
+    plain, characters = [], iter(line)
+    by_escape = {escape[1]: character for character, escape in _ESCAPES.items()}
+    for character in characters:
+        plain.append(by_escape[next(characters)] if character == "\\" else character)
+    return "".join(plain)
