@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_xlnet.compat.prefetched import prefetched
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.preprocessing.token_lists import rounded
 
 # Rows of similar length are brought together within this many batches.
@@ -19,12 +19,12 @@ class BatchesByLength:
     """Tokenized texts in batches of rows of similar length, without most of the padding.
 
     Args:
-        preprocessor: An `XLNetTextPreprocessor` that pads on the left.
+        preprocessor: An `XLNetTextClassifierPreprocessor` that pads on the left.
         texts: Array of str, `(examples,)` or `(examples, 2)`.
         labels: Array `(examples,)`, or `None`.
     """
 
-    preprocessor: XLNetTextPreprocessor
+    preprocessor: XLNetTextClassifierPreprocessor
     texts: np.ndarray
     labels: np.ndarray | None = None
 

@@ -166,7 +166,7 @@ def scheme_of(rows):
 
 
 def print_entities(model, strings):
-    for text, entities in zip(strings, model.predict(list(strings), verbose=0), strict=True):
+    for text, entities in zip(strings, model.find_entities(list(strings), verbose=0), strict=True):
         print(f"\n{text}")
         for found in entities:
             place = f"{found.start}-{found.end}"

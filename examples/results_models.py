@@ -13,7 +13,7 @@ from batches_by_length import BatchesByLength
 from fine_tuning import new_head, untrained
 
 from keras_xlnet.models import XLNetTextClassifier, XLNetTextRegressor
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Trainer:
         kind = Kind(examples.is_classes, examples.texts.ndim == 2)
         model = self._fresh(kind, seed, recipe.dropout, from_scratch)
         model = self._recompile(model, kind, recipe)
-        preprocessor = XLNetTextPreprocessor(self.tokenizer, recipe.sequence_length)
+        preprocessor = XLNetTextClassifierPreprocessor(self.tokenizer, recipe.sequence_length)
         labels, mean, scale = examples.labels, 0.0, 1.0
         if not examples.is_classes:
             mean, scale = float(np.mean(labels)), float(np.std(labels)) or 1.0

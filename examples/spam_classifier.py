@@ -37,7 +37,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from keras_xlnet.checkpoints import detect_format, load_checkpoint, load_tokenizer
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.preset_files import replace_files
 from keras_xlnet.serving import export_text_classifier
 from keras_xlnet.tokenizers import XLNetTokenizer
@@ -187,7 +187,7 @@ def make_model(texts):
     model = XLNetTextClassifier(
         backbone,
         num_classes=2,
-        preprocessor=XLNetTextPreprocessor(tokenizer, FLAGS.sequence_length),
+        preprocessor=XLNetTextClassifierPreprocessor(tokenizer, FLAGS.sequence_length),
         # The released models summarize a text in <cls>, the last token. With less pretraining,
         # the mean learns faster.
         pooling="last" if backbone.hidden_dim >= fine_tuning.WIDE else "mean",

@@ -116,7 +116,7 @@ def train_and_test(seed, train, test, threshold):
         max_question_length=min(64, length // 3),
     )
     # The windows are made once, for their number. `fit` takes texts(train) just as well.
-    windows = model.preprocessor.windows(texts(train))
+    windows = model.preprocessor.encode(texts(train))
     model = fine_tuning.fit(
         model,
         windows,
@@ -125,7 +125,7 @@ def train_and_test(seed, train, test, threshold):
         epochs=2 if FLAGS.data else 16,
         learning_rate=1e-3,
     )
-    predictions = model.predict(texts(test), batch_size=FLAGS.batch_size, verbose=0)
+    predictions = model.answer(texts(test), batch_size=FLAGS.batch_size, verbose=0)
     scores = answer_scores(predictions, test["answers"], threshold)
     return model, predictions, {"exact": scores.exact, "f1": scores.f1}
 
@@ -133,7 +133,7 @@ def train_and_test(seed, train, test, threshold):
 def check_loaded(path, test, predictions):
     """Raises `RuntimeError` unless the saved model gives the same answers."""
     loaded = keras.saving.load_model(path)
-    again = loaded.predict(texts(test), batch_size=FLAGS.batch_size, verbose=0)
+    again = loaded.answer(texts(test), batch_size=FLAGS.batch_size, verbose=0)
     # The graphs of the two may add numbers in another order.
     scores, same = ([p.null_score for p in found] for found in (predictions, again))
     is_same = [p.text for p in predictions] == [p.text for p in again]

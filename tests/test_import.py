@@ -112,7 +112,7 @@ def on_jax(golden_dir, tmp_path_factory):
     folder = tmp_path_factory.mktemp("saved")
     models = keras_xlnet.models
     tokenizer = keras_xlnet.tokenizers.XLNetTokenizer(golden_dir / "spiece.model")
-    preprocessor = keras_xlnet.preprocessing.XLNetTextPreprocessor(tokenizer, 16)
+    preprocessor = keras_xlnet.preprocessing.XLNetTextClassifierPreprocessor(tokenizer, 16)
     model = models.XLNetTextClassifier(models.XLNetBackbone(200, 1, 2, 16, 32), 3, preprocessor)
     model.save(folder / "model.keras")
     model.save_to_preset(folder / "preset")

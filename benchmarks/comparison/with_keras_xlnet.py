@@ -12,7 +12,7 @@ from benchmarks.comparison.generation import greedy_generator
 from benchmarks.comparison.keras_paths import fit, forward, jit_argument, model_facts
 from benchmarks.comparison.loops import answering, calling
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetTextClassifier
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.serving import export_text_classifier
 from keras_xlnet.tokenizers import XLNetTokenizer
 
@@ -108,7 +108,7 @@ def _export(workload, dtype, folder):
 def _text_classifier(workload, dtype):
     tokenizer = XLNetTokenizer(workloads.vocabulary_file(), remove_accents=True)
     backbone = _backbone(workload, dtype, vocabulary_size=tokenizer.vocabulary_size())
-    preprocessor = XLNetTextPreprocessor(tokenizer, workload.length)
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, workload.length)
     return XLNetTextClassifier(backbone, num_classes=2, preprocessor=preprocessor)
 
 

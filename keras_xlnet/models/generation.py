@@ -13,7 +13,7 @@ from keras_xlnet.arguments import (
     check_token_ids,
 )
 from keras_xlnet.models.base_model import backbone_of
-from keras_xlnet.preprocessing.beam_search import BeamSearch
+from keras_xlnet.models.beam_search import BeamSearch
 from keras_xlnet.preprocessing.token_lists import as_text, as_token_lists
 from keras_xlnet.types import Tokenizer
 

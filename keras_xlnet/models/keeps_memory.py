@@ -10,7 +10,7 @@ from keras import ops
 from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.layers import StatefulMemory
 from keras_xlnet.layers.memory import ensure_batch_size
-from keras_xlnet.preprocessing.full_batches import fill_last_batch, number_of_rows, weights_of_rows
+from keras_xlnet.training.full_batches import fill_last_batch, number_of_rows, weights_of_rows
 from keras_xlnet.types import Tensor
 
 # What is remembered beside the content, and of which input.

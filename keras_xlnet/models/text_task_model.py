@@ -9,16 +9,10 @@ from keras_xlnet.models.inspection import Inspection
 from keras_xlnet.models.long_documents import fitting_preprocessor
 from keras_xlnet.models.task_model import TaskModel
 from keras_xlnet.models.vocabulary import check_vocabulary
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
-from keras_xlnet.preprocessing.labels import as_label_array, check_finite
+from keras_xlnet.preprocessing.labels import Classes
+from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
 from keras_xlnet.preprocessing.python_batches import is_python_batches, map_python_batches
-from keras_xlnet.preprocessing.texts import (
-    check_container,
-    is_dataset,
-    is_text,
-    split_spec,
-    text_columns,
-)
+from keras_xlnet.preprocessing.texts import check_container, is_dataset, is_text, split_spec
 from keras_xlnet.preprocessing.weights import as_weight_array
 
 if TYPE_CHECKING:
@@ -30,28 +24,31 @@ _PREDICTED_BATCH = 32  # The `batch_size` of Keras.
 class TextTaskModel(TaskModel):
     """Base class of task models whose `fit`, `evaluate` and `predict` also take raw text.
 
-    The preprocessor runs in `tf.data`, not in the train step. Inputs that are not text, such as
-    the `token_ids` of a preprocessor, are passed to Keras.
+    `preprocessor_cls` is the class of the preprocessor, which knows the forms of the texts and of
+    their labels. Inputs that are not text, such as features of a preprocessor, are passed to Keras.
 
-    Raw text is a list, an array or a string tensor of texts. Pairs of texts are a tuple of two of
-    these, a list of pairs `(text, pair)`, or a dict with the keys `text` and `pair`. They are
-    tokenized once, before the first step, and have the length of the longest of them. For text that
-    does not fit in memory, pass a batched `tf.data.Dataset` of any of these, by themselves or with
-    labels and sample weights, which is tokenized batch by batch, to the length of the preprocessor;
-    or a `keras.utils.PyDataset` or a generator of such batches. As in Keras, the first part of a
-    batch that is a tuple is the inputs, and the second one is the labels: pairs in a dataset are a
-    dict, or a tuple in this tuple, `((text, pair), label)` or `((text, pair),)`.
+    Raw text is tokenized once, on the host, before the first step. Texts that do not fit in memory
+    are batches of a `keras.utils.PyDataset` or a generator, or, where the preprocessor takes them,
+    of a `tf.data.Dataset`, by themselves or with labels and sample weights: they are tokenized
+    batch by batch, to the length of the preprocessor. As in Keras, the first part of a batch that
+    is a tuple is the inputs, and the second one is the labels: pairs in a dataset are a dict, or a
+    tuple in this tuple, `((text, pair), label)` or `((text, pair),)`.
     """
 
-    preprocessor_cls: type = XLNetTextPreprocessor
+    preprocessor_cls: type[Preprocessor]
     _untracked = types.SimpleNamespace()
     # Of models with another argument, that.
     long_document = "truncate"
 
     @property
-    def preprocessor(self) -> keras.layers.Layer | None:
-        """The `XLNetTextPreprocessor`, or `None`."""
+    def preprocessor(self) -> Any:
+        """The preprocessor, or `None`."""
         return self._untracked.preprocessor
+
+    @property
+    def classes(self) -> Classes | None:
+        """What the labels of a model with classes are, otherwise `None`."""
+        return None
 
     def _hold_preprocessor(self, preprocessor):
         preprocessor = fitting_preprocessor(preprocessor, self.long_document)
@@ -60,6 +57,8 @@ class TextTaskModel(TaskModel):
         self._untracked = types.SimpleNamespace(
             **vars(self._untracked) | {"preprocessor": preprocessor}
         )
+
+    # === The methods of Keras, also on raw text ===
 
     def fit(
         self,
@@ -70,7 +69,25 @@ class TextTaskModel(TaskModel):
         sample_weight: Any = None,
         **kwargs: Any,
     ) -> keras.callbacks.History:
-        """Trains as `keras.Model.fit` does, also on raw text."""
+        """Trains as `keras.Model.fit` does, also on raw text.
+
+        A model with classes that have no names learns them from labels that are strings: in the
+        order of the categories of a pandas column, otherwise sorted. They are saved with the model.
+
+        Args:
+            x: Raw text in one of the forms of the preprocessor, what its `encode` returns, or
+                anything that `keras.Model.fit` takes.
+            y: The labels of raw text, or of arrays.
+            validation_data: As in `keras.Model.fit`, also of raw text.
+            sample_weight: Optional weights of the texts.
+            **kwargs: As in `keras.Model.fit`; `class_weight` as in `BaseModel.fit`.
+
+        Raises:
+            ValueError: If a label is missing, is no class or has another shape than the outputs,
+                or a key of `class_weight` is no class. The message names the row. Datasets are not
+                checked.
+        """
+        self._learn_from_labels(y)
         if isinstance(validation_data, (list, tuple)):
             validation_data = self._examples(*validation_data)[: len(validation_data)]
         elif validation_data is not None:
@@ -102,32 +119,21 @@ class TextTaskModel(TaskModel):
     ) -> Any:
         """Predicts as `keras.Model.predict` does, also for raw text.
 
-        A single batch of raw text is predicted at once, without a dataset and a progress bar, which
-        take much longer than the model.
+        It returns the outputs of the model as arrays, whatever the inputs are. A single batch of
+        raw text is predicted at once, without a dataset and a progress bar, which take much longer
+        than the model.
         """
         if is_python_batches(x):
             features = map_python_batches(x, self._input_batch)
         else:
             features = self._features(x)
-        if (
-            features is not x
-            and not steps
-            and not callbacks
-            and self._is_one_batch(features, batch_size)
-        ):
+        is_encoded = features is not x
+        if is_encoded and not steps and not callbacks and self._is_one_batch(features, batch_size):
             self._warn_if_untrained()
             return self.predict_on_batch(features)
         return super().predict(
             features, batch_size=batch_size, verbose=verbose, steps=steps, callbacks=callbacks
         )
-
-    def _attended(self, batch_size, length):
-        if self.long_document not in ("windows", "memory"):
-            return batch_size, length
-        segments = -(-length // self.segment_length)
-        if self.long_document == "memory":
-            segments = min(segments, self.gradient_segments or segments)
-        return batch_size * segments, min(length, self.segment_length)
 
     def _is_one_batch(self, features, batch_size):
         strategy = getattr(self, "distribute_strategy", None)
@@ -154,6 +160,7 @@ class TextTaskModel(TaskModel):
         **kwargs: Any,
     ) -> Any:
         """Trains as `keras.Model.train_on_batch` does, also on raw text."""
+        self._learn_from_labels(y)
         x, y, sample_weight = self._examples(x, y, sample_weight)
         return super().train_on_batch(x, y, sample_weight, class_weight, **kwargs)
 
@@ -166,32 +173,70 @@ class TextTaskModel(TaskModel):
         """Inspects as `BaseModel.inspect` does, also for raw text."""
         return super().inspect(self._features(inputs))
 
+    # === Copies have the preprocessor: that of the config has no vocabulary ===
+
     def clone(self) -> "Self":
         """Returns a model of the same class with the same arguments and new weights."""
         clone = super().clone()
-        # That of the config has no vocabulary.
         clone._hold_preprocessor(self.preprocessor)
         return clone
 
     def with_arguments(self, **overrides: Any) -> "Self":
         """Returns a copy with the same weights and other arguments; see `BaseModel`."""
-        # That of the config has no vocabulary.
         preprocessor = overrides.pop("preprocessor", self.preprocessor)
         copy = super().with_arguments(**overrides, preprocessor=None)
         check_preprocessor(preprocessor, copy.backbone, self.preprocessor_cls)
         copy._hold_preprocessor(preprocessor)
         return copy
 
+    # === From what users pass to arrays ===
+
+    def _learn_from_labels(self, y):
+        """Sets what the model learns from labels before the first step: the names of classes."""
+        if self.classes is not None and self.classes.class_names is None:
+            names = self.preprocessor_cls.learn_class_names(y, self.classes.num_classes)
+            self.class_names = names
+
+    def _weights_of_classes(self, class_weight):
+        if self.classes is None:
+            return super()._weights_of_classes(class_weight)
+        return self.classes.weights(class_weight)
+
+    def _encode(self, x, shorten=True):
+        """What the preprocessor makes of raw text. `None` if `x` is something else."""
+        if isinstance(x, Encoded):
+            return x
+        check_container(x, self.preprocessor_cls.row_name)
+        if is_dataset(x) or not self.preprocessor_cls.takes(x):
+            return None
+        return self._required_preprocessor().encode(x, shorten=shorten)
+
+    def _features(self, x, shorten=True):
+        """The inputs of the model for raw text: a dict of arrays, or a dataset. Else `x` itself."""
+        encoded = self._encode(x, shorten)
+        if encoded is None:
+            return self._map(x) if is_dataset(x) else x
+        return encoded.features
+
+    def _examples(self, x, y=None, sample_weight=None, *, shorten=True):
+        """Inputs, labels and weights of the model for raw text or arrays, and their labels."""
+        encoded = self._encode(x, shorten)
+        if encoded is not None:
+            preprocessor = self._required_preprocessor()
+            if y is not None:
+                y = preprocessor.encode_labels(y, encoded, self.classes)
+            return encoded.features, y, preprocessor.encode_weights(sample_weight, encoded)
+        if is_dataset(x):
+            return self._map(x, has_labels=True), y, sample_weight
+        y = self.preprocessor_cls.check_labels(y, x, self.classes)
+        rows = len(y) if isinstance(y, np.ndarray) else None
+        return x, y, as_weight_array(sample_weight, rows)
+
     def _batches(self, x, y=None, sample_weight=None):
         """Inputs, labels and weights of the model for what `fit` takes."""
         if is_python_batches(x):
             return map_python_batches(x, self._batch), y, sample_weight
         return self._examples(x, y, sample_weight)
-
-    def _input_batch(self, batch):
-        """The inputs in a batch of a `PyDataset` or a generator, as a batch without labels."""
-        x = batch[0] if isinstance(batch, tuple) else batch
-        return (self._features(x, shorten=False),)
 
     def _batch(self, batch):
         """Inputs, labels and weights for a batch of a `PyDataset` or a generator."""
@@ -200,69 +245,10 @@ class TextTaskModel(TaskModel):
             return self._input_batch(batch)
         return self._examples(*batch, shorten=False)[: len(batch)]
 
-    def _array_batches(self, x):
-        """`x`, whose batches are not of raw text if it is a `PyDataset` or a generator."""
-        return map_python_batches(x, self._check_arrays) if is_python_batches(x) else x
-
-    def _check_arrays(self, batch):
-        """Returns a batch of a `PyDataset` or a generator. `ValueError` if it is of raw text."""
-        inputs = batch[0] if isinstance(batch, tuple) else batch
-        if self._features(inputs) is not inputs:
-            raise ValueError(
-                "`x` gives batches of raw text. What this model finds are parts of the text, so "
-                f"that the `predict` of {type(self).__name__} needs all of it at once. Pass all "
-                "rows in a list, or call `predict` with each batch"
-            )
-        return batch
-
-    def _examples(self, x, y=None, sample_weight=None, *, shorten=True):
-        """Inputs, labels and weights of the model for raw text and its labels."""
-        y = self._labels(y)
-        rows = len(y) if isinstance(y, np.ndarray) else None
-        weights = as_weight_array(sample_weight, rows)
-        return self._features(x, has_labels=True, shorten=shorten), y, weights
-
-    def _features(self, x, has_labels=False, shorten=True):
-        """The inputs of the model for raw text: a dict of arrays, or a dataset. Else `x` itself."""
-        check_container(x)
-        if is_dataset(x):
-            return self._map(x, has_labels)
-        if not is_text(x):
-            return x
-        return self._required_preprocessor().encode(**text_columns(x), shorten=shorten)
-
-    def _required_preprocessor(self) -> Any:
-        """The preprocessor, for raw text."""
-        if self.preprocessor is None:
-            raise ValueError(
-                f"`x` is raw text, but this {type(self).__name__} has no `preprocessor`. Pass one "
-                "to its constructor, or pass the outputs of one as `x`."
-            )
-        return self.preprocessor
-
-    def _is_dataset_of_arrays(self, x):
-        """Whether `x` is a dataset, of the outputs of the preprocessor. `ValueError` if of text."""
-        if not is_dataset(x):
-            return False
-        inputs, _ = split_spec(x.element_spec)
-        parts = inputs.values() if isinstance(inputs, dict) else [inputs]
-        if any(map(is_text, parts)):
-            raise ValueError(
-                f"`x` is a dataset of raw text, which {type(self).__name__} takes from lists, "
-                "`keras.utils.PyDataset` and generators. Pass one of these, or a dataset of the "
-                "outputs of the preprocessor"
-            )
-        return True
-
-    def _labels(self, y):
-        """The labels of arrays, checked, as numbers."""
-        y = as_label_array(y)
-        check_finite(y)
-        return y
-
-    def _label_encoder(self, spec):
-        """A function of batches of labels in a dataset, or `None` if they stay as they are."""
-        return None
+    def _input_batch(self, batch):
+        """The inputs in a batch of a `PyDataset` or a generator, as a batch without labels."""
+        x = batch[0] if isinstance(batch, tuple) else batch
+        return (self._features(x, shorten=False),)
 
     def _map(self, dataset, has_labels=False):
         """A dataset with the features of its texts, and of its labels, if needed, the numbers."""
@@ -272,8 +258,10 @@ class TextTaskModel(TaskModel):
         if not has_labels and others:
             dataset = dataset.map(lambda x, *_: (x,), tf.data.AUTOTUNE)
             others = ()
-        encode_inputs, encode_labels = None, self._label_encoder(others[0]) if others else None
-        if is_text(inputs):
+        encode_inputs, encode_labels = None, None
+        if others:
+            encode_labels = self.preprocessor_cls.label_mapper(others[0], self.classes)
+        if self._is_raw(inputs):
             encode_inputs = self._required_preprocessor()
         if encode_inputs is encode_labels is None:
             return dataset
@@ -288,11 +276,54 @@ class TextTaskModel(TaskModel):
 
         return prefetched(dataset.map(encode, tf.data.AUTOTUNE))
 
+    def _is_raw(self, spec):
+        """Whether the inputs of a dataset are raw text. `ValueError` if they cannot be."""
+        if not any(map(is_text, spec.values() if isinstance(spec, dict) else [spec])):
+            return False
+        if not self.preprocessor_cls.takes_datasets:
+            raise ValueError(
+                f"`x` is a dataset of raw text, which {type(self).__name__} takes from lists, "
+                "`keras.utils.PyDataset` and generators. Pass one of these, or a dataset of the "
+                "features of the preprocessor"
+            )
+        return True
+
+    def _required_preprocessor(self) -> Any:
+        """The preprocessor, for raw text."""
+        if self.preprocessor is None:
+            raise ValueError(
+                f"`x` is raw text, but this {type(self).__name__} has no `preprocessor`. Pass one "
+                "to its constructor, or pass the features of one as `x`."
+            )
+        return self.preprocessor
+
+    # === From outputs to results ===
+
+    def _results(self, x, batch_size, verbose, prepare=None, **options):
+        """What the preprocessor makes of the outputs for raw text."""
+        encoded = self._encode(x)
+        if encoded is None:
+            raise ValueError(
+                f"`x` must be raw text, in a form that {self.preprocessor_cls.__name__} takes, for "
+                f"results of {type(self).__name__}. For other inputs use `predict`. Received: "
+                f"{type(x).__name__}"
+            )
+        outputs = self.predict(encoded, batch_size=batch_size, verbose=verbose)
+        if prepare is not None:
+            outputs = prepare(outputs)
+        return self._required_preprocessor().decode(outputs, encoded, **options)
+
+    def _attended(self, batch_size, length):
+        if self.long_document not in ("windows", "memory"):
+            return batch_size, length
+        segments = -(-length // self.segment_length)
+        if self.long_document == "memory":
+            segments = min(segments, self.gradient_segments or segments)
+        return batch_size * segments, min(length, self.segment_length)
+
 
 def check_preprocessor(
-    preprocessor: Any,
-    backbone: keras.Model,
-    preprocessor_cls: type = XLNetTextPreprocessor,
+    preprocessor: Any, backbone: keras.Model, preprocessor_cls: type[Preprocessor]
 ) -> None:
     """Raises `ValueError` if a preprocessor is that of another task, or has too many ids.
 
@@ -305,8 +336,8 @@ def check_preprocessor(
         return
     if not isinstance(preprocessor, preprocessor_cls):
         raise ValueError(
-            f"`preprocessor` must be a keras_xlnet.preprocessing.{preprocessor_cls.__name__}. "
-            f"Received: preprocessor={preprocessor!r}"
+            f"`preprocessor` must be an instance of keras_xlnet.preprocessing."
+            f"{preprocessor_cls.__name__}. Received: preprocessor={preprocessor!r}"
         )
     # A preprocessor made from a config has no vocabulary until its assets are loaded.
     if preprocessor.tokenizer.has_vocabulary:

@@ -1,8 +1,6 @@
-import dataclasses
 from typing import Any
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_xlnet.arguments import check_choice
@@ -16,32 +14,7 @@ from keras_xlnet.models.task_model import (
 )
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
-from keras_xlnet.preprocessing import XLNetMultipleChoicePreprocessor
-from keras_xlnet.preprocessing.choices import (
-    choice_columns,
-    choice_labels,
-    given_choices,
-    is_choices,
-)
-from keras_xlnet.preprocessing.labels import as_label_array, check_class_indices
-from keras_xlnet.preprocessing.weights import as_weight_array
-
-
-@dataclasses.dataclass(frozen=True)
-class Choice:
-    """The choice of a model.
-
-    Args:
-        index: Int, its place among the choices.
-        text: String.
-        score: Float, its probability.
-        scores: Tuple of the probabilities of all choices.
-    """
-
-    index: int
-    text: str
-    score: float
-    scores: tuple[float, ...]
+from keras_xlnet.preprocessing import Choice, XLNetMultipleChoicePreprocessor
 
 
 @register
@@ -141,8 +114,6 @@ class XLNetMultipleChoice(TextTaskModel):
             "metrics": ["accuracy"],
         }
 
-    # === Text ===
-
     def choose(
         self, x: Any, batch_size: int | None = None, verbose: str | int = "auto"
     ) -> list[Choice]:
@@ -155,48 +126,9 @@ class XLNetMultipleChoice(TextTaskModel):
         Returns:
             A list of `Choice`: `index`, `text`, `score` and `scores`.
         """
-        outputs = self.predict(choice_columns(x), batch_size=batch_size, verbose=verbose)
-        if self.activation == "linear":
-            outputs = ops.convert_to_numpy(ops.softmax(outputs))
-        return [
-            _choice(options, row[: len(options)])
-            for options, row in zip(given_choices(x), outputs, strict=True)
-        ]
+        return self._results(x, batch_size, verbose, prepare=self._probabilities)
 
-    def _features(self, x, has_labels=False, shorten=True):
-        columns = self._columns(x)
-        return x if columns is None else self._encode(columns, shorten)
-
-    def _examples(self, x, y=None, sample_weight=None, *, shorten=True):
-        columns = self._columns(x)
-        if columns is None:
-            return x, _checked_indices(x, y), as_weight_array(sample_weight)
-        labels = choice_labels(y, columns["choices"])
-        weights = as_weight_array(sample_weight, len(labels))
-        return self._encode(columns, shorten), labels, weights
-
-    def _columns(self, x):
-        """The columns of texts with choices, `None` if `x` are not these."""
-        if hasattr(x, "__len__") and not len(x):
-            raise ValueError(f"`x` must have at least one text. Received: x={x!r}")
-        if self._is_dataset_of_arrays(x) or not is_choices(x):
-            return None
-        self._required_preprocessor()
-        return choice_columns(x)
-
-    def _encode(self, columns, shorten):
-        return self._required_preprocessor().encode(**columns, shorten=shorten)
-
-
-def _checked_indices(x, y):
-    """Labels of arrays, of which indices of choices are checked."""
-    y = as_label_array(y)
-    # Vectors are for a loss of one's own.
-    if isinstance(x, dict) and np.shape(y)[1:] in ((), (1,)):
-        check_class_indices(y, np.shape(x["token_ids"])[1])
-    return y
-
-
-def _choice(options, scores):
-    index = int(np.argmax(scores))
-    return Choice(index, options[index], float(scores[index]), tuple(map(float, scores)))
+    def _probabilities(self, outputs):
+        if self.activation == "softmax":
+            return outputs
+        return ops.convert_to_numpy(ops.softmax(outputs))

@@ -1,7 +1,6 @@
 from typing import Any
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_xlnet.arguments import check_positive_int
@@ -11,12 +10,8 @@ from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
 from keras_xlnet.models.task_model import check_backbone, token_inputs
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
-from keras_xlnet.preprocessing import XLNetQuestionAnsweringPreprocessor
-from keras_xlnet.preprocessing.answer_decoding import AnswerPrediction, decode_answers
-from keras_xlnet.preprocessing.answer_windows import AnswerWindows
-from keras_xlnet.preprocessing.answers import gold_answers, is_questions
-from keras_xlnet.preprocessing.ranges import as_values, check_range
-from keras_xlnet.preprocessing.weights import as_weight_array
+from keras_xlnet.preprocessing import AnswerPrediction, XLNetQuestionAnsweringPreprocessor
+from keras_xlnet.preprocessing.answers import has_unanswered
 from keras_xlnet.types import Tensor
 
 _LABELS = ("start_positions", "end_positions", "is_impossible")
@@ -36,10 +31,10 @@ class XLNetQuestionAnswering(TextTaskModel):
     that; what is not passed to it stays.
 
     With a preprocessor `fit` and `evaluate` take questions, contexts and answers as text, and
-    `predict` gives the texts of answers with their place in the context:
+    `answer` gives the texts of answers with their place in the context:
 
     - questions and contexts: a dict of the columns `question` and `context`, a tuple of these
-      columns, a list of pairs `(question, context)`, or what `preprocessor.windows` returns;
+      columns, a list of pairs `(question, context)`, or what `preprocessor.encode` returns;
     - answers, one a question: the text, `(start, text)` with the first character, the dicts of
       SQuAD, or a list of these, of which the first one is learned; `None` or `[]` for no answer.
 
@@ -228,34 +223,35 @@ class XLNetQuestionAnswering(TextTaskModel):
         # The first position at which the count of real tokens is the largest.
         return ops.argmax(ops.cumsum(ops.cast(mask, "int32"), axis=1), axis=1)
 
-    # === Text: windows of contexts, and answers cut out of them ===
+    # === Answers ===
 
-    def predict(
+    def answer(
         self,
         x: Any,
         batch_size: int | None = None,
         verbose: str | int = "auto",
-        steps: int | None = None,
-        callbacks: Any = None,
         num_answers: int = 5,
         max_answer_length: int = 64,
         null_threshold: float | str | None = "auto",
-    ) -> dict[str, Any] | list[AnswerPrediction]:
-        """Predicts as `keras.Model.predict` does; for text it returns answers.
+    ) -> list[AnswerPrediction]:
+        """Returns the answers to questions, parts of their contexts.
 
         Args:
-            x, batch_size, verbose, steps, callbacks: As in `keras.Model.predict`. `x` may be
-                questions with contexts, or an `AnswerWindows`.
+            x: Questions with contexts, as in `fit`, or what `preprocessor.encode` returns.
+            batch_size, verbose: As in `keras.Model.predict`.
             num_answers: Int, the most answers to a question.
             max_answer_length: Int, the most tokens of an answer.
             null_threshold: Float, the null score above which a question has no answer, or `None` to
                 answer all questions. `"auto"`: the `null_threshold` of the model.
 
         Returns:
-            The outputs of the model, for token ids. For text a list with an `AnswerPrediction` for
-            each question: `answers`, each with `text`, `start` and `end` in characters of the
-            context and `probability`; `null_score`, the more above 0 the more probable it is
-            that there is no answer; and `text`, the best answer, or `""` if there is none.
+            A list with an `AnswerPrediction` for each question: `answers`, each with `text`,
+            `start` and `end` in characters of the context and `probability`; `null_score`, the more
+            above 0 the more probable it is that there is no answer; and `text`, the best answer, or
+            `""` if there is none.
+
+        Raises:
+            ValueError: If an argument is not as above.
         """
         check_positive_int("num_answers", num_answers)
         check_positive_int("max_answer_length", max_answer_length)
@@ -264,53 +260,18 @@ class XLNetQuestionAnswering(TextTaskModel):
                 "`null_threshold` must be a number, None or 'auto'. Received: "
                 f"null_threshold={null_threshold!r}"
             )
-        windows = self._windows(x, verbose=verbose)
-        inputs = self._array_batches(x) if windows is None else windows.features
-        # The checks of a batch of text are those of `windows`.
-        outputs = super(TextTaskModel, self).predict(inputs, batch_size, verbose, steps, callbacks)
-        if windows is None:
-            return outputs
-        threshold = self.null_threshold if isinstance(null_threshold, str) else null_threshold
-        return decode_answers(
-            windows, outputs, num_answers, max_answer_length, null_threshold=threshold
+        return self._results(
+            x,
+            batch_size,
+            verbose,
+            num_answers=num_answers,
+            max_answer_length=max_answer_length,
+            null_threshold=self.null_threshold if null_threshold == "auto" else null_threshold,
         )
 
-    def _windows(self, x, shorten=True, verbose="auto"):
-        """The windows of questions and contexts, `None` if `x` are not these."""
-        if hasattr(x, "__len__") and not len(x):
-            raise ValueError(f"`x` must have at least one question. Received: x={x!r}")
-        if isinstance(x, AnswerWindows):
-            return x
-        if self._is_dataset_of_arrays(x) or not is_questions(x):
-            return None
-        preprocessor = self._required_preprocessor()
-        # With `verbose=1` a few questions have the progress bar of the model alone.
-        windows = preprocessor.windows(x, verbose=0 if verbose == 0 else "auto")
-        return windows.shortened() if shorten else windows
-
-    def _features(self, x, has_labels=False, shorten=True):
-        windows = self._windows(x, shorten)
-        return x if windows is None else windows.features
-
-    def _examples(self, x, y=None, sample_weight=None, *, shorten=True):
-        windows = self._windows(x, shorten)
-        if windows is None:
-            _check_positions(x, y)
-            return x, y, as_weight_array(sample_weight)
-        answers = gold_answers(y, windows.contexts)
-        labels = windows.labels(answers)
-        weights = as_weight_array(sample_weight, len(windows.contexts))
-        # The weight of a question counts for all of its windows.
-        return windows.features, labels, None if weights is None else weights[windows.question]
-
-    def fit(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Trains as `keras.Model.fit` does, also on questions, contexts and answers."""
-        windows = self._windows(x)
-        if windows is not None:
-            x = windows
-            if self.null_threshold is None and None in gold_answers(y, windows.contexts):
-                self.null_threshold = 0.0
-        return super().fit(x, y, *args, **kwargs)
+    def _learn_from_labels(self, y):
+        if self.null_threshold is None and has_unanswered(y):
+            self.null_threshold = 0.0
 
     # === Training: the labelled start is one of the inputs ===
 
@@ -380,11 +341,3 @@ def _with_start(data):
     if isinstance(x, dict) and x.get("start_positions") is None:
         x = {**x, "start_positions": y["start_positions"]}
     return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
-
-
-def _check_positions(x, y):
-    if not isinstance(x, dict) or not isinstance(y, dict) or "token_ids" not in x:
-        return
-    last = np.shape(x["token_ids"])[-1] - 1
-    for key in ("start_positions", "end_positions"):
-        check_range(key, as_values(y.get(key)), 0, last, f"length {last + 1}")

@@ -1,8 +1,6 @@
-import dataclasses
 from typing import Any
 
 import keras
-import numpy as np
 
 from keras_xlnet.arguments import check_number
 from keras_xlnet.compat.unknown_arguments import register
@@ -16,25 +14,8 @@ from keras_xlnet.models.task_model import (
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.ops.ranking import list_softmax_loss, pairwise_hinge_loss
-from keras_xlnet.preprocessing.labels import as_label_array, check_finite
-from keras_xlnet.preprocessing.rankings import is_rankings, ranking_columns, relevance_labels
-from keras_xlnet.preprocessing.weights import as_weight_array
+from keras_xlnet.preprocessing import RankedDocument, XLNetRankerPreprocessor
 from keras_xlnet.types import Tensor
-
-
-@dataclasses.dataclass(frozen=True)
-class RankedDocument:
-    """A document in its place.
-
-    Args:
-        index: Int, its place in the list that was given.
-        text: String.
-        score: Float, the higher the more relevant.
-    """
-
-    index: int
-    text: str
-    score: float
 
 
 @register
@@ -120,7 +101,7 @@ class XLNetRanker(TextTaskModel):
         pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`. Or `"pair"`: query and
             document are compared token by token, by `PairComparison`.
         dropout: Float, dropout rate before the last layer.
-        preprocessor: An `XLNetTextPreprocessor`. It packs a query and a document as a pair, and
+        preprocessor: An `XLNetRankerPreprocessor`. It packs a query and a document as a pair, and
             truncates the longer of them.
         name: Name of the model.
 
@@ -134,13 +115,13 @@ class XLNetRanker(TextTaskModel):
 
     Example:
 
-    >>> from keras_xlnet.preprocessing import XLNetTextPreprocessor
+    >>> from keras_xlnet.preprocessing import XLNetRankerPreprocessor
     >>> from keras_xlnet.tokenizers import XLNetTokenizer
     >>> texts = ["a river is water", "a harbor is for ships", "a ship sails"]
     >>> tokenizer = XLNetTokenizer.train(iter(texts * 20), vocabulary_size=32)
     >>> ranker = keras_xlnet.models.XLNetRanker(
     ...     keras_xlnet.models.XLNetBackbone(32, 1, 2, 16, 32),
-    ...     preprocessor=XLNetTextPreprocessor(tokenizer, sequence_length=24))
+    ...     preprocessor=XLNetRankerPreprocessor(tokenizer, sequence_length=24))
     >>> queries = {"query": ["a ship", "water"], "documents": [texts, texts[:2]]}
     >>> history = ranker.fit(queries, [[0, 1, 2], [1, 0]], verbose=0)
     >>> [len(documents) for documents in ranker.rank(queries, verbose=0)]
@@ -149,6 +130,7 @@ class XLNetRanker(TextTaskModel):
     Source: Yang et al. 2019, "XLNet", section 3.4, document ranking on ClueWeb09-B.
     """
 
+    preprocessor_cls = XLNetRankerPreprocessor
     _arguments = ("preprocessor", "pooling", "dropout")
 
     def __init__(
@@ -181,8 +163,6 @@ class XLNetRanker(TextTaskModel):
     def _compile_defaults(self):
         return {"loss": ListSoftmaxLoss(), "metrics": []}
 
-    # === Text ===
-
     def rank(
         self, x: Any, batch_size: int | None = None, verbose: str | int = "auto"
     ) -> list[list[RankedDocument]]:
@@ -196,50 +176,4 @@ class XLNetRanker(TextTaskModel):
         Returns:
             A list with a list of `RankedDocument` for each query: `index`, `text` and `score`.
         """
-        columns = ranking_columns(x)
-        scores = self.predict(columns, batch_size=batch_size, verbose=verbose)
-        return [
-            [RankedDocument(int(i), texts[i], float(row[i])) for i in _descending(row, len(texts))]
-            for texts, row in zip(columns["documents"], scores, strict=True)
-        ]
-
-    def _features(self, x, has_labels=False, shorten=True):
-        columns = self._columns(x)
-        return x if columns is None else self._pair_features(columns, shorten)
-
-    def _examples(self, x, y=None, sample_weight=None, *, shorten=True):
-        columns = self._columns(x)
-        if columns is None:
-            y = as_label_array(y)
-            check_finite(y)
-            return x, y, as_weight_array(sample_weight)
-        labels = relevance_labels(y, columns["documents"])
-        weights = as_weight_array(sample_weight, len(labels))
-        return self._pair_features(columns, shorten), labels, weights
-
-    def _columns(self, x):
-        """The columns of queries with documents, `None` if `x` are not these."""
-        if hasattr(x, "__len__") and not len(x):
-            raise ValueError(f"`x` must have at least one query. Received: x={x!r}")
-        if self._is_dataset_of_arrays(x) or not is_rankings(x):
-            return None
-        self._required_preprocessor()
-        return ranking_columns(x)
-
-    def _pair_features(self, columns, shorten):
-        counts = [len(texts) for texts in columns["documents"]]
-        queries = [q for q, n in zip(columns["query"], counts, strict=True) for _ in range(n)]
-        documents = [text for texts in columns["documents"] for text in texts]
-        flat = super()._features({"text": queries, "pair": documents}, shorten=shorten)
-        return {key: _by_query(value, counts) for key, value in flat.items()}
-
-
-def _descending(scores, count):
-    return np.argsort(-scores[:count], kind="stable")
-
-
-def _by_query(rows, counts):
-    """Rows of pairs as `(queries, most documents, length)`, with zeros for those missing."""
-    padded = np.zeros((len(counts), max(counts), *rows.shape[1:]), rows.dtype)
-    padded[np.arange(max(counts)) < np.asarray(counts)[:, np.newaxis]] = rows
-    return padded
+        return self._results(x, batch_size, verbose)

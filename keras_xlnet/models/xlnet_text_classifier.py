@@ -1,10 +1,7 @@
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import keras
-import numpy as np
-from keras import ops
 
 from keras_xlnet.arguments import check_choice, check_number
 from keras_xlnet.compat.unknown_arguments import register
@@ -17,18 +14,12 @@ from keras_xlnet.models.task_model import (
 )
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
-from keras_xlnet.preprocessing.labels import (
-    as_class_labels,
-    as_columns,
-    as_label_array,
-    check_zeros_and_ones,
-    encode_names,
-    is_names,
-    learn_class_names,
+from keras_xlnet.preprocessing.labels import Classes
+from keras_xlnet.preprocessing.text_classifier_preprocessor import (
+    Classification,
+    XLNetTextClassifierPreprocessor,
+    classifications,
 )
-from keras_xlnet.preprocessing.texts import is_text
-from keras_xlnet.preprocessing.weights import weights_of_classes
-from keras_xlnet.types import Tensor
 
 _LOSSES = {
     "softmax": keras.losses.SparseCategoricalCrossentropy,
@@ -41,22 +32,6 @@ _METRICS = {
     "sigmoid": lambda: keras.metrics.BinaryAccuracy(name="accuracy"),
     "linear": lambda: keras.metrics.MeanAbsoluteError(name="mean_absolute_error"),
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class Classification:
-    """The class of a text.
-
-    Args:
-        label: The name of the class, or its index as a string if the model has no `class_names`.
-            With `activation="sigmoid"` a tuple of the names of all classes that the text has.
-        score: Float, the probability of the class; with `"sigmoid"` a tuple of these.
-        scores: Dict of the probabilities of all classes by name.
-    """
-
-    label: str | tuple[str, ...]
-    score: float | tuple[float, ...]
-    scores: dict[str, float]
 
 
 @register
@@ -72,8 +47,8 @@ class XLNetTextClassifier(TextTaskModel):
     Args:
         backbone: An `XLNetBackbone`.
         num_classes: Int, number of outputs.
-        preprocessor: An `XLNetTextPreprocessor`. With one, `fit`, `evaluate` and `predict` take raw
-            strings.
+        preprocessor: An `XLNetTextClassifierPreprocessor`. With one, `fit`, `evaluate` and
+            `predict` take raw strings.
         activation: `"softmax"` for exclusive classes (labels are class indices; with
             `compile(loss=keras.losses.CategoricalCrossentropy(label_smoothing=0.1))` one-hot),
             `"sigmoid"` for several labels a text (labels are vectors of 0 and 1), `"linear"` for
@@ -106,14 +81,14 @@ class XLNetTextClassifier(TextTaskModel):
 
     Example:
 
-    >>> from keras_xlnet.preprocessing import XLNetTextPreprocessor
+    >>> from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
     >>> from keras_xlnet.tokenizers import XLNetTokenizer
     >>> texts = ["win a free prize now", "see you at lunch", "free cash, call now", "ok, at six"]
     >>> tokenizer = XLNetTokenizer.train(iter(texts * 20), vocabulary_size=40)
     >>> classifier = keras_xlnet.models.XLNetTextClassifier(
     ...     keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32),
     ...     num_classes=2,
-    ...     preprocessor=XLNetTextPreprocessor(tokenizer, sequence_length=16),
+    ...     preprocessor=XLNetTextClassifierPreprocessor(tokenizer, sequence_length=16),
     ... )
     >>> history = classifier.fit(texts, [1, 0, 1, 0], epochs=1, verbose=0)
     >>> classifier.predict(["a free lunch"], verbose=0).shape
@@ -122,6 +97,7 @@ class XLNetTextClassifier(TextTaskModel):
     Source: the original's `classification_loss` and `summarize_sequence`.
     """
 
+    preprocessor_cls = XLNetTextClassifierPreprocessor
     _arguments = (
         "preprocessor",
         "num_classes",
@@ -150,7 +126,7 @@ class XLNetTextClassifier(TextTaskModel):
         check_choice("activation", activation, tuple(_LOSSES))
         check_classes(num_classes, activation, class_names)
         check_backbone(backbone)
-        check_preprocessor(preprocessor, backbone)
+        check_preprocessor(preprocessor, backbone, self.preprocessor_cls)
         document = long_document, segment_length, gradient_segments
         check_long_document(backbone, pooling, *document)
 
@@ -185,80 +161,21 @@ class XLNetTextClassifier(TextTaskModel):
             "metrics": [_METRICS[self.activation]()],
         }
 
-    def fit(
-        self,
-        x: Any = None,
-        y: Any = None,
-        *args: Any,
-        **kwargs: Any,
-    ) -> keras.callbacks.History:
-        """Trains as `keras.Model.fit` does, also on raw text, and on labels that are names.
-
-        A model without `class_names` learns them from labels that are strings: in the order of
-        the categories of a pandas column, otherwise sorted. They are saved with the model.
-
-        Args:
-            class_weight: Optional dict of the weights of classes, by name or index. A class that
-                is left out has the weight 1. With `activation="sigmoid"` it is for
-                `num_classes=1`, where 0 and 1 are the classes.
-            **kwargs: As in `keras.Model.fit`.
-
-        Raises:
-            ValueError: If a label is missing, has no class or has another shape than the outputs,
-                whatever the loss, or a key of `class_weight` is no class. The message names the
-                row. Datasets are not checked.
-        """
-        self._learn_names(y)
-        return super().fit(x, y, *args, **kwargs)
-
-    def train_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Trains as `keras.Model.train_on_batch` does, on what `fit` takes."""
-        self._learn_names(y)
-        return super().train_on_batch(x, y, *args, **kwargs)
-
-    def _learn_names(self, y):
-        if self.class_names is None and is_names(as_label_array(y)):
-            self.class_names = learn_class_names(y, self.num_classes)
-
-    def _labels(self, y):
-        y = super()._labels(y)
-        if is_names(y):
-            self._check_takes_names()
-            return encode_names(y, self.class_names)  # type: ignore[arg-type]  # Checked.
-        if self.activation == "softmax":
-            ignored = getattr(self.loss, "ignore_class", None)
-            return as_class_labels(y, self.num_classes, not _takes_indices(self.loss), ignored)
-        reason = f"activation={self.activation!r}, num_classes={self.num_classes}"
-        y = as_columns(y, self.num_classes, reason)
-        if self.activation == "sigmoid":
-            check_zeros_and_ones(y)
-        return y
-
-    def _weights_of_classes(self, class_weight):
-        if self.activation == "softmax":
-            return weights_of_classes(class_weight, self.label_names, self.num_classes)
-        if self.activation == "sigmoid" and self.num_classes == 1:
-            names = ["", *(self.class_names or ["1"])]
-            return weights_of_classes(class_weight, names, 2)
-        raise ValueError(
-            "`class_weight` needs exclusive classes. Use `sample_weight`, which gives each text a "
-            f"weight. Received: class_weight={class_weight!r} for a model with "
-            f"activation={self.activation!r} and num_classes={self.num_classes}"
+    @property
+    def classes(self) -> Classes:
+        """What the labels are."""
+        return Classes(
+            self.num_classes,
+            self.class_names,
+            self.activation,
+            takes_vectors=not _takes_indices(self.loss),
+            ignored=getattr(self.loss, "ignore_class", None),
         )
 
-    def _label_encoder(self, spec):
-        if not is_text(spec):
-            return None
-        self._check_takes_names()
-        return keras.layers.StringLookup(vocabulary=self.class_names, num_oov_indices=0)
-
-    def _check_takes_names(self):
-        if self.activation != "softmax" or self.class_names is None:
-            raise ValueError(
-                "`y` are names: that needs `class_names`, or a `fit` on lists or arrays, which "
-                "learns them, and activation='softmax'. Received: "
-                f"class_names={self.class_names}, activation={self.activation!r}"
-            )
+    @property
+    def label_names(self) -> list[str]:
+        """List of the names of the classes, or their indices as strings if they have no names."""
+        return self.classes.names
 
     def classify(
         self, texts: Any, threshold: float = 0.5, batch_size: int | None = None
@@ -290,40 +207,7 @@ class XLNetTextClassifier(TextTaskModel):
         if self.activation == "linear":
             raise ValueError("`classify` needs classes. Received: a model with activation='linear'")
         probabilities = self.predict(texts, batch_size=batch_size, verbose=0)
-        found = ops.convert_to_numpy(self.label_indices(probabilities, threshold))
-        pairs = zip(probabilities, found, strict=True)
-        return [self._classification(row, index) for row, index in pairs]
-
-    @property
-    def label_names(self) -> list[str]:
-        """List of the names of the classes, or their indices as strings if they have no names."""
-        names = range(self.num_classes) if self.class_names is None else self.class_names
-        return [str(name) for name in names]
-
-    def label_indices(self, probabilities: Tensor, threshold: float = 0.5) -> Tensor:
-        """Returns the class of each text for its probabilities, by the rule of `classify`.
-
-        Args:
-            probabilities: Tensor `(batch, num_classes)`.
-            threshold: As in `classify`.
-
-        Returns:
-            Int32 tensor `(batch,)`; with `activation="sigmoid"` `(batch, num_classes)`, 1 for each
-            class that a text has.
-        """
-        if self.activation == "sigmoid":
-            return ops.cast(probabilities >= threshold, "int32")
-        if self.num_classes == 2:
-            return ops.cast(probabilities[:, 1] >= threshold, "int32")
-        return ops.cast(ops.argmax(probabilities, axis=-1), "int32")
-
-    def _classification(self, probabilities, found):
-        names = self.label_names
-        scores = {name: float(p) for name, p in zip(names, probabilities, strict=True)}
-        if self.activation == "sigmoid":
-            labels = tuple(names[i] for i in np.flatnonzero(found))
-            return Classification(labels, tuple(scores[name] for name in labels), scores)
-        return Classification(names[found], scores[names[found]], scores)
+        return classifications(probabilities, self.classes, threshold)
 
 
 def _takes_indices(loss):

@@ -7,8 +7,7 @@ from keras_xlnet.models.long_documents import DOCUMENT_ARGUMENTS, check_long_doc
 from keras_xlnet.models.task_model import check_backbone, pooled_logits, token_inputs
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
-from keras_xlnet.preprocessing.labels import as_columns, check_finite, is_names, numbers_of_strings
-from keras_xlnet.preprocessing.texts import is_text
+from keras_xlnet.preprocessing import XLNetTextRegressorPreprocessor
 
 
 @register
@@ -24,8 +23,8 @@ class XLNetTextRegressor(TextTaskModel):
 
     Args:
         backbone: An `XLNetBackbone`.
-        preprocessor: An `XLNetTextPreprocessor`. With one, `fit`, `evaluate` and `predict` take raw
-            strings.
+        preprocessor: An `XLNetTextRegressorPreprocessor`. With one, `fit`, `evaluate` and `predict`
+            take raw strings.
         pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`, with padding on either
             side. Or `"pair"`: pairs of texts are compared token by token, by `PairComparison`.
         dropout: Float, dropout rate before the last layer.
@@ -41,13 +40,13 @@ class XLNetTextRegressor(TextTaskModel):
 
     Example:
 
-    >>> from keras_xlnet.preprocessing import XLNetTextPreprocessor
+    >>> from keras_xlnet.preprocessing import XLNetTextRegressorPreprocessor
     >>> from keras_xlnet.tokenizers import XLNetTokenizer
     >>> texts = ["it was great", "it was good", "it was dull", "it was bad, so bad"]
     >>> tokenizer = XLNetTokenizer.train(iter(texts * 20), vocabulary_size=32)
     >>> regressor = keras_xlnet.models.XLNetTextRegressor(
     ...     keras_xlnet.models.XLNetBackbone(32, 1, 2, 16, 32),
-    ...     preprocessor=XLNetTextPreprocessor(tokenizer, sequence_length=16),
+    ...     preprocessor=XLNetTextRegressorPreprocessor(tokenizer, sequence_length=16),
     ... )
     >>> history = regressor.fit(texts, [5.0, 4.0, 2.0, 0.5], epochs=1, verbose=0)
     >>> regressor.predict(["it was so good"], verbose=0).shape
@@ -56,6 +55,7 @@ class XLNetTextRegressor(TextTaskModel):
     Source: the original's `regression_loss` and `summarize_sequence`.
     """
 
+    preprocessor_cls = XLNetTextRegressorPreprocessor
     _arguments = ("preprocessor", "pooling", "dropout", *DOCUMENT_ARGUMENTS)
 
     def __init__(
@@ -71,7 +71,7 @@ class XLNetTextRegressor(TextTaskModel):
         **kwargs: Any,
     ) -> None:
         check_backbone(backbone)
-        check_preprocessor(preprocessor, backbone)
+        check_preprocessor(preprocessor, backbone, self.preprocessor_cls)
         document = long_document, segment_length, gradient_segments
         check_long_document(backbone, pooling, *document)
         inputs = token_inputs(backbone)
@@ -94,23 +94,6 @@ class XLNetTextRegressor(TextTaskModel):
         self.gradient_segments = gradient_segments
         self._hold_preprocessor(preprocessor)
         self.compile()
-
-    def _labels(self, y):
-        y = super()._labels(y)
-        if is_names(y):
-            y = numbers_of_strings(y)
-            check_finite(y)
-        return as_columns(y, 1, "one number for each text")
-
-    def _label_encoder(self, spec):
-        import tensorflow as tf  # tf.data, on every backend.
-
-        def encode(labels):
-            numbers = tf.strings.to_number(labels) if is_text(spec) else labels
-            # As arrays: TensorFlow traces a step for labels of any rank if it meets two.
-            return tf.reshape(numbers, (-1, 1))
-
-        return encode
 
     def _compile_defaults(self):
         return {

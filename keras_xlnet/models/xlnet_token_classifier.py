@@ -1,10 +1,7 @@
-import dataclasses
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_xlnet.arguments import check_choice, check_rate
@@ -19,39 +16,12 @@ from keras_xlnet.models.task_model import (
 )
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
-from keras_xlnet.preprocessing import XLNetTokenClassifierPreprocessor
-from keras_xlnet.preprocessing.labels import as_label_array, check_class_indices
-from keras_xlnet.preprocessing.tags import decode_tags, detect_scheme, split_tag, tag_spans
-from keras_xlnet.preprocessing.weights import as_weight_array, weights_of_classes, weights_of_labels
-from keras_xlnet.preprocessing.words import (
-    NO_LABEL,
-    is_first_piece,
-    is_words,
-    sentence_words,
-    tag_indices,
-    token_labels,
-    token_weights,
-)
+from keras_xlnet.preprocessing import Entity, XLNetTokenClassifierPreprocessor
+from keras_xlnet.preprocessing.labels import Classes
+from keras_xlnet.preprocessing.tags import detect_scheme, split_tag
+from keras_xlnet.preprocessing.weights import weights_of_labels
+from keras_xlnet.preprocessing.words import NO_LABEL
 from keras_xlnet.types import Tensor
-
-
-@dataclasses.dataclass(frozen=True)
-class Entity:
-    """A part of a sentence that a model found to be of a type.
-
-    Args:
-        type: String, such as `"person"` of the tags `"B-person"` and `"I-person"`.
-        text: String. The words of a list are joined by spaces.
-        start: Int, the first character of a string, the first word of a list.
-        end: Int, the character or the word after the last one.
-        score: Float, the mean probability of the tags of its words.
-    """
-
-    type: str
-    text: str
-    start: int
-    end: int
-    score: float
 
 
 @register
@@ -79,8 +49,6 @@ class XLNetTokenClassifier(TextTaskModel):
         class_names: Optional list of `num_classes` strings, the tags. `fit` learns them from tags
             that are strings.
         preprocessor: An `XLNetTokenClassifierPreprocessor`, for words and strings.
-        label_all_pieces: Bool, whether all tokens of a word are trained to have its tag, or the
-            first one alone. Predictions are those of the first one.
         name: Name of the model.
 
     Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`.
@@ -124,7 +92,6 @@ class XLNetTokenClassifier(TextTaskModel):
         "activation",
         "dropout",
         "class_names",
-        "label_all_pieces",
     )
     preprocessor_cls = XLNetTokenClassifierPreprocessor
     _label_rank = 2
@@ -137,7 +104,6 @@ class XLNetTokenClassifier(TextTaskModel):
         dropout: float = 0.1,
         class_names: Sequence[str] | None = None,
         preprocessor: keras.layers.Layer | None = None,
-        label_all_pieces: bool = False,
         name: str = "xlnet_token_classifier",
         **kwargs: Any,
     ) -> None:
@@ -164,7 +130,6 @@ class XLNetTokenClassifier(TextTaskModel):
         self.activation = activation
         self.dropout = dropout
         self.class_names = None if class_names is None else list(class_names)
-        self.label_all_pieces = label_all_pieces
         self._hold_preprocessor(preprocessor)
         self.compile()
 
@@ -200,69 +165,15 @@ class XLNetTokenClassifier(TextTaskModel):
 
     # === Words ===
 
-    def fit(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Trains as `keras.Model.fit` does, also on words with tags.
+    @property
+    def classes(self) -> Classes:
+        """What the tags are."""
+        return Classes(self.num_classes, self.class_names)
 
-        A model without `class_names` learns them from tags that are strings, sorted. They are saved
-        with the model.
-
-        Raises:
-            ValueError: If the tags of a sentence are not as many as its words, or one is no class.
-                The message names the row and the word.
-        """
-        self._learn_tags(x, y)
-        return super().fit(x, y, *args, **kwargs)
-
-    def train_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Trains as `keras.Model.train_on_batch` does, on what `fit` takes."""
-        self._learn_tags(x, y)
-        return super().train_on_batch(x, y, *args, **kwargs)
-
-    def _learn_tags(self, x, y):
-        if self.class_names is None and y is not None and self._is_text(x):
-            self.class_names = _learn_names(y, self.num_classes)
-
-    def _weights_of_classes(self, class_weight):
-        return weights_of_classes(class_weight, self.label_names, self.num_classes)
-
-    def predict(
-        self,
-        x: Any,
-        batch_size: int | None = None,
-        verbose: str | int = "auto",
-        steps: int | None = None,
-        callbacks: Any = None,
-    ) -> Any:
-        """Predicts as `keras.Model.predict` does; for words and strings it returns entities.
-
-        Returns:
-            Probabilities `(batch, length, num_classes)` for token ids. For words or strings a list
-            with a list of `Entity` for each sentence, in the order of the text.
-
-        Raises:
-            ValueError: If the names of classes are no tags of entities: use `tag` then.
-        """
-        if not self._is_text(x):
-            x = self._array_batches(x)
-            return super(TextTaskModel, self).predict(x, batch_size, verbose, steps, callbacks)
-        if any(split_tag(name) is None for name in self.label_names):
-            raise ValueError(
-                "`predict` finds entities for tags such as O, B-person and I-person; use `tag` for "
-                f"others. Received: class_names={self.class_names}"
-            )
-        x = list(x)
-        sentences, places = sentence_words(x)
-        texts = [text.decode() if isinstance(text, bytes) else text for text in x]
-        decoded = self._decode(sentences, batch_size, verbose, steps, callbacks)
-        scheme = detect_scheme(self.label_names)
-        rows = []
-        for row, (words, (tags, probabilities)) in enumerate(zip(sentences, decoded, strict=True)):
-            spans = tag_spans(tags, scheme)
-            if places is None:
-                rows.append(_entities_of_words(spans, probabilities, words))
-            else:
-                rows.append(_entities_of_text(spans, probabilities, texts[row], places[row]))
-        return rows
+    @property
+    def label_names(self) -> list[str]:
+        """List of the names of the classes, or their indices as strings if they have no names."""
+        return self.classes.names
 
     def tag(
         self, x: Any, batch_size: int | None = None, verbose: str | int = "auto"
@@ -274,83 +185,45 @@ class XLNetTokenClassifier(TextTaskModel):
                 and digits with their marks, such as "don't", "a@b.org" and "हिन्दी", and each other
                 character. A run of letters in a language without spaces, such as Chinese, Japanese
                 or Thai, is one word: pass lists of its words or characters instead.
-            batch_size, verbose: As in `predict`.
+            batch_size, verbose: As in `keras.Model.predict`.
 
         Returns:
             A list with a list of strings for each sentence, one a word.
         """
-        sentences, _ = sentence_words(x)
-        decoded = self._decode(sentences, batch_size, verbose)
-        return [tags for tags, _ in decoded]
+        return [list(sentence.tags) for sentence in self._tagged(x, batch_size, verbose)]
 
-    @property
-    def label_names(self) -> list[str]:
-        """List of the names of the classes, or their indices as strings if they have no names."""
-        return self.class_names or [str(i) for i in range(self.num_classes)]
+    def find_entities(
+        self, x: Any, batch_size: int | None = None, verbose: str | int = "auto"
+    ) -> list[list[Entity]]:
+        """Returns the entities in sentences: what the tags of `tag` say.
 
-    def _decode(self, sentences, batch_size, verbose, steps=None, callbacks=None):
-        """Tags and their probabilities of each sentence."""
-        names = self.label_names
-        scheme = detect_scheme(names)
-        features = self._word_features(sentences)
-        index = features.pop("word_index")
-        probabilities = super(TextTaskModel, self).predict(
-            features, batch_size, verbose, steps, callbacks
-        )
-        if self.activation == "linear":
-            probabilities = ops.convert_to_numpy(ops.softmax(probabilities))
-        first = is_first_piece(index)
-        rows = []
-        for row, words in enumerate(sentences):
-            log_probs = np.log(np.maximum(probabilities[row, first[row]], 1e-30))
-            chosen, _ = decode_tags(log_probs, names, scheme)
-            scores = np.exp(log_probs)[np.arange(len(chosen)), chosen]
-            missing = len(words) - len(chosen)
-            tags = [names[i] for i in chosen] + [_default_tag(names)] * missing
-            rows.append((tags, np.concatenate([scores, np.zeros(missing)])))
-        return rows
+        Args:
+            x, batch_size, verbose: As in `tag`.
 
-    def _is_text(self, x):
-        if self._is_dataset_of_arrays(x) or not is_words(x):
-            return False
-        self._required_preprocessor()
-        return True
+        Returns:
+            A list with a list of `Entity` for each sentence, in the order of the text: `type`,
+            `text`, `start` and `end`, in characters of a string or in words of a list, and `score`.
 
-    def _features(self, x, has_labels=False, shorten=True):
-        if not self._is_text(x):
-            return x
-        sentences, _ = sentence_words(x)
-        features = self._word_features(sentences, shorten)
-        del features["word_index"]
-        return features
-
-    def _examples(self, x, y=None, sample_weight=None, *, shorten=True):
-        if not self._is_text(x):
-            y = as_label_array(y)
-            if np.ndim(y) == 2:  # Vectors are for a loss of one's own.
-                check_class_indices(y, self.num_classes, NO_LABEL)
-            return x, y, as_weight_array(sample_weight)
-        sentences, _ = sentence_words(x)
-        tags = tag_indices(y, sentences, self.class_names, self.num_classes)
-        features = self._word_features(sentences, shorten)
-        index = features.pop("word_index")
-        weights = token_weights(sample_weight, sentences, index)
-        return features, token_labels(tags, index, self.label_all_pieces), weights
-
-    def _word_features(self, sentences, shorten=True):
-        preprocessor = self._required_preprocessor()
-        features = preprocessor.encode(sentences, shorten)
-        cut = np.flatnonzero(
-            features["word_index"].max(axis=1) + 1 < [len(words) for words in sentences]
-        )
-        if len(cut):
-            warnings.warn(
-                f"{len(cut)} sentences are longer than sequence_length="
-                f"{preprocessor.sequence_length}, the first one in row {cut[0]}. Their last "
-                "words are not read",
-                stacklevel=4,
+        Raises:
+            ValueError: If the names of classes are no tags of entities: use `tag` then.
+        """
+        if any(split_tag(name) is None for name in self.label_names):
+            raise ValueError(
+                "`find_entities` needs tags such as O, B-person and I-person; use `tag` for "
+                f"others. Received: class_names={self.class_names}"
             )
-        return features
+        scheme = detect_scheme(self.label_names)
+        return [sentence.entities(scheme) for sentence in self._tagged(x, batch_size, verbose)]
+
+    def _tagged(self, x, batch_size, verbose):
+        return self._results(
+            x, batch_size, verbose, prepare=self._probabilities, classes=self.classes
+        )
+
+    def _probabilities(self, outputs):
+        if self.activation == "softmax":
+            return outputs
+        return ops.convert_to_numpy(ops.softmax(outputs))
 
 
 def _without_missing(y, sample_weight):
@@ -365,37 +238,3 @@ def _without_missing(y, sample_weight):
     if sample_weight is not None:
         counts = counts * weights_of_labels(sample_weight, counts)
     return ops.where(ops.equal(y, NO_LABEL), ops.zeros_like(y), y), counts
-
-
-def _learn_names(tags, num_classes):
-    names = sorted({tag for row in tags for tag in row if isinstance(tag, str)})
-    if not names:
-        return None
-    if len(names) != num_classes:
-        raise ValueError(
-            "`y` must have `num_classes` different tags, or the model needs `class_names`. "
-            f"Received: {len(names)} tags, {names[:10]}, and num_classes={num_classes}"
-        )
-    return names
-
-
-def _default_tag(names):
-    return "O" if "O" in names else names[0]
-
-
-def _entities_of_words(spans, probabilities, words):
-    """Entities with their places in words."""
-    return [
-        Entity(kind, " ".join(words[start:end]), start, end, float(probabilities[start:end].mean()))
-        for kind, start, end in spans
-    ]
-
-
-def _entities_of_text(spans, probabilities, text, places):
-    """Entities with their places in characters."""
-    found = []
-    for kind, start, end in spans:
-        first, last = places[start][0], places[end - 1][1]
-        score = float(probabilities[start:end].mean())
-        found.append(Entity(kind, text[first:last], first, last, score))
-    return found

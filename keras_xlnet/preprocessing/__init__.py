@@ -1,17 +1,40 @@
-"""What users pass to models and get from them: texts, words, questions, choices and labels."""
+"""What users pass to models and get from them: a preprocessor for each form of input."""
 
-from keras_xlnet.preprocessing.multiple_choice_preprocessor import XLNetMultipleChoicePreprocessor
+from keras_xlnet.preprocessing.answer_decoding import Answer, AnswerPrediction
+from keras_xlnet.preprocessing.multiple_choice_preprocessor import (
+    Choice,
+    XLNetMultipleChoicePreprocessor,
+)
+from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
 from keras_xlnet.preprocessing.question_answering_preprocessor import (
     XLNetQuestionAnsweringPreprocessor,
 )
-from keras_xlnet.preprocessing.text_preprocessor import XLNetTextPreprocessor
+from keras_xlnet.preprocessing.ranker_preprocessor import RankedDocument, XLNetRankerPreprocessor
+from keras_xlnet.preprocessing.tags import Entity
+from keras_xlnet.preprocessing.text_classifier_preprocessor import (
+    Classification,
+    XLNetTextClassifierPreprocessor,
+)
+from keras_xlnet.preprocessing.text_regressor_preprocessor import XLNetTextRegressorPreprocessor
 from keras_xlnet.preprocessing.token_classifier_preprocessor import (
+    TaggedSentence,
     XLNetTokenClassifierPreprocessor,
 )
 
 __all__ = [
+    "Answer",
+    "AnswerPrediction",
+    "Choice",
+    "Classification",
+    "Encoded",
+    "Entity",
+    "Preprocessor",
+    "RankedDocument",
+    "TaggedSentence",
     "XLNetMultipleChoicePreprocessor",
     "XLNetQuestionAnsweringPreprocessor",
-    "XLNetTextPreprocessor",
+    "XLNetRankerPreprocessor",
+    "XLNetTextClassifierPreprocessor",
+    "XLNetTextRegressorPreprocessor",
     "XLNetTokenClassifierPreprocessor",
 ]

@@ -98,7 +98,7 @@ def decode_answers(
     """
     has_most_context = windows.has_most_context()
     found: list[list[Answer]] = [[] for _ in windows.contexts]
-    for window, row in enumerate(windows.question):
+    for window, row in enumerate(windows.row):
         beams = _beams(outputs, window)
         last = windows.first_position[window] + windows.num_tokens[window] - 1 - as_original
         for start_log_prob, end_log_prob, start, end in beams:
@@ -109,7 +109,7 @@ def decode_answers(
                 if answer.text or as_original:
                     found[row].append(answer)
     null_scores = np.full(len(found), np.inf)
-    np.minimum.at(null_scores, windows.question, np.asarray(outputs["cls_logits"], "float64"))
+    np.minimum.at(null_scores, windows.row, np.asarray(outputs["cls_logits"], "float64"))
     return [
         AnswerPrediction(_best(answers, num_answers), float(score), null_threshold)
         for answers, score in zip(found, null_scores, strict=True)
@@ -129,7 +129,7 @@ def _beams(outputs, window):
 
 def _answer(windows, window, tokens, log_probs):
     start, end = windows.characters(window, *tokens)
-    text = windows.contexts[windows.question[window]][start:end]
+    text = windows.contexts[windows.row[window]][start:end]
     # A last token that is a space only ends after it.
     end -= len(text) - len(text.rstrip())
     return Answer(text.rstrip(), start, end, 0.0, *log_probs)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_xlnet.preprocessing.answers import GoldAnswer
-from keras_xlnet.preprocessing.padding import needed_positions
+from keras_xlnet.preprocessing.preprocessor import Encoded
 
 _LABELS = ("start_positions", "end_positions", "is_impossible")
 # How much the length of a window counts against the context of a token in it, as in the original.
@@ -14,7 +14,7 @@ _LENGTH_SHARE = 0.01
 
 
 @dataclasses.dataclass(frozen=True)
-class AnswerWindows:
+class AnswerWindows(Encoded):
     """Questions with windows of their contexts as arrays, and what is needed to find the text.
 
     A context that is longer than a model takes is divided into windows that overlap. `features` has
@@ -23,35 +23,26 @@ class AnswerWindows:
     Args:
         features: Dict of the inputs of `XLNetQuestionAnswering`: `token_ids`, `segment_ids`,
             `padding_mask` and `paragraph_mask` `(windows, length)`, `cls_index` `(windows,)`.
-        question: Int array `(windows,)`, the row of the question of each window, in order.
+        columns: Dict of `question` and `context`, lists of strings.
+        row: Int array `(windows,)`, the question of each window, in order.
         first_position: Int array `(windows,)`, where in the window its first context token is.
         first_token: Int array `(windows,)`, which token of the context that is.
         num_tokens: Int array `(windows,)`, the tokens of the context in the window.
         token_offsets: List of int arrays `(tokens, 2)`, one a question: start and end of each token
             of the context, in characters.
-        contexts: List of strings, one a question.
     """
 
-    features: dict[str, np.ndarray]
-    question: np.ndarray
+    row: np.ndarray
+    _: dataclasses.KW_ONLY
     first_position: np.ndarray
     first_token: np.ndarray
     num_tokens: np.ndarray
     token_offsets: list[np.ndarray]
-    contexts: list[str]
 
-    def __len__(self) -> int:
-        return len(self.question)
-
-    def shortened(self) -> "AnswerWindows":
-        """Returns the windows without the positions that none of them needs."""
-        needed = needed_positions(self.features["padding_mask"])
-        features = {
-            key: value - needed.start if key == "cls_index" else value[:, needed]
-            for key, value in self.features.items()
-        }
-        first_position = self.first_position - needed.start
-        return dataclasses.replace(self, features=features, first_position=first_position)
+    @property
+    def contexts(self) -> list[str]:
+        """List of strings, one a question."""
+        return self.columns["context"]
 
     def labels(self, answers: Sequence[GoldAnswer | None]) -> dict[str, np.ndarray]:
         """Returns the labels of the windows, as `XLNetQuestionAnswering` takes them.
@@ -66,7 +57,7 @@ class AnswerWindows:
             None if answer is None else token_range(offsets, answer.start, answer.end)
             for answer, offsets in zip(answers, self.token_offsets, strict=True)
         ]
-        rows = [self._label(window, tokens[row]) for window, row in enumerate(self.question)]
+        rows = [self._label(window, tokens[row]) for window, row in enumerate(self.row)]
         columns = np.array(rows, "int32").T
         return dict(zip(_LABELS, columns, strict=True))
 
@@ -85,7 +76,7 @@ class AnswerWindows:
             start, end: Ints, positions in the window of the first and the last token.
         """
         shift = self.first_token[window] - self.first_position[window]
-        offsets = self.token_offsets[self.question[window]]
+        offsets = self.token_offsets[self.row[window]]
         return int(offsets[start + shift, 0]), int(offsets[end + shift, 1])
 
     def has_most_context(self) -> np.ndarray:
@@ -98,7 +89,7 @@ class AnswerWindows:
         """
         found = np.zeros(self.features["token_ids"].shape, bool)
         best: dict[tuple[int, int], tuple[float, int]] = {}
-        for window, row in enumerate(self.question):
+        for window, row in enumerate(self.row):
             count = int(self.num_tokens[window])
             for place in range(count):
                 score = min(place, count - 1 - place) + _LENGTH_SHARE * count

@@ -96,6 +96,17 @@ def gold_answers(y: Any, contexts: list[str]) -> list[GoldAnswer | None]:
     return [_gold(row, answer, context) for row, (answer, context) in enumerate(pairs)]
 
 
+def has_unanswered(y: Any) -> bool:
+    """Whether some questions have no answer, in the forms that `gold_answers` takes."""
+    return isinstance(y, (list, tuple, np.ndarray)) and not all(map(_first_answer, y))
+
+
+def _first_answer(answers):
+    """The answer that is learned, `None` if there is none."""
+    found = answers_of(answers)
+    return found[0] if found and found[0] is not None and found[0] != "" else None
+
+
 def answers_of(answers: Any) -> list[Any]:
     """Returns the answers to one question as a list, in the forms that `gold_answers` takes.
 
@@ -113,10 +124,9 @@ def answers_of(answers: Any) -> list[Any]:
 
 
 def _gold(row, answer, context):
-    answers = answers_of(answer)
-    if not answers or answers[0] is None or answers[0] == "":
+    answer = _first_answer(answer)
+    if answer is None:
         return None
-    answer = answers[0]
     if isinstance(answer, dict) and {"text", "answer_start"} <= set(answer):
         answer = (answer["answer_start"], answer["text"])
     if isinstance(answer, str):

@@ -1,15 +1,122 @@
 """Labels in the forms that users have them, and their checks."""
 
+from __future__ import annotations
+
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+import keras
 import numpy as np
 from keras import ops
 
 from keras_xlnet.preprocessing.texts import is_text
+from keras_xlnet.preprocessing.weights import weights_of_classes
+from keras_xlnet.types import Tensor
 
 # How much the probabilities of a row may differ from the sum 1.
 _TOLERANCE = 1e-3
+
+
+@dataclasses.dataclass(frozen=True)
+class Classes:
+    """The classes of a model, and how its labels say them.
+
+    Args:
+        num_classes: Int.
+        class_names: List of `num_classes` strings, or `None`.
+        activation: `"softmax"` for exclusive classes, `"sigmoid"` for several classes a text, or
+            `"linear"` for numbers.
+        takes_vectors: Bool, whether the loss takes a vector for each text with exclusive classes.
+        ignored: Optional int, an index that the loss takes too, and ignores.
+    """
+
+    num_classes: int
+    class_names: Sequence[str] | None = None
+    activation: str = "softmax"
+    takes_vectors: bool = False
+    ignored: int | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """List of the names, or of the indices as strings if the classes have no names."""
+        names = range(self.num_classes) if self.class_names is None else self.class_names
+        return [str(name) for name in names]
+
+    def encode(self, y: Any) -> Any:
+        """Returns the labels of texts as numbers, checked.
+
+        Args:
+            y: Names, indices or vectors, an array, list or column of a table. Anything else is
+                returned unchanged.
+
+        Raises:
+            ValueError: If a label is missing, is no class, or has another shape. The message names
+                the row.
+        """
+        y = as_label_array(y)
+        check_finite(y)
+        if is_names(y):
+            self._check_takes_names()
+            return encode_names(y, self.class_names)  # type: ignore[arg-type]  # Checked.
+        if self.activation == "softmax":
+            return as_class_labels(y, self.num_classes, self.takes_vectors, self.ignored)
+        reason = f"activation={self.activation!r}, num_classes={self.num_classes}"
+        y = as_columns(y, self.num_classes, reason)
+        if self.activation == "sigmoid":
+            check_zeros_and_ones(y)
+        return y
+
+    def lookup(self) -> keras.layers.Layer:
+        """Returns a layer from names to indices, for `tf.data`."""
+        self._check_takes_names()
+        return keras.layers.StringLookup(vocabulary=self.class_names, num_oov_indices=0)
+
+    def weights(self, class_weight: Any) -> tuple[float, ...]:
+        """Returns the weight of each class, 1 for a class without one.
+
+        Args:
+            class_weight: Dict of weights, by name or index.
+
+        Raises:
+            ValueError: If the classes are not exclusive, a key is not a class, or a weight is not a
+                finite number of at least 0.
+        """
+        if self.activation == "sigmoid" and self.num_classes == 1:
+            return weights_of_classes(class_weight, ["", *(self.class_names or ["1"])], 2)
+        if self.activation != "softmax":
+            raise ValueError(
+                "`class_weight` needs exclusive classes. Use `sample_weight`, which gives each "
+                f"text a weight. Received: class_weight={class_weight!r} for a model with "
+                f"activation={self.activation!r} and num_classes={self.num_classes}"
+            )
+        return weights_of_classes(class_weight, self.names, self.num_classes)
+
+    def indices(self, probabilities: Tensor, threshold: float = 0.5) -> Tensor:
+        """Returns the class of each text.
+
+        Args:
+            probabilities: Tensor `(batch, num_classes)`.
+            threshold: Float from 0 to 1. Of two classes, a text has the second if its probability
+                is at least this; with `"sigmoid"` it has all classes of which that is true.
+
+        Returns:
+            Int32 tensor `(batch,)`; with `"sigmoid"` `(batch, num_classes)`, 1 for each class that
+            a text has.
+        """
+        if self.activation == "sigmoid":
+            return ops.cast(probabilities >= threshold, "int32")
+        if self.num_classes == 2:
+            return ops.cast(probabilities[:, 1] >= threshold, "int32")
+        return ops.cast(ops.argmax(probabilities, axis=-1), "int32")
+
+    def _check_takes_names(self):
+        if self.activation != "softmax" or self.class_names is None:
+            raise ValueError(
+                "`y` are names: that needs `class_names`, or a `fit` on lists or arrays, which "
+                "learns them, and activation='softmax'. Received: "
+                f"class_names={self.class_names}, activation={self.activation!r}"
+            )
 
 
 def as_label_array(labels: Any) -> Any:
@@ -56,6 +163,12 @@ def _as_numbers(labels):
                 f"`y` must be strings, or numbers. Received in row {row}: {label!r}"
             ) from None
     return labels.astype("float64")
+
+
+def check_number_of_rows(labels: Any, rows: int) -> None:
+    """Raises `ValueError` if there is not a label for each of some rows."""
+    if isinstance(labels, np.ndarray) and len(labels) != rows:
+        raise ValueError(f"`y` must have a label for each of {rows} rows. Received: {len(labels)}")
 
 
 def is_names(labels: Any) -> bool:

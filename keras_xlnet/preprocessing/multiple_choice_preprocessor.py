@@ -1,8 +1,8 @@
-"""Packs a text with each of several choices, for multiple choice."""
+"""Texts with several choices, of which one is right."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
 from typing import Any
 
 import keras
@@ -10,16 +10,23 @@ import numpy as np
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.lazy_modules import tf
+from keras_xlnet.preprocessing.choices import (
+    choice_columns,
+    choice_labels,
+    given_choices,
+    is_choices,
+)
+from keras_xlnet.preprocessing.labels import Classes, as_label_array, check_class_indices
 from keras_xlnet.preprocessing.packing_layer import (
     SEGMENT_A,
     SEGMENT_B,
     SEGMENT_CLS,
-    PackingLayer,
     first_tokens,
     last_tokens,
     repeated,
     rows_of_lists,
 )
+from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
 from keras_xlnet.tokenizers.string_inputs import as_strings
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
 from keras_xlnet.types import Shape
@@ -28,9 +35,26 @@ from keras_xlnet.types import Shape
 _NUM_SPECIAL = 3
 
 
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """The choice of a model.
+
+    Args:
+        index: Int, its place among the choices.
+        text: String.
+        score: Float, its probability.
+        scores: Tuple of the probabilities of all choices.
+    """
+
+    index: int
+    text: str
+    score: float
+    scores: tuple[float, ...]
+
+
 @register
-class XLNetMultipleChoicePreprocessor(PackingLayer):
-    """Converts texts with choices to the inputs of `XLNetMultipleChoice`.
+class XLNetMultipleChoicePreprocessor(Preprocessor):
+    """Converts texts with choices to the arrays of `XLNetMultipleChoice`.
 
     Each choice is packed with its text as `[text, <sep>, choice, <sep>, <cls>]`. If that is too
     long, the text is truncated at the end. Of a choice the last `max_choice_length` tokens are
@@ -41,7 +65,7 @@ class XLNetMultipleChoicePreprocessor(PackingLayer):
         sequence_length: Int, length of the outputs.
         max_choice_length: Int, the most tokens of a choice.
         padding_side: String, `"left"` as in the original, or `"right"`.
-        padding_token_id: Int, as in `XLNetTextPreprocessor`.
+        padding_token_id: Int, as in `XLNetTextClassifierPreprocessor`.
         as_original: Bool, whether to reproduce a mistake of the original: where a text and a choice
             fit, the choice and the special tokens stay in the text of the next choice.
         **kwargs: Other arguments of `keras.layers.Layer`.
@@ -122,20 +146,32 @@ class XLNetMultipleChoicePreprocessor(PackingLayer):
                 for key, value in features.items()
             }
 
-    def encode(
-        self, text: Sequence[str], choices: Sequence[Sequence[str]], shorten: bool = True
-    ) -> dict[str, np.ndarray]:
+    @classmethod
+    def takes(cls, x: Any) -> bool:
+        return is_choices(x)
+
+    def encode(self, x: Any, shorten: bool = True) -> Encoded:
         """Converts texts with choices to arrays on the host, without TensorFlow.
 
         Args:
-            text: List of strings.
-            choices: List with a list of strings for each text.
+            x: A dict with the columns `text` and `choices` and optionally `question`, a tuple of
+                these columns, or a list of rows; see `XLNetMultipleChoice`.
             shorten: Bool, whether the arrays are as long as the longest row needs, or
                 `sequence_length`.
 
         Returns:
-            The dict of the call as NumPy arrays `(batch, most choices, length)`.
+            `Encoded`, whose `features` are those of the call as NumPy arrays `(batch, most
+            choices, length)`, and whose `columns` have the choices with their questions.
+
+        Raises:
+            ValueError: If something is not a string, the lengths differ or a text has no choices.
+                The message names the row.
         """
+        columns = choice_columns(x)
+        features = self._encode_columns(columns["text"], columns["choices"], shorten)
+        return Encoded(features, {**columns, "given_choices": given_choices(x)})
+
+    def _encode_columns(self, text, choices, shorten):
         text_ids = self.tokenizer.encode(text)
         counts = [len(options) for options in choices]
         flat = self.tokenizer.encode([option for options in choices for option in options])
@@ -151,6 +187,28 @@ class XLNetMultipleChoicePreprocessor(PackingLayer):
             key: rows_of_lists(value, counts, padding.get(key, False))
             for key, value in features.items()
         }
+
+    def encode_labels(self, y: Any, encoded: Encoded, classes: Classes | None = None) -> np.ndarray:
+        return choice_labels(y, encoded.columns["choices"])
+
+    def decode(self, outputs: Any, encoded: Encoded, **options: Any) -> list[Choice]:
+        """Returns the most probable `Choice` for each text.
+
+        Args:
+            outputs: Probabilities `(batch, num_choices)`.
+            encoded: What `encode` returned.
+            **options: None are needed.
+        """
+        pairs = zip(encoded.columns["given_choices"], outputs, strict=True)
+        return [_choice(choices, row[: len(choices)]) for choices, row in pairs]
+
+    @classmethod
+    def check_labels(cls, y: Any, features: Any, classes: Classes | None = None) -> Any:
+        y = as_label_array(y)
+        # Vectors are for a loss of one's own.
+        if isinstance(features, dict) and np.shape(y)[1:] in ((), (1,)):
+            check_class_indices(y, np.shape(features["token_ids"])[1])
+        return y
 
     def _choice_parts(self, text, choice):
         sep, cls = self.tokenizer.sep_token_id, self.tokenizer.cls_token_id
@@ -216,3 +274,8 @@ class XLNetMultipleChoicePreprocessor(PackingLayer):
             "max_choice_length": self.max_choice_length,
             "as_original": self.as_original,
         }
+
+
+def _choice(choices, scores):
+    index = int(np.argmax(scores))
+    return Choice(index, choices[index], float(scores[index]), tuple(map(float, scores)))

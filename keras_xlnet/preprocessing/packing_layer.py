@@ -22,7 +22,8 @@ class PackingLayer(StringLayer):
     """Base class of layers from strings to `token_ids`, `segment_ids` and `padding_mask`.
 
     Args:
-        tokenizer, sequence_length, padding_side, padding_token_id: See `XLNetTextPreprocessor`.
+        tokenizer, sequence_length, padding_side, padding_token_id: See
+            `XLNetTextClassifierPreprocessor`.
         **kwargs: Other arguments of `keras.layers.Layer`.
     """
 

@@ -1,22 +1,23 @@
-"""Divides contexts into windows and packs each with its question, for question answering."""
+"""Questions with contexts, which are divided into windows, and their answers."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any, NamedTuple
 
-import keras
 import numpy as np
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.lazy_modules import tf
+from keras_xlnet.preprocessing.answer_decoding import AnswerPrediction, decode_answers
 from keras_xlnet.preprocessing.answer_windows import AnswerWindows
-from keras_xlnet.preprocessing.answers import question_columns
-from keras_xlnet.preprocessing.packing_layer import PackingLayer, first_tokens, tokens_at
+from keras_xlnet.preprocessing.answers import gold_answers, is_questions, question_columns
+from keras_xlnet.preprocessing.labels import Classes
+from keras_xlnet.preprocessing.packing_layer import first_tokens, tokens_at
+from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
+from keras_xlnet.preprocessing.ranges import as_values, check_range
 from keras_xlnet.tokenizers.string_inputs import as_strings
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
 
-_BATCH = 256
 # <sep> after the context and after the question, and <cls>.
 _NUM_SPECIAL = 3
 
@@ -42,8 +43,8 @@ class WindowPlaces(NamedTuple):
 
 
 @register
-class XLNetQuestionAnsweringPreprocessor(PackingLayer):
-    """Converts questions and contexts to the inputs of `XLNetQuestionAnswering`.
+class XLNetQuestionAnsweringPreprocessor(Preprocessor):
+    """Converts questions, contexts and answers to the arrays of `XLNetQuestionAnswering`.
 
     A window is packed as `[context, <sep>, question, <sep>, <cls>]`. A context that does not fit
     is divided into windows that begin `doc_stride` tokens after each other, until one of them has
@@ -57,7 +58,7 @@ class XLNetQuestionAnsweringPreprocessor(PackingLayer):
             where a window has fewer tokens of the context.
         max_question_length: Int, a longer question is truncated at the end.
         padding_side: String, `"right"` as in the original, or `"left"`.
-        padding_token_id: Int, as in `XLNetTextPreprocessor`.
+        padding_token_id: Int, as in `XLNetTextClassifierPreprocessor`.
         **kwargs: Other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -66,7 +67,7 @@ class XLNetQuestionAnsweringPreprocessor(PackingLayer):
     Returns:
         A tuple of the features, a dict with `token_ids`, `segment_ids`, `padding_mask` and
         `paragraph_mask` `(windows, sequence_length)` and `cls_index` `(windows,)`, and their
-        `WindowPlaces`. `windows` returns both as an `AnswerWindows` of NumPy arrays.
+        `WindowPlaces`. `encode` returns both as an `AnswerWindows` of NumPy arrays.
 
     Raises:
         ValueError: If an argument is not as above, or leaves no place for the context.
@@ -79,13 +80,14 @@ class XLNetQuestionAnsweringPreprocessor(PackingLayer):
     >>> tokenizer = XLNetTokenizer.train(iter([context] * 20), vocabulary_size=30)
     >>> preprocessor = XLNetQuestionAnsweringPreprocessor(
     ...     tokenizer, sequence_length=32, doc_stride=8, max_question_length=8)
-    >>> windows = preprocessor.windows({"question": ["who sat"], "context": [context]})
+    >>> windows = preprocessor.encode({"question": ["who sat"], "context": [context]})
     >>> windows.features["token_ids"].shape[1], len(windows) > 1
     (32, True)
 
     Source: `convert_examples_to_features` of the original's `run_squad.py`.
     """
 
+    row_name = "question"
     _padding_segment = 3
 
     def __init__(
@@ -153,14 +155,18 @@ class XLNetQuestionAnsweringPreprocessor(PackingLayer):
         features["cls_index"] = tf.cast(begin + length - 1, tf.int32)
         return features, WindowPlaces(row, begin, first, count, *offsets)
 
-    def windows(self, inputs: Any, verbose: str | int = "auto") -> AnswerWindows:
-        """Returns the windows of many questions as arrays, with what finds the text of answers.
+    @classmethod
+    def takes(cls, x: Any) -> bool:
+        return is_questions(x)
+
+    def encode(self, x: Any, shorten: bool = True) -> AnswerWindows:
+        """Converts questions with contexts to windows on the host, without TensorFlow.
 
         Args:
-            inputs: A dict of the columns `question` and `context`, a tuple of these columns, or a
-                list of pairs `(question, context)`.
-            verbose: 0 or 1, whether to show a progress bar. `"auto"`: for thousands of questions,
-                on a terminal.
+            x: A dict of the columns `question` and `context`, a tuple of these columns, or a list
+                of pairs `(question, context)`.
+            shorten: Bool, whether the arrays are as long as the longest window needs, or
+                `sequence_length`.
 
         Returns:
             An `AnswerWindows`.
@@ -168,23 +174,81 @@ class XLNetQuestionAnsweringPreprocessor(PackingLayer):
         Raises:
             ValueError: If something is not a text. The message names the row.
         """
-        columns = question_columns(inputs)
-        total = len(columns["question"])
-        parts = []
-        if verbose == "auto":
-            verbose = int(total > 10 * _BATCH and sys.stdout.isatty())
-        progress = keras.utils.Progbar(total, verbose=verbose, unit_name="question")
-        for begin in range(0, total, _BATCH):
-            texts = {key: column[begin : begin + _BATCH] for key, column in columns.items()}
-            parts.append(_as_arrays(self(texts), begin))
-            progress.update(min(begin + _BATCH, total))
-        features, places, offsets = zip(*parts, strict=True)
-        return AnswerWindows(
-            features={key: np.concatenate([f[key] for f in features]) for key in features[0]},
-            **{key: np.concatenate([p[key] for p in places]) for key in places[0]},
-            token_offsets=[row for rows in offsets for row in rows],
-            contexts=columns["context"],
+        columns = question_columns(x)
+        questions = self.tokenizer.encode(columns["question"])
+        questions = [ids[: self.max_question_length] for ids in questions]
+        contexts, offsets = self._encode_contexts(columns["context"])
+        plan = [
+            (row, first, count)
+            for row, (question, context) in enumerate(zip(questions, contexts, strict=True))
+            for first, count in self._window_parts(len(context), len(question))
+        ]
+        features = self._pack_rows(
+            [self._pair_parts(contexts[row][i : i + n], questions[row]) for row, i, n in plan],
+            shorten,
         )
+        row, first, count = np.array(plan, "int64").T
+        mask = features["padding_mask"]
+        begin = mask.argmax(axis=1)
+        last = begin + mask.sum(axis=1) - 1
+        position = np.arange(mask.shape[1]) - begin[:, np.newaxis]
+        in_context = (position >= 0) & (position < count[:, np.newaxis])
+        is_cls = position == (last - begin)[:, np.newaxis]
+        features |= {"paragraph_mask": in_context | is_cls, "cls_index": last.astype("int32")}
+        return AnswerWindows(
+            features,
+            columns,
+            row,
+            first_position=begin,
+            first_token=first,
+            num_tokens=count,
+            token_offsets=offsets,
+        )
+
+    def _encode_contexts(self, contexts):
+        """Ids and offsets of contexts. Many questions are about the same context."""
+        different = {text: place for place, text in enumerate(dict.fromkeys(contexts))}
+        ragged, found = self.tokenizer(list(different), return_offsets=True)  # SHIM
+        ids = [np.array(r, "int32") for r in ragged.to_list()]
+        offsets = [
+            np.stack([np.array(a, "int64"), np.array(b, "int64")], axis=1)
+            for a, b in zip(found.start.to_list(), found.end.to_list(), strict=True)
+        ]
+        places = [different[text] for text in contexts]
+        return [ids[i] for i in places], [offsets[i] for i in places]
+
+    def _window_parts(self, context_length, question_length):
+        """The first context token and the number of context tokens of each window, as `_plan`."""
+        room = self.sequence_length - _NUM_SPECIAL - question_length
+        stride = min(room, self.doc_stride)
+        num_windows = 1 + -(-max(context_length - room, 0) // stride)
+        firsts = range(0, num_windows * stride, stride)
+        return [(first, min(room, context_length - first)) for first in firsts]
+
+    def encode_labels(
+        self, y: Any, encoded: Encoded, classes: Classes | None = None
+    ) -> dict[str, np.ndarray]:
+        assert isinstance(encoded, AnswerWindows)
+        return encoded.labels(gold_answers(y, encoded.contexts))
+
+    def decode(self, outputs: Any, encoded: Encoded, **options: Any) -> list[AnswerPrediction]:
+        """Returns an `AnswerPrediction` for each question.
+
+        Args:
+            outputs: The outputs of the model.
+            encoded: What `encode` returned.
+            **options: Other arguments of `decode_answers`.
+        """
+        assert isinstance(encoded, AnswerWindows)
+        return decode_answers(encoded, outputs, **options)
+
+    @classmethod
+    def check_labels(cls, y: Any, features: Any, classes: Classes | None = None) -> Any:
+        if isinstance(features, dict) and isinstance(y, dict) and "token_ids" in features:
+            last = np.shape(features["token_ids"])[-1] - 1
+            for key in ("start_positions", "end_positions"):
+                check_range(key, as_values(y.get(key)), 0, last, f"length {last + 1}")
+        return y
 
     def compute_output_spec(self, inputs: Any) -> Any:
         raise ValueError(
@@ -198,16 +262,3 @@ class XLNetQuestionAnsweringPreprocessor(PackingLayer):
             "doc_stride": self.doc_stride,
             "max_question_length": self.max_question_length,
         }
-
-
-def _as_arrays(outputs, first_question):
-    """The features, the places and the offsets of a batch of questions in NumPy."""
-    features, places = outputs
-    arrays = {
-        key: getattr(places, key).numpy() for key in ("first_position", "first_token", "num_tokens")
-    }
-    arrays["question"] = places.question.numpy() + first_question
-    start_and_end = (places.token_start.flat_values, places.token_end.flat_values)
-    offsets = np.stack([place.numpy() for place in start_and_end], axis=1)
-    rows = np.split(offsets, places.token_start.row_splits.numpy()[1:-1])
-    return {key: value.numpy() for key, value in features.items()}, arrays, rows

@@ -11,6 +11,7 @@ Roth 2009, "Design Challenges and Misconceptions in Named Entity Recognition", w
 letters L and U for E and S is called BILOU.
 """
 
+import dataclasses
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -25,6 +26,25 @@ _FORMS = {"bio": ("O, B-type or I-type", "BI"), "bioes": ("O or [BIES]-type", "B
 _TAG = re.compile(r"([BIES])-(.+)", re.DOTALL)
 # Stands for a log-probability of -inf: only what is invalid is -inf while decoding.
 _LOG_ZERO = -1e30
+
+
+@dataclasses.dataclass(frozen=True)
+class Entity:
+    """A part of a sentence that a model found to be of a type.
+
+    Args:
+        type: String, such as `"person"` of the tags `"B-person"` and `"I-person"`.
+        text: String. The words of a list are joined by spaces.
+        start: Int, the first character of a string, the first word of a list.
+        end: Int, the character or the word after the last one.
+        score: Float, the mean probability of the tags of its words.
+    """
+
+    type: str
+    text: str
+    start: int
+    end: int
+    score: float
 
 
 def split_tag(tag: Any) -> tuple[str, str] | None:

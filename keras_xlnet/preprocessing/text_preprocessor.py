@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Sequence
 from typing import Any
 
 import keras
 import numpy as np
 
 from keras_xlnet.compat.graph_function import graph_function
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.lazy_modules import tf
-from keras_xlnet.preprocessing.packing_layer import PackingLayer, first_tokens, repeated, tokens_at
+from keras_xlnet.preprocessing.packing_layer import first_tokens, repeated, tokens_at
+from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
+from keras_xlnet.preprocessing.texts import is_text, text_columns
 from keras_xlnet.tokenizers.string_inputs import as_strings, check_string_dtype
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
 from keras_xlnet.types import Shape
@@ -23,60 +23,13 @@ _MIN_LENGTH_PAIR = 5
 _HEAD_SHARE = 4
 
 
-@register
-class XLNetTextPreprocessor(PackingLayer):
-    """Converts a text or a pair of texts to `token_ids`, `segment_ids` and `padding_mask`.
+class XLNetTextPreprocessor(Preprocessor):
+    """Base class of the preprocessors of texts and pairs: tokenizing, truncating and packing.
 
-    One text is packed as `[A, <sep>, <cls>]`, a pair as `[A, <sep>, B, <sep>, <cls>]`, as in the
-    original's `convert_single_example`. Texts that are too long are truncated. Of a pair, the
-    longer text is truncated first, and B if both are equally long. A pair whose B has no
-    tokens is packed as a single text. Segment ids are 0 for A and 1 for B (each with its `<sep>`),
-    2 for `<cls>` and 4 for padding.
-
-    Args:
-        tokenizer: An `XLNetTokenizer`.
-        sequence_length: Int, length of the outputs, at least 3, and at least 5 for pairs.
-        padding_side: String, `"left"` as in the original, so that `<cls>` is last, or `"right"`.
-        padding_token_id: Int, the token id of padding. The default is 0 (`<unk>`) as in the
-            original, not `<pad>`. Padding is masked, so its id does not change the outputs of a
-            model.
-        truncation: Where texts that are too long are truncated: at the `"end"`, or in the
-            `"middle"`, so that the first quarter of the tokens are from the begin of the text, and
-            the others from its end (Sun et al. 2019).
-        **kwargs: Other arguments of `keras.layers.Layer`.
-
-    Call arguments:
-        inputs: A text, a pair as a tuple `(text, pair)`, or a dict with the key `"text"` and
-            optionally `"pair"`. Each is a string, a list of strings, a NumPy array, a string
-            tensor or a symbolic Keras tensor of shape `()`, `(batch,)` or `(batch, 1)`. A list of
-            strings is a batch: `["a", "b"]` are two texts, `("a", "b")` is one pair. A list of two
-            tensors with a batch dimension is a pair.
-        sampling_alpha: Optional float, see `XLNetTokenizer`. For training, in a dataset:
-            `dataset.map(lambda x, y: (preprocessor(x, sampling_alpha=0.1), y))`.
-
-    Returns:
-        A dict of `token_ids` and `segment_ids`, int32, and `padding_mask`, bool, `True` for tokens
-        that are not padding. Their shape is `(batch, sequence_length)`, or `(sequence_length,)`
-        for inputs of shape `()`.
-
-    Raises:
-        ValueError: If an argument is invalid.
-
-    Example:
-
-    >>> from keras_xlnet.preprocessing import XLNetTextPreprocessor
-    >>> from keras_xlnet.tokenizers import XLNetTokenizer
-    >>> tokenizer = XLNetTokenizer.train(iter(["a rose is a rose"] * 9), vocabulary_size=24)
-    >>> preprocessor = XLNetTextPreprocessor(tokenizer, sequence_length=8)
-    >>> features = preprocessor(("rose", "a"))
-    >>> features["segment_ids"].shape
-    TensorShape([8])
-    >>> features["segment_ids"][-3:].numpy().tolist()
-    [1, 1, 2]
-
-    Source: `classifier_utils.py` of the original; Yang et al. 2019 (XLNet), section 2.5; Sun et
-    al. 2019, "How to fine-tune BERT for text classification?", section 5.3.1 (head and tail).
+    Args, call arguments and what the call returns: see `XLNetTextClassifierPreprocessor`.
     """
+
+    takes_datasets = True
 
     def __init__(
         self,
@@ -117,23 +70,33 @@ class XLNetTextPreprocessor(PackingLayer):
                 value.set_shape((text.shape[0], self.sequence_length))
             return outputs
 
-    def encode(
-        self, text: Sequence[str], pair: Sequence[str] | None = None, shorten: bool = True
-    ) -> dict[str, np.ndarray]:
+    @classmethod
+    def takes(cls, x: Any) -> bool:
+        return is_text(x)
+
+    def encode(self, x: Any, shorten: bool = True) -> Encoded:
         """Converts texts, or pairs of texts, to arrays on the host, without TensorFlow.
 
         Args:
-            text: List of strings.
-            pair: Optional list of as many strings.
+            x: List, array, column of a table or string tensor of texts. Pairs are a tuple of two
+                of these, a list of rows `(text, pair)`, or a dict with the keys `text` and `pair`.
             shorten: Bool, whether the arrays are as long as the longest row needs, or
                 `sequence_length`.
 
         Returns:
-            The dict of the call as NumPy arrays.
+            `Encoded`, whose `features` are those of the call as NumPy arrays.
+
+        Raises:
+            ValueError: If something is not a string, or there are not as many pairs as texts. The
+                message names the row.
         """
+        columns = text_columns(x)
+        return Encoded(self._encode_columns(columns["text"], columns.get("pair"), shorten), columns)
+
+    def _encode_columns(self, text, pair, shorten):
         rows_a = self.tokenizer.encode(text)
         if pair is None:
-            rows_b = [rows_a[0][:0]] * len(rows_a) if rows_a else []
+            rows_b = [np.zeros(0, "int32")] * len(rows_a)
         else:
             self._check_length_of_pairs()
             rows_b = self.tokenizer.encode(pair)

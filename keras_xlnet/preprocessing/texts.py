@@ -41,8 +41,13 @@ def split_spec(spec: Any) -> tuple[Any, Any]:
     return (spec[0], spec[1:]) if isinstance(spec, tuple) else (spec, ())
 
 
-def check_container(x: Any) -> None:
-    """Raises `ValueError` if `x` is a table, has no rows, or is a dataset without batches."""
+def check_container(x: Any, row_name: str = "text") -> None:
+    """Raises `ValueError` if `x` is a table, has no rows, or is a dataset without batches.
+
+    Args:
+        x: What a user passed.
+        row_name: String, what a row is called in errors.
+    """
     if hasattr(x, "columns") and hasattr(x, "dtypes"):
         raise ValueError(
             "`x` must be one column of a table, such as df['text'], or two for pairs of texts: "
@@ -51,7 +56,7 @@ def check_container(x: Any) -> None:
     if is_dataset(x):
         _check_batched(split_spec(x.element_spec)[0])
     elif _is_empty(x):
-        raise ValueError(f"`x` must have at least one text. Received: x={x!r}")
+        raise ValueError(f"`x` must have at least one {row_name}. Received: x={x!r}")
 
 
 def _is_empty(x):

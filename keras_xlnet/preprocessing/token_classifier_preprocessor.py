@@ -1,20 +1,33 @@
-"""Packs sentences that are divided into words, for models with an output for each token."""
+"""Sentences with a tag for each word, for models with an output for each token."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import warnings
 from typing import Any
 
 import numpy as np
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.lazy_modules import tf
+from keras_xlnet.preprocessing.labels import Classes, as_label_array, check_class_indices
 from keras_xlnet.preprocessing.packing_layer import (
     SEGMENT_A,
     SEGMENT_CLS,
-    PackingLayer,
     first_tokens,
     repeated,
+)
+from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
+from keras_xlnet.preprocessing.tags import Entity, decode_tags, detect_scheme, tag_spans
+from keras_xlnet.preprocessing.words import (
+    NO_LABEL,
+    is_first_piece,
+    is_words,
+    learn_tags,
+    sentence_words,
+    tag_indices,
+    token_labels,
+    token_weights,
 )
 from keras_xlnet.tokenizers.string_inputs import as_strings
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
@@ -24,9 +37,60 @@ _NO_WORD = -1
 _NUM_SPECIAL = 2
 
 
+@dataclasses.dataclass(frozen=True)
+class EncodedWords(Encoded):
+    """Sentences as arrays, and which word each token is of.
+
+    Args:
+        features, row: As in `Encoded`.
+        columns: Dict of `words`, a list of lists of strings, and, if sentences were strings,
+            `text`, a list of these.
+        word_index: Int array `(sentences, length)`, the place of the word of each token in its
+            sentence; -1 for padding, `<sep>` and `<cls>`.
+        places: List with the places of words in strings for each sentence, `(start, end)` in
+            characters. `None` for lists of words.
+    """
+
+    _: dataclasses.KW_ONLY
+    word_index: np.ndarray
+    places: list[list[tuple[int, int]]] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class TaggedSentence:
+    """The tags of a sentence: the most probable sequence that is valid in their scheme.
+
+    Args:
+        words: Tuple of strings.
+        tags: Tuple of strings, one a word. Words that were not read, as the sentence is too long,
+            have the tag of no entity.
+        scores: Tuple of floats, the probability of the tag of each word; 0 for words that were not
+            read.
+        text: The sentence, `None` if it was given as words.
+        places: Tuple of the `(start, end)` of words in `text`, or `None`.
+    """
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+    scores: tuple[float, ...]
+    text: str | None = None
+    places: tuple[tuple[int, int], ...] | None = None
+
+    def entities(self, scheme: str) -> list[Entity]:
+        """Returns the entities of the tags in a scheme, in the order of the text."""
+        return [self._entity(*span) for span in tag_spans(self.tags, scheme)]
+
+    def _entity(self, kind, start, end):
+        score = float(np.mean(self.scores[start:end]))
+        if self.places is None or self.text is None:
+            return Entity(kind, " ".join(self.words[start:end]), start, end, score)
+        first, last = self.places[start][0], self.places[end - 1][1]
+        return Entity(kind, self.text[first:last], first, last, score)
+
+
 @register
-class XLNetTokenClassifierPreprocessor(PackingLayer):
-    """Converts words to the inputs of `XLNetTokenClassifier`, and tells the word of each token.
+class XLNetTokenClassifierPreprocessor(Preprocessor):
+    """Converts sentences, and the tags of their words, to the arrays of `XLNetTokenClassifier`.
 
     A sentence is packed as `[pieces of all words, <sep>, <cls>]`. Each word is tokenized alone, and
     has at least one token: a word of which cleaning leaves nothing is `<unk>`. Words that do not
@@ -36,7 +100,9 @@ class XLNetTokenClassifierPreprocessor(PackingLayer):
         tokenizer: An `XLNetTokenizer`.
         sequence_length: Int, length of the outputs, at least 3.
         padding_side: String, `"left"` or `"right"`.
-        padding_token_id: Int, as in `XLNetTextPreprocessor`.
+        padding_token_id: Int, as in `XLNetTextClassifierPreprocessor`.
+        label_all_pieces: Bool, whether all tokens of a word have its tag as label, or the first one
+            alone. What a model predicts for a word is what it predicts for the first one.
         **kwargs: Other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -66,9 +132,18 @@ class XLNetTokenClassifierPreprocessor(PackingLayer):
         sequence_length: int = 128,
         padding_side: str = "left",
         padding_token_id: int = 0,
+        label_all_pieces: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(tokenizer, sequence_length, padding_side, padding_token_id, **kwargs)
+        self.label_all_pieces = label_all_pieces
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "label_all_pieces": self.label_all_pieces}
+
+    @classmethod
+    def takes(cls, x: Any) -> bool:
+        return is_words(x)
 
     def call(self, inputs: Any) -> dict[str, tf.Tensor]:
         with tf.device("CPU:0"):
@@ -96,19 +171,31 @@ class XLNetTokenClassifierPreprocessor(PackingLayer):
             index, _ = self._place([index, repeated(_NO_WORD, _NUM_SPECIAL * one)], _NO_WORD)
             return {**features, "word_index": index}
 
-    def encode(
-        self, sentences: Sequence[Sequence[str]], shorten: bool = True
-    ) -> dict[str, np.ndarray]:
+    def encode(self, x: Any, shorten: bool = True) -> EncodedWords:
         """Converts sentences to arrays on the host, without TensorFlow.
 
         Args:
-            sentences: List of lists of words.
+            x: List of lists of words, or of strings, which are divided into words as in
+                `XLNetTokenClassifier.tag`.
             shorten: Bool, whether the arrays are as long as the longest row needs, or
                 `sequence_length`.
 
         Returns:
-            The dict of the call as NumPy arrays.
+            `EncodedWords`.
+
+        Raises:
+            ValueError: If a sentence has no words or a word is not a string. The message names
+                them.
         """
+        sentences, places = sentence_words(x)
+        columns: dict[str, Any] = {"words": sentences}
+        if places is not None:
+            columns["text"] = [t.decode() if isinstance(t, bytes) else str(t) for t in x]
+        features, word_index = self._encode_sentences(sentences, shorten)
+        self._warn_of_cut(sentences, word_index)
+        return EncodedWords(features, columns, word_index=word_index, places=places)
+
+    def _encode_sentences(self, sentences, shorten):
         pieces = iter(self.tokenizer.encode([word for words in sentences for word in words]))
         unknown = np.array([self.tokenizer.unk_token_id], "int32")
         room = self.sequence_length - _NUM_SPECIAL
@@ -126,7 +213,71 @@ class XLNetTokenClassifierPreprocessor(PackingLayer):
         begin = features["padding_mask"].argmax(axis=1)
         for row, index in enumerate(indices):
             word_index[row, begin[row] : begin[row] + len(index)] = index
-        return {**features, "word_index": word_index}
+        return features, word_index
+
+    def _warn_of_cut(self, sentences, word_index):
+        read = word_index.max(axis=1) + 1
+        cut = np.flatnonzero(read < [len(words) for words in sentences])
+        if len(cut):
+            warnings.warn(
+                f"{len(cut)} sentences are longer than sequence_length={self.sequence_length}, the "
+                f"first one in row {cut[0]}. Their last words are not read",
+                stacklevel=5,
+            )
+
+    def encode_labels(self, y: Any, encoded: Encoded, classes: Classes | None = None) -> np.ndarray:
+        assert isinstance(encoded, EncodedWords) and classes is not None
+        sentences = encoded.columns["words"]
+        tags = tag_indices(y, sentences, classes.class_names, classes.num_classes)
+        return token_labels(tags, encoded.word_index, self.label_all_pieces)
+
+    def encode_weights(self, weights: Any, encoded: Encoded) -> Any:
+        assert isinstance(encoded, EncodedWords)
+        return token_weights(weights, encoded.columns["words"], encoded.word_index)
+
+    def decode(self, outputs: Any, encoded: Encoded, **options: Any) -> list[TaggedSentence]:
+        """Returns a `TaggedSentence` for each sentence.
+
+        Args:
+            outputs: Probabilities `(sentences, length, num_classes)`.
+            encoded: What `encode` returned.
+            **options: `classes`, the `Classes` of the model.
+        """
+        assert isinstance(encoded, EncodedWords)
+        names = options["classes"].names
+        scheme = detect_scheme(names)
+        first = is_first_piece(encoded.word_index)
+        return [
+            self._decode_row(row, outputs[row, first[row]], names, scheme, encoded)
+            for row in range(len(encoded))
+        ]
+
+    def _decode_row(self, row, probabilities, names, scheme, encoded):
+        log_probs = np.log(np.maximum(probabilities, 1e-30))
+        chosen, _ = decode_tags(log_probs, names, scheme)
+        words = encoded.columns["words"][row]
+        scores = np.exp(log_probs)[np.arange(len(chosen)), chosen].tolist()
+        missing = len(words) - len(chosen)
+        default = "O" if "O" in names else names[0]
+        return TaggedSentence(
+            words=tuple(words),
+            tags=(*(names[i] for i in chosen), *[default] * missing),
+            scores=(*scores, *[0.0] * missing),
+            text=encoded.columns["text"][row] if encoded.places else None,
+            places=tuple(encoded.places[row]) if encoded.places else None,
+        )
+
+    @classmethod
+    def check_labels(cls, y: Any, features: Any, classes: Classes | None = None) -> Any:
+        y = as_label_array(y)
+        # Vectors are for a loss of one's own.
+        if classes is not None and np.ndim(y) == 2:
+            check_class_indices(y, classes.num_classes, NO_LABEL)
+        return y
+
+    @classmethod
+    def learn_class_names(cls, y: Any, num_classes: int) -> list[str] | None:
+        return learn_tags(y, num_classes)
 
     def compute_output_spec(self, inputs: Any) -> Any:
         raise ValueError(

@@ -152,6 +152,30 @@ def tag_indices(
     return rows
 
 
+def learn_tags(y: Any, num_classes: int) -> list[str] | None:
+    """Returns the different tags that are strings, sorted; `None` if there are none.
+
+    Args:
+        y: List of lists of tags. Anything else has none.
+        num_classes: Int, how many there have to be.
+
+    Raises:
+        ValueError: If there are more or fewer.
+    """
+    if not isinstance(y, (list, tuple, np.ndarray)):
+        return None
+    rows = [row for row in y if isinstance(row, (list, tuple, np.ndarray))]
+    names = sorted({tag for row in rows for tag in row if isinstance(tag, str)})
+    if not names:
+        return None
+    if len(names) != num_classes:
+        raise ValueError(
+            "`y` must have `num_classes` different tags, or the model needs `class_names`. "
+            f"Received: {len(names)} tags, {names[:10]}, and num_classes={num_classes}"
+        )
+    return names
+
+
 def _index(tag, index, num_classes):
     if isinstance(tag, str):
         return index.get(tag)

@@ -82,14 +82,14 @@ def export_text_classifier(
 
     >>> import tempfile
     >>> import tensorflow as tf
-    >>> from keras_xlnet.preprocessing import XLNetTextPreprocessor
+    >>> from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
     >>> from keras_xlnet.tokenizers import XLNetTokenizer
     >>> texts = ["win a free prize now", "see you at lunch", "free cash, call now", "ok, at six"]
     >>> tokenizer = XLNetTokenizer.train(iter(texts * 20), vocabulary_size=40)
     >>> classifier = keras_xlnet.models.XLNetTextClassifier(
     ...     keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32),
     ...     num_classes=2,
-    ...     preprocessor=XLNetTextPreprocessor(tokenizer, sequence_length=16),
+    ...     preprocessor=XLNetTextClassifierPreprocessor(tokenizer, sequence_length=16),
     ...     class_names=["ham", "spam"],
     ... )
     >>> path = keras_xlnet.serving.export_text_classifier(
@@ -162,7 +162,7 @@ def _make_archive(model, threshold, batch_size):
 def _outputs(predictions, model, threshold):
     if model.activation == "linear":
         return {"values": predictions}
-    found = model.label_indices(predictions, threshold)
+    found = model.classes.indices(predictions, threshold)
     if model.activation != "sigmoid":
         found = tf.gather(tf.constant(model.label_names), found)
     return {"probabilities": predictions, "label": found}

@@ -543,7 +543,7 @@ class XLNetTokenizer(StringTokenizer):
     def load_assets(self, dir_path: PathLike) -> None:
         """Reads the SentencePiece model from `spiece.model` in a directory. Called by Keras."""
         # If several layers share a tokenizer, Keras saves its assets only once and passes None for
-        # the others. These layers (`XLNetTextPreprocessor`) save the assets themselves.
+        # the others. These layers (`XLNetTextClassifierPreprocessor`) save the assets themselves.
         if dir_path is not None:
             self._set_proto(read_proto(os.path.join(dir_path, _ASSET)))
 

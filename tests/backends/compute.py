@@ -33,7 +33,7 @@ from keras_xlnet.models import (
     XLNetTextClassifier,
     XLNetTokenClassifier,
 )
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.backends.per_backend import BACKEND, UnsupportedError, gradients, run, run_with_xla
 
@@ -853,7 +853,7 @@ def fit_task_models(directory, weights):
 
 @computation
 def fit_on_text(directory, weights):
-    preprocessor = XLNetTextPreprocessor(
+    preprocessor = XLNetTextClassifierPreprocessor(
         XLNetTokenizer(GOLDEN / "spiece.model"), sequence_length=16
     )
     model = small_classifier(preprocessor)

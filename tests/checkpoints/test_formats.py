@@ -17,7 +17,7 @@ from keras_xlnet.checkpoints import (
 from keras_xlnet.checkpoints.formats import not_in_format
 from keras_xlnet.checkpoints.tasks import BACKBONE
 from keras_xlnet.models import TransformerXLLanguageModel, XLNetBackbone, XLNetTextClassifier
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.checkpoints.new_models import new_model
 
@@ -67,7 +67,9 @@ def test_tokenizers_come_back(format, golden_dir, tmp_path):
     tokenizer = XLNetTokenizer(golden_dir / "spiece.model", remove_accents=True)
     backbone = XLNetBackbone(200, 1, 2, 8, 12)
     save_checkpoint(backbone, tmp_path / "alone", format, tokenizer=tokenizer)
-    model = XLNetTextClassifier(backbone, 2, preprocessor=XLNetTextPreprocessor(tokenizer, 8))
+    model = XLNetTextClassifier(
+        backbone, 2, preprocessor=XLNetTextClassifierPreprocessor(tokenizer, 8)
+    )
     # The preprocessor's is the one that is written.
     other = XLNetTokenizer(golden_dir / "spiece.model", lowercase=True, remove_accents=True)
     save_checkpoint(model, tmp_path / "model", format, tokenizer=other)
@@ -95,7 +97,7 @@ def test_a_preset_of_another_class_is_refused_by_name(tmp_path):
 
 
 def test_what_a_format_cannot_say(golden_dir):
-    preprocessor = XLNetTextPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 8)
+    preprocessor = XLNetTextClassifierPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 8)
     model = XLNetTextClassifier(
         XLNetBackbone(200, 1, 2, 8, 12),
         2,

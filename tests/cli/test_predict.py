@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import xlnet_command
 from keras_xlnet.cli import predict
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier, XLNetTextRegressor
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.task_files import read_table
 from keras_xlnet.tokenizers import XLNetTokenizer
 
@@ -21,7 +21,7 @@ TEXTS = ["the quiet river ran", 'a "quoted", text', "", "9,000 reasons"]
 def folder(golden_dir, tmp_path_factory):
     """Folder of a classifier as a file and as a preset, and of a regressor."""
     folder = tmp_path_factory.mktemp("models")
-    preprocessor = XLNetTextPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 12)
+    preprocessor = XLNetTextClassifierPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 12)
     backbone = XLNetBackbone(200, 1, 2, 16, 32, seed=1)
     classifier = XLNetTextClassifier(backbone, 2, preprocessor, class_names=["ham", "spam"])
     classifier.save(folder / "classifier.keras")

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from keras_xlnet.compat.graph_function import graph_function
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 
@@ -22,7 +22,7 @@ def messages(caplog):
 
 def test_many_tokenizers_and_preprocessors(golden_dir, messages):
     for _ in range(6):
-        XLNetTextPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 8)(["a text"])
+        XLNetTextClassifierPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 8)(["a text"])
     assert messages() == []
 
 

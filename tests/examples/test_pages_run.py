@@ -72,7 +72,7 @@ def test_vocabularies(golden_dir):
     names = {
         "tokenizer": tokenizer,
         "model": models.XLNetBackbone(200, 1, 1, 8, 16),
-        "preprocessor": preprocessing.XLNetTextPreprocessor(tokenizer, sequence_length=8),
+        "preprocessor": preprocessing.XLNetTextClassifierPreprocessor(tokenizer, sequence_length=8),
         "dataset": tf.data.Dataset.from_tensor_slices((["a city"] * 2, [0, 1])).batch(2),
         "texts": ["a city"],
     }
@@ -83,7 +83,7 @@ def test_vocabularies(golden_dir):
 
 def test_serving(folder, golden_dir):
     export, load = pages.python_blocks(DOCS / "serving.md")
-    preprocessor = preprocessing.XLNetTextPreprocessor(
+    preprocessor = preprocessing.XLNetTextClassifierPreprocessor(
         tokenizers.XLNetTokenizer(golden_dir / "spiece.model"), sequence_length=8
     )
     backbone = models.XLNetBackbone(200, 1, 1, 8, 16)

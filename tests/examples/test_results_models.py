@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_xlnet.models import XLNetPermutationLM
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.examples import EXAMPLES
 
@@ -32,7 +32,7 @@ def trainer(tiny_preset):
 
 @pytest.fixture(scope="module")
 def preprocessor(golden_dir):
-    return XLNetTextPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 24)
+    return XLNetTextClassifierPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 24)
 
 
 def test_a_run_does_not_depend_on_those_before_it(trainer, tiny_preset):

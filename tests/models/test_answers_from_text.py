@@ -10,7 +10,10 @@ import tensorflow as tf
 
 from keras_xlnet.evaluation import answer_scores
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetQuestionAnswering
-from keras_xlnet.preprocessing import XLNetQuestionAnsweringPreprocessor, XLNetTextPreprocessor
+from keras_xlnet.preprocessing import (
+    XLNetQuestionAnsweringPreprocessor,
+    XLNetTextClassifierPreprocessor,
+)
 from keras_xlnet.preprocessing.answer_decoding import decode_answers
 from keras_xlnet.preprocessing.answer_windows import AnswerWindows
 from keras_xlnet.tokenizers import XLNetTokenizer
@@ -79,7 +82,7 @@ def test_learns_from_text(trained):
     assert model.evaluate(x, answers, verbose=0, return_dict=True)["loss"] == pytest.approx(
         history["val_loss"][-1], rel=1e-4
     )
-    found = model.predict(x, verbose=0)
+    found = model.answer(x, verbose=0)
     right = [
         prediction.text == answer[1]
         for prediction, answer in zip(found, answers, strict=True)
@@ -92,7 +95,7 @@ def test_predictions_are_parts_of_contexts(trained):
     model, _ = trained
     x, _ = examples(12, 3)
     arguments = {"num_answers": 4, "max_answer_length": 5, "null_threshold": None}
-    predictions = model.predict(x, **arguments, verbose=0)
+    predictions = model.answer(x, **arguments, verbose=0)
     assert len(predictions) == 12
     for prediction, context in zip(predictions, x["context"], strict=True):
         assert 1 <= len(prediction.answers) <= 4 and np.isfinite(prediction.null_score)
@@ -109,13 +112,13 @@ def test_predictions_are_parts_of_contexts(trained):
 def test_forms_of_questions_give_the_same_answers(trained):
     model, _ = trained
     x, _ = examples(5, 4)
-    expected = model.predict(x, null_threshold=None, verbose=0)
+    expected = model.answer(x, null_threshold=None, verbose=0)
     rows = list(zip(*x.values(), strict=True))
-    windows = model.preprocessor.windows(x)
+    windows = model.preprocessor.encode(x)
     assert isinstance(windows, AnswerWindows) and len(windows) > 5
     for form in (rows, tuple(x.values()), windows):
         for found, other in zip(
-            model.predict(form, null_threshold=None, verbose=0), expected, strict=True
+            model.answer(form, null_threshold=None, verbose=0), expected, strict=True
         ):
             assert found.text == other.text
             assert found.null_score == pytest.approx(other.null_score, abs=1e-5)
@@ -127,13 +130,13 @@ def test_forms_of_questions_give_the_same_answers(trained):
 def test_a_threshold_of_the_null_score(trained):
     model, _ = trained
     x, _ = examples(6, 5)
-    everything = model.predict(x, null_threshold=None, verbose=0)
+    everything = model.answer(x, null_threshold=None, verbose=0)
     # The model was trained on questions without an answer, and so learned that there are some.
     assert model.null_threshold == 0.0
     assert model.with_arguments(dropout=0.0).null_threshold == 0.0
     middle = sorted(p.null_score for p in everything)[3]
     for threshold, cut in (("auto", 0.0), (middle, middle), (-1e9, -1e9), (1e9, 1e9)):
-        found = model.predict(x, null_threshold=threshold, verbose=0)
+        found = model.answer(x, null_threshold=threshold, verbose=0)
         for prediction, whole in zip(found, everything, strict=True):
             is_answered = whole.null_score <= cut
             assert prediction.text == (whole.text if is_answered else "")
@@ -145,7 +148,7 @@ def test_a_threshold_of_the_null_score(trained):
         best = answer_scores(everything, gold).best_exact_threshold
         assert answer_scores(found, gold).best_exact_threshold == best
     with pytest.raises(ValueError, match="`null_threshold` must be a number, None or 'auto'"):
-        model.predict(x, null_threshold="best", verbose=0)
+        model.answer(x, null_threshold="best", verbose=0)
 
 
 def test_answers_as_on_the_hub(trained):
@@ -162,7 +165,7 @@ def test_answers_as_on_the_hub(trained):
 def test_saved_models_answer_the_same(trained, tmp_path):
     model, _ = trained
     x, _ = examples(5, 4)
-    expected = [prediction.text for prediction in model.predict(x, verbose=0)]
+    expected = [prediction.text for prediction in model.answer(x, verbose=0)]
     model.save(tmp_path / "model.keras")
     model.save_to_preset(tmp_path / "preset")
     for loaded in (
@@ -171,10 +174,10 @@ def test_saved_models_answer_the_same(trained, tmp_path):
         model.with_arguments(start_n_top=4),
     ):
         loaded.run_eagerly = True  # To trace each model would take seconds.
-        assert [prediction.text for prediction in loaded.predict(x, verbose=0)] == expected
+        assert [prediction.text for prediction in loaded.answer(x, verbose=0)] == expected
     clone = model.clone()
     clone.run_eagerly = True
-    assert clone.predict(x, verbose=0)[0].answers
+    assert clone.answer(x, verbose=0)[0].answers
     other = make(model.preprocessor.tokenizer).preprocessor
     other.doc_stride = 5
     assert model.with_arguments(preprocessor=other).preprocessor is other
@@ -188,7 +191,7 @@ def test_from_a_preset_of_another_model(tokenizer, tmp_path):
     )
     assert model.preprocessor.doc_stride == 7 and model.preprocessor.max_question_length == 9
     model.run_eagerly = True
-    assert len(model.predict([("who hides?", "Ann is at work")], verbose=0)) == 1
+    assert len(model.answer([("who hides?", "Ann is at work")], verbose=0)) == 1
 
 
 def test_golden_answers_are_the_originals():
@@ -203,7 +206,7 @@ def test_golden_answers_are_the_originals():
     raw = SQUAD["raw_results"]
     outputs = {key: np.array([row[key] for row in raw]) for key in raw[0] if key != "unique_id"}
     limits = (config["n_best_size"], config["max_answer_length"])
-    windows = preprocessor.windows(questions)
+    windows = preprocessor.encode(questions)
     found = decode_answers(windows, outputs, *limits, as_original=True)
     for id, prediction in zip(ids, found, strict=True):
         expected = SQUAD["nbest"][id]
@@ -224,9 +227,8 @@ def test_golden_answers_are_the_originals():
 def test_no_answer_at_all():
     windows = AnswerWindows(
         {"token_ids": np.zeros((1, 6), int), "cls_index": np.array([5])},
-        question=np.array([0]), first_position=np.array([0]), first_token=np.array([0]),
-        num_tokens=np.array([3]), token_offsets=[np.array([[0, 1], [1, 2], [2, 3]])],
-        contexts=["abc"],
+        {"question": ["?"], "context": ["abc"]}, np.array([0]),
+        first_position=np.array([0]), first_token=np.array([0]), num_tokens=np.array([3]), token_offsets=[np.array([[0, 1], [1, 2], [2, 3]])],
     )  # fmt: skip
     outputs = {
         "start_top_index": np.array([[4]]), "start_top_log_probs": np.array([[-1.0]]),
@@ -245,11 +247,13 @@ def test_bad_input(trained, tokenizer):
     with pytest.raises(ValueError, match="`x` is a dataset of raw text"):
         model.predict(tf.data.Dataset.from_tensor_slices(x).batch(2))
     with pytest.raises(ValueError, match="`num_answers` must be a positive integer"):
-        model.predict(x, num_answers=0)
+        model.answer(x, num_answers=0)
     with pytest.raises(ValueError, match="`x` must have at least one question"):
         model.predict([])
     without = XLNetQuestionAnswering(XLNetBackbone(40, 1, 2, 16, 32))
     with pytest.raises(ValueError, match="has no `preprocessor`"):
-        without.predict(x)
+        without.answer(x)
     with pytest.raises(ValueError, match="must be an instance of .*XLNetQuestionAnsweringPrep"):
-        XLNetQuestionAnswering(model.backbone, preprocessor=XLNetTextPreprocessor(tokenizer))
+        XLNetQuestionAnswering(
+            model.backbone, preprocessor=XLNetTextClassifierPreprocessor(tokenizer)
+        )

@@ -30,14 +30,16 @@ def examples(count, seed):
     return sentences, tags
 
 
-def make(seed=2, **kwargs):
+def make(seed=2, label_all_pieces=False, **kwargs):
     keras.utils.set_random_seed(seed)
     lines = [" ".join(words) for words in examples(60, 0)[0]]
     tokenizer = XLNetTokenizer.train(iter(lines * 3), vocabulary_size=40)
     backbone = XLNetBackbone(
         40, 1, 2, 32, 64, dropout=0.0, attention_dropout=0.0, kernel_initializer="glorot_normal"
     )
-    preprocessor = XLNetTokenClassifierPreprocessor(tokenizer, sequence_length=64)
+    preprocessor = XLNetTokenClassifierPreprocessor(
+        tokenizer, sequence_length=64, label_all_pieces=label_all_pieces
+    )
     return XLNetTokenClassifier(backbone, 3, preprocessor=preprocessor, dropout=0.0, **kwargs)
 
 
@@ -66,7 +68,7 @@ def test_learns_names_and_tags(trained):
 def test_entities_of_text_are_parts_of_it(trained):
     model, _ = trained
     text = "Ann Lee  is at home and Tom Fox sees a river"
-    (entities,) = model.predict([text], verbose=0)
+    (entities,) = model.find_entities([text], verbose=0)
     assert [(entity.type, entity.text) for entity in entities] == [
         ("person", "Ann Lee"),
         ("person", "Tom Fox"),
@@ -83,7 +85,7 @@ def test_a_word_is_the_same_in_training_tags_and_entities(trained, text):
     tags = [["O"] * len(words)]
     by_text = model.evaluate([text], tags, verbose=0)
     np.testing.assert_allclose(by_text, model.evaluate([words], tags, verbose=0), rtol=1e-6)
-    (entities,) = model.predict([text], verbose=0)
+    (entities,) = model.find_entities([text], verbose=0)
     (entity,) = [entity for entity in entities if entity.text.isascii()]
     assert text[entity.start : entity.end] == entity.text in text
 
@@ -91,19 +93,19 @@ def test_a_word_is_the_same_in_training_tags_and_entities(trained, text):
 def test_entities_of_texts_in_other_forms(trained):
     model, _ = trained
     texts = ["là is Ann Lee", "Tom Fox is at home"]
-    expected = model.predict(texts, verbose=0)
+    expected = model.find_entities(texts, verbose=0)
     for x in (
         [text.encode() for text in texts],
         np.array(texts),
         pd.Series(texts, index=[7, 5]),
     ):
-        assert model.predict(x, verbose=0) == expected
+        assert model.find_entities(x, verbose=0) == expected
 
 
 def test_entities_of_words_have_places_in_words(trained):
     model, _ = trained
     words = ["Ben", "Ray", "sees", "Eve", "Lee"]
-    (entities,) = model.predict([words], verbose=0)
+    (entities,) = model.find_entities([words], verbose=0)
     assert [(e.text, e.start, e.end) for e in entities] == [("Ben Ray", 0, 2), ("Eve Lee", 3, 5)]
 
 
@@ -176,7 +178,7 @@ def test_bad_input(trained):
     with pytest.raises(ValueError, match="must have `num_classes` different tags.* 2 tags"):
         make().fit([["a", "b"]], [["O", "B-person"]], verbose=0)
     with pytest.raises(ValueError, match="use `tag` for others. Received: class_names=.*'VERB'"):
-        make(class_names=["NOUN", "VERB", "ADJ"]).predict(["a"], verbose=0)
+        make(class_names=["NOUN", "VERB", "ADJ"]).find_entities(["a"], verbose=0)
     without = XLNetTokenClassifier(model.backbone, 3)
     with pytest.raises(ValueError, match="has no `preprocessor`"):
-        without.predict(["a b"])
+        without.tag(["a b"])

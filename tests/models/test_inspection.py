@@ -113,12 +113,14 @@ def test_a_causal_model(normalize_first):
 
 
 def test_raw_text(golden_dir):
-    from keras_xlnet.preprocessing import XLNetTextPreprocessor
+    from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
     from keras_xlnet.tokenizers import XLNetTokenizer
 
     tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
     backbone = XLNetBackbone(tokenizer.vocabulary_size(), 2, 2, 16, 24)
-    model = XLNetTextClassifier(backbone, 2, preprocessor=XLNetTextPreprocessor(tokenizer, 9))
+    model = XLNetTextClassifier(
+        backbone, 2, preprocessor=XLNetTextClassifierPreprocessor(tokenizer, 9)
+    )
     inspection = model.inspect(["a text", "another"])
     assert inspection.attention(1).probabilities.shape == (2, 2, 9, 9)
     assert inspection.outputs.shape == (2, 2)

@@ -4,7 +4,7 @@ import pytest
 
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier, XLNetTextRegressor
 from keras_xlnet.models.long_documents import DivideIntoWindows, SegmentReader
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.serving import export_text_classifier
 from keras_xlnet.tokenizers import XLNetTokenizer
 
@@ -222,7 +222,7 @@ def test_an_empty_document_has_a_window():
 
 def test_documents_as_strings(tokenizer):
     texts = texts_of(1, 12, 4, 18)
-    preprocessor = XLNetTextPreprocessor(tokenizer, sequence_length=400)
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, sequence_length=400)
     for mode in ("memory", "windows"):
         model = make(mode, preprocessor)
         expected = [model.predict([text], verbose=0)[0] for text in texts]
@@ -232,7 +232,7 @@ def test_documents_as_strings(tokenizer):
 
 def test_short_texts_are_the_same_in_all_modes(tokenizer):
     texts = texts_of(2, 1)
-    preprocessor = XLNetTextPreprocessor(tokenizer, sequence_length=32)
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, sequence_length=32)
     whole = make("truncate", preprocessor, segment_length=32)
     expected = whole.predict(texts, verbose=0)
     for mode in ("head_tail", "windows", "memory"):
@@ -243,7 +243,7 @@ def test_short_texts_are_the_same_in_all_modes(tokenizer):
 def test_head_and_tail(tokenizer):
     (text,) = texts_of(50)
     ids = tokenizer(text).numpy().tolist()
-    preprocessor = XLNetTextPreprocessor(tokenizer, sequence_length=18)
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, sequence_length=18)
     model = make("head_tail", preprocessor)
     assert preprocessor.truncation == "end"
     assert model.preprocessor.truncation == "middle"
@@ -259,7 +259,7 @@ def test_head_and_tail(tokenizer):
 
 def test_saved_and_loaded(tokenizer, tmp_path):
     texts = texts_of(3, 40)
-    preprocessor = XLNetTextPreprocessor(tokenizer, sequence_length=24)
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, sequence_length=24)
     for mode in ("head_tail", "windows", "memory"):
         model = make(mode, preprocessor, make_backbone(num_layers=1))
         expected = model(texts)
@@ -276,7 +276,7 @@ def test_saved_and_loaded(tokenizer, tmp_path):
 def test_exported(tokenizer, tmp_path, mode):
     import tensorflow as tf
 
-    preprocessor = XLNetTextPreprocessor(tokenizer, sequence_length=24)
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, sequence_length=24)
     model = make(mode, preprocessor, make_backbone(num_layers=1))
     export_text_classifier(model, tmp_path)
     served = tf.saved_model.load(tmp_path).signatures["serving_default"]
@@ -323,6 +323,8 @@ def test_memory_needs_a_memory():
 
 
 def test_padding_is_on_the_left(tokenizer):
-    preprocessor = XLNetTextPreprocessor(tokenizer, sequence_length=40, padding_side="right")
+    preprocessor = XLNetTextClassifierPreprocessor(
+        tokenizer, sequence_length=40, padding_side="right"
+    )
     with pytest.raises(ValueError, match="pads on the left. Received: .*'right'"):
         make("windows", preprocessor)

@@ -17,7 +17,7 @@ from keras_xlnet.models import (
     XLNetTextRegressor,
     XLNetTokenClassifier,
 )
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 IDS = {"token_ids": np.random.default_rng(3).integers(0, 200, (2, 6))}
@@ -39,7 +39,7 @@ def classifier(tokenizer):
     model = XLNetTextClassifier(
         XLNetBackbone(200, 1, 1, 8, 16, kernel_initializer="glorot_normal"),
         num_classes=2,
-        preprocessor=XLNetTextPreprocessor(tokenizer, 8),
+        preprocessor=XLNetTextClassifierPreprocessor(tokenizer, 8),
     )
     model.compile(keras.optimizers.Adam(0.1), run_eagerly=True)
     model.fit(TEXTS, [0, 1], verbose=0)
@@ -253,7 +253,7 @@ def test_overrides_reach_the_model_its_backbone_and_its_preprocessor(pretrained,
 
 
 def test_a_preprocessor_of_the_user(pretrained, saved, tokenizer):
-    preprocessor = XLNetTextPreprocessor(tokenizer, 7)
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, 7)
     for preset in pretrained, saved:
         for given in preprocessor, None:
             model = XLNetTextClassifier.from_preset(preset, num_classes=2, preprocessor=given)
@@ -342,7 +342,7 @@ def test_the_vocabulary_of_another_model_is_refused(pretrained, other_tokenizer,
             cls.from_preset(preset)
     # Nor is it taken from the user.
     message = "is of another model: the sha256 of its vocabulary .* the {} was loaded with"
-    preprocessor = XLNetTextPreprocessor(other_tokenizer, 8)
+    preprocessor = XLNetTextClassifierPreprocessor(other_tokenizer, 8)
     with pytest.raises(ValueError, match=message.format("backbone")):
         XLNetTextRegressor.from_preset(pretrained, preprocessor=preprocessor)
     backbone = XLNetBackbone.from_preset(pretrained)

@@ -9,7 +9,7 @@ from keras_xlnet.models import (
     XLNetPermutationLM,
     XLNetTextClassifier,
 )
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 IDS = np.array([[9, 17, 12, 4], [11, 39, 21, 8]])
@@ -66,7 +66,9 @@ def test_new_rows_are_near_the_mean_and_not_equal():
 def test_a_classifier_learns_an_added_token(golden_dir):
     tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
     model = XLNetTextClassifier(
-        XLNetBackbone(200, 1, 2, 16, 32), 2, XLNetTextPreprocessor(tokenizer, sequence_length=12)
+        XLNetBackbone(200, 1, 2, 16, 32),
+        2,
+        XLNetTextClassifierPreprocessor(tokenizer, sequence_length=12),
     )
     model.backbone.vocabulary_sha256 = tokenizer.vocabulary_sha256
     texts = ["the river ran", "the river ran"]

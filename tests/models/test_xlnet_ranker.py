@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from keras_xlnet.models import ListSoftmaxLoss, PairwiseHingeLoss, XLNetBackbone, XLNetRanker
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
-from keras_xlnet.preprocessing.rankings import ranking_columns, relevance_labels
+from keras_xlnet.preprocessing import XLNetRankerPreprocessor
+from keras_xlnet.preprocessing.ranker_preprocessor import ranking_columns, relevance_labels
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 WORDS = ["river", "harbor", "ship", "forest", "castle", "bridge"]
@@ -33,7 +33,7 @@ def make(**kwargs):
     backbone = XLNetBackbone(
         42, 1, 2, 32, 64, dropout=0.0, attention_dropout=0.0, kernel_initializer="glorot_normal"
     )
-    preprocessor = XLNetTextPreprocessor(tokenizer, sequence_length=24)
+    preprocessor = XLNetRankerPreprocessor(tokenizer, sequence_length=24)
     return XLNetRanker(backbone, preprocessor=preprocessor, dropout=0.0, **kwargs)
 
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_xlnet.checkpoints import load_original
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 SPAM = ["win a free prize now", "free cash call now", "claim your prize today", "call now to win"]
@@ -22,7 +22,7 @@ def tokenizer(golden_dir):
 
 @pytest.fixture(scope="module")
 def preprocessor(tokenizer):
-    return XLNetTextPreprocessor(tokenizer, sequence_length=24)
+    return XLNetTextClassifierPreprocessor(tokenizer, sequence_length=24)
 
 
 def make(preprocessor, num_classes=2, optimizer=None, run_eagerly=True, **kwargs):
@@ -165,7 +165,7 @@ def test_regression(preprocessor):
 
 @pytest.fixture(scope="module")
 def right_preprocessor(tokenizer):
-    return XLNetTextPreprocessor(tokenizer, sequence_length=24, padding_side="right")
+    return XLNetTextClassifierPreprocessor(tokenizer, sequence_length=24, padding_side="right")
 
 
 @pytest.mark.parametrize("pooling", ["last", "first", "mean", "cls", "attention"])
@@ -180,7 +180,7 @@ def test_pooling_modes_and_padding_sides(preprocessor, right_preprocessor, pooli
 def test_pairs_are_compared_token_by_token(tokenizer):
     left, right = (
         make(
-            XLNetTextPreprocessor(tokenizer, 48, padding_side=side),
+            XLNetTextClassifierPreprocessor(tokenizer, 48, padding_side=side),
             run_eagerly=False,
             pooling="pair",
         )
@@ -203,7 +203,7 @@ def test_equals_the_original_from_text_to_logits(golden, golden_dir, golden_chec
     model = XLNetTextClassifier(
         load_original(golden_dir / "tiny_ckpt"),
         num_classes=3,
-        preprocessor=XLNetTextPreprocessor(tokenizer, sequence_length=24),
+        preprocessor=XLNetTextClassifierPreprocessor(tokenizer, sequence_length=24),
     )
     for dense, name in (
         (model.sequence_summary.dense, "model/sequnece_summary/summary"),
@@ -281,7 +281,7 @@ def test_backbone_with_memory(preprocessor):
 
 
 def test_texts_of_two_models_with_one_preprocessor(tokenizer):
-    preprocessor = XLNetTextPreprocessor(tokenizer, sequence_length=24)
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, sequence_length=24)
     for model in (make(preprocessor), make(preprocessor)):
         expected = model.predict(as_features(preprocessor, TEXTS), verbose=0)
         for count in (1, 2, 5, 1):
@@ -371,7 +371,9 @@ def test_vocabulary_larger_than_the_backbones_is_refused(preprocessor):
 
 @pytest.mark.parametrize("padding_side", ["left", "right"])
 def test_padding_that_all_texts_have_is_left_out(padding_side, tokenizer, monkeypatch):
-    preprocessor = XLNetTextPreprocessor(tokenizer, sequence_length=64, padding_side=padding_side)
+    preprocessor = XLNetTextClassifierPreprocessor(
+        tokenizer, sequence_length=64, padding_side=padding_side
+    )
     model = make(preprocessor)
     lengths = []
     predict_on_batch = model.predict_on_batch

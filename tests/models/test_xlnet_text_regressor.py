@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from keras_xlnet.models import XLNetBackbone, XLNetTextRegressor
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing import XLNetTextRegressorPreprocessor
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 WORDS = ["prize", "lunch", "home", "cash", "call", "today"]
@@ -14,7 +14,9 @@ VALUES = [1.0 + i % 5 for i in range(32)]
 
 @pytest.fixture(scope="module")
 def preprocessor(golden_dir):
-    return XLNetTextPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), sequence_length=32)
+    return XLNetTextRegressorPreprocessor(
+        XLNetTokenizer(golden_dir / "spiece.model"), sequence_length=32
+    )
 
 
 def make(preprocessor):

@@ -15,7 +15,7 @@ from keras_xlnet.models import (
 from keras_xlnet.preprocessing import (
     XLNetMultipleChoicePreprocessor,
     XLNetQuestionAnsweringPreprocessor,
-    XLNetTextPreprocessor,
+    XLNetRankerPreprocessor,
     XLNetTokenClassifierPreprocessor,
 )
 from keras_xlnet.tokenizers import XLNetTokenizer
@@ -61,7 +61,7 @@ def make(task, tokenizer, padding_side="left"):
         )
         model = XLNetQuestionAnswering(backbone, 2, 2, preprocessor=preprocessor)
     else:
-        model = XLNetRanker(backbone, preprocessor=XLNetTextPreprocessor(tokenizer, **arguments))
+        model = XLNetRanker(backbone, preprocessor=XLNetRankerPreprocessor(tokenizer, **arguments))
     model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
     return model
 
@@ -87,10 +87,18 @@ def test_a_py_dataset_is_that_of_its_rows(task, tokenizer):
     expected = model.evaluate(x, y, batch_size=1, verbose=0, return_dict=True)
     found = model.evaluate(RowByRow(x, y), verbose=0, return_dict=True)
     assert found == pytest.approx(expected, rel=1e-4)
-    if task in ("choices", "documents"):
-        np.testing.assert_allclose(
-            model.predict(RowByRow(x), verbose=0), model.predict(x, verbose=0), atol=1e-5
-        )
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_predict_returns_arrays_for_all_inputs(task, tokenizer):
+    model, (x, _) = make(task, tokenizer), TASKS[task]
+    encoded = model.preprocessor.encode(x, shorten=False)
+    expected = keras.tree.flatten(model.predict(encoded.features, verbose=0))
+    batches = (x[i : i + 1] for i in range(len(x)))
+    for form in (encoded, RowByRow(x), batches):
+        found = keras.tree.flatten(model.predict(form, verbose=0))
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-5)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -119,9 +127,9 @@ def test_labels_and_answers_move_with_the_tokens(side, tokenizer):
             for part, of in ((features, labels), (whole, whole_labels))
         )
         np.testing.assert_array_equal(picked, expected)
-    windows = model.preprocessor.windows(x[:2])
+    windows = model.preprocessor.encode(x[:2])
     for found, expected in zip(
-        model.predict(x[:2], verbose=0), model.predict(windows, verbose=0), strict=True
+        model.answer(x[:2], verbose=0), model.answer(windows, verbose=0), strict=True
     ):
         assert found.null_score == pytest.approx(expected.null_score, abs=1e-5)
         assert [(a.text, a.start) for a in found.answers] == [
@@ -138,21 +146,3 @@ def test_a_dataset_of_text_is_refused(task, tokenizer):
     for dataset in (texts, of_dicts):
         with pytest.raises(ValueError, match="`x` is a dataset of raw text, which XLNet.* lists"):
             model.evaluate(dataset, verbose=0)
-
-
-@pytest.mark.parametrize("task", ["words", "questions"])
-@pytest.mark.parametrize("of_python", [RowByRow, lambda x: (x[i : i + 1] for i in range(len(x)))])
-def test_predict_refuses_batches_whose_rows_it_would_look_up(task, of_python, tokenizer):
-    model = make(task, tokenizer)
-    rows, _ = TASKS[task]
-    with pytest.raises(ValueError, match="batches of raw text.*Pass all rows in a list"):
-        model.predict(of_python(rows), verbose=0)
-    features = model._features(rows)
-    batches = [{key: value[i : i + 1] for key, value in features.items()} for i in range(3)]
-    pairs = zip(
-        keras.tree.flatten(model.predict(((batch,) for batch in batches), verbose=0)),
-        keras.tree.flatten(model.predict(features, verbose=0)),
-        strict=True,
-    )
-    for found, expected in pairs:
-        np.testing.assert_allclose(found, expected, atol=1e-5)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from keras_xlnet.preprocessing import (
     XLNetMultipleChoicePreprocessor,
-    XLNetTextPreprocessor,
+    XLNetTextClassifierPreprocessor,
     XLNetTokenClassifierPreprocessor,
 )
 from keras_xlnet.tokenizers import XLNetTokenizer
@@ -101,7 +101,9 @@ ARGUMENTS = [
 @pytest.fixture(scope="module", params=ARGUMENTS)
 def preprocessor(request, tokenizer):
     side, length, truncation = request.param
-    return XLNetTextPreprocessor(tokenizer, length, side, truncation=truncation, padding_token_id=5)
+    return XLNetTextClassifierPreprocessor(
+        tokenizer, length, side, truncation=truncation, padding_token_id=5
+    )
 
 
 @settings(max_examples=25, deadline=None)
@@ -109,9 +111,9 @@ def preprocessor(request, tokenizer):
 def test_texts_and_pairs(pairs, preprocessor):
     texts, others = map(list, zip(*pairs, strict=True))
     side = preprocessor.padding_side
-    check_equal(preprocessor.encode(texts), preprocessor({"text": texts}), side)
+    check_equal(preprocessor.encode(texts).features, preprocessor({"text": texts}), side)
     expected = preprocessor({"text": texts, "pair": others})
-    check_equal(preprocessor.encode(texts, others), expected, side)
+    check_equal(preprocessor.encode((texts, others)).features, expected, side)
 
 
 @settings(max_examples=25, deadline=None)
@@ -119,7 +121,9 @@ def test_texts_and_pairs(pairs, preprocessor):
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_words(side, sentences, tokenizer):
     preprocessor = XLNetTokenClassifierPreprocessor(tokenizer, 20, side)
-    check_equal(preprocessor.encode(sentences), preprocessor(sentences), side)
+    encoded = preprocessor.encode(sentences)
+    found = {**encoded.features, "word_index": encoded.word_index}
+    check_equal(found, preprocessor(sentences), side)
 
 
 @settings(max_examples=25, deadline=None)
@@ -131,5 +135,5 @@ def test_words(side, sentences, tokenizer):
 def test_choices(side, as_original, rows, tokenizer):
     texts, choices = map(list, zip(*rows, strict=True))
     preprocessor = XLNetMultipleChoicePreprocessor(tokenizer, 24, 8, side, as_original=as_original)
-    found = preprocessor.encode(texts, choices)
+    found = preprocessor.encode((texts, choices)).features
     check_equal(found, preprocessor({"text": texts, "choices": choices}), side)

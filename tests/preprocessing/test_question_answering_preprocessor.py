@@ -40,7 +40,7 @@ def tokenizer():
 
 @pytest.fixture(scope="module")
 def windows(tokenizer):
-    return make(tokenizer).windows([row[:2] for row in ROWS])
+    return make(tokenizer).encode([row[:2] for row in ROWS])
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_features_are_the_originals(windows):
     for key, value in pairs.items():
         np.testing.assert_array_equal(windows.features[key], value)
     questions = [row["example_index"] for row in SQUAD["eval_features"]]
-    np.testing.assert_array_equal(windows.question, questions)
+    np.testing.assert_array_equal(windows.row, questions)
     np.testing.assert_array_equal(windows.num_tokens, [row["paragraph_len"] for row in expected])
 
 
@@ -85,14 +85,14 @@ def test_labels_are_the_originals(windows):
         assert set(different) <= ({WRONG_IN_THE_ORIGINAL} if key == "start_positions" else set())
     start = labels["start_positions"][WRONG_IN_THE_ORIGINAL]
     end = labels["end_positions"][WRONG_IN_THE_ORIGINAL]
-    row = windows.question[WRONG_IN_THE_ORIGINAL]
+    row = windows.row[WRONG_IN_THE_ORIGINAL]
     a, b = windows.characters(WRONG_IN_THE_ORIGINAL, start, end)
     assert windows.contexts[row][a:b] == ROWS[row][2][0]["text"] == "ﬁne Was"
 
 
 def test_spans_of_tokens_are_the_originals(windows):
     for window, expected in enumerate(SQUAD["eval_features"]):
-        context = windows.contexts[windows.question[window]]
+        context = windows.contexts[windows.row[window]]
         if "½" in context:
             continue
         for token in range(windows.num_tokens[window]):
@@ -112,7 +112,7 @@ def test_most_context_is_the_originals(windows):
 
 
 def test_padding_on_the_left_moves_everything(tokenizer, windows):
-    left = make(tokenizer, padding_side="left").windows([row[:2] for row in ROWS])
+    left = make(tokenizer, padding_side="left").encode([row[:2] for row in ROWS])
     shift = SQUAD["config"]["max_seq_length"] - windows.features["padding_mask"].sum(axis=1)
     for key in ("token_ids", "segment_ids", "padding_mask", "paragraph_mask"):
         for window, places in enumerate(shift):
@@ -128,7 +128,7 @@ def check_round_trip(windows, answers):
     labels = windows.labels(answers)
     survived = cut = 0
     for window in np.flatnonzero(labels["is_impossible"] == 0):
-        row = windows.question[window]
+        row = windows.row[window]
         answer, context = answers[row], windows.contexts[row]
         a, b = windows.characters(
             window, labels["start_positions"][window], labels["end_positions"][window]
@@ -155,7 +155,7 @@ def test_every_answer_of_whole_words_comes_back(tokenizer, parts, data):
     last = data.draw(st.integers(first, len(parts) - 1))
     start = sum(len(part) + 1 for part in parts[:first])
     text = " ".join(parts[first : last + 1])
-    windows = make(tokenizer).windows([("which words?", context)])
+    windows = make(tokenizer).encode([("which words?", context)])
     survived, _ = check_round_trip(windows, [GoldAnswer(text, start)])
     # Everything is in some window; an answer longer than the windows' overlap can be in none.
     tokens = len(tokenizer(text))
@@ -168,7 +168,7 @@ def test_round_trip_of_squad(file, released_preprocessor):
     data = json.loads((SHARED / "squad" / file).read_text(encoding="utf-8"))["data"]
     rows = [(q["question"], p["context"], q["answers"]) for a in data for p in a["paragraphs"]
             for q in p["qas"]]  # fmt: skip
-    windows = released_preprocessor.windows([row[:2] for row in rows])
+    windows = released_preprocessor.encode([row[:2] for row in rows])
     answers = gold_answers([row[2] for row in rows], [row[1] for row in rows])
     survived, cut = check_round_trip(windows, answers)
     answered = sum(answer is not None for answer in answers)
@@ -177,25 +177,16 @@ def test_round_trip_of_squad(file, released_preprocessor):
 
 def test_every_token_is_in_some_window_and_ends_are_reached(tokenizer):
     long = " ".join(f"{number}," for number in range(60))
-    windows = make(tokenizer).windows([("a?", long), ("a?", "short")])
+    windows = make(tokenizer).encode([("a?", long), ("a?", "short")])
     total = len(tokenizer(long))
     seen = set()
-    for window in np.flatnonzero(windows.question == 0):
+    for window in np.flatnonzero(windows.row == 0):
         first, count = windows.first_token[window], windows.num_tokens[window]
         seen |= set(range(first, first + count))
     assert seen == set(range(total))
-    last = np.flatnonzero(windows.question == 0)[-1]
+    last = np.flatnonzero(windows.row == 0)[-1]
     assert windows.first_token[last] + windows.num_tokens[last] == total
     assert windows.first_token[last - 1] + windows.num_tokens[last - 1] < total
-
-
-def test_batches_of_questions_are_joined(tokenizer, windows, monkeypatch):
-    monkeypatch.setattr("keras_xlnet.preprocessing.question_answering_preprocessor._BATCH", 5)
-    again = make(tokenizer).windows([row[:2] for row in ROWS])
-    np.testing.assert_array_equal(again.question, windows.question)
-    np.testing.assert_array_equal(again.features["token_ids"], windows.features["token_ids"])
-    for a, b in zip(again.token_offsets, windows.token_offsets, strict=True):
-        np.testing.assert_array_equal(a, b)
 
 
 def test_saved_and_loaded(tokenizer, tmp_path):
@@ -212,8 +203,8 @@ def test_saved_and_loaded(tokenizer, tmp_path):
     ):
         assert getattr(again, key) == getattr(preprocessor, key)
     rows = [row[:2] for row in ROWS[:3]]
-    for key, value in preprocessor.windows(rows).features.items():
-        np.testing.assert_array_equal(again.windows(rows).features[key], value)
+    for key, value in preprocessor.encode(rows).features.items():
+        np.testing.assert_array_equal(again.encode(rows).features[key], value)
 
 
 @pytest.mark.parametrize(
@@ -234,20 +225,3 @@ def test_symbolic_inputs_are_refused(tokenizer):
     inputs = {key: keras.Input((), dtype="string") for key in ("question", "context")}
     with pytest.raises(ValueError, match="The number of windows depends on the texts"):
         make(tokenizer)(inputs)
-
-
-def test_progress_is_shown_for_many_questions_on_a_terminal(tokenizer, monkeypatch, capsys):
-    preprocessor = make(tokenizer)
-    questions = [("who?", f"{i}") for i in range(5)]
-    monkeypatch.setattr("keras_xlnet.preprocessing.question_answering_preprocessor._BATCH", 2)
-    assert _printed(preprocessor, questions, capsys, verbose=1)
-    assert not _printed(preprocessor, questions * 5, capsys)
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert _printed(preprocessor, questions * 5, capsys)
-    assert not _printed(preprocessor, questions, capsys)
-    assert not _printed(preprocessor, questions * 5, capsys, verbose=0)
-
-
-def _printed(preprocessor, questions, capsys, **arguments):
-    preprocessor.windows(questions, **arguments)
-    return capsys.readouterr().out

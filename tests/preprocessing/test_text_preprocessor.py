@@ -16,7 +16,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.tokenizers import original_tokenizer as reference
 
@@ -29,7 +29,7 @@ B = ["a dog and a lantern", "", "so"]
 
 
 # A preprocessor is compiled at its first call: there is one for all that need the same.
-packer = functools.cache(XLNetTextPreprocessor)
+packer = functools.cache(XLNetTextClassifierPreprocessor)
 # Length, side and padding: from the shortest for pairs to one that has room for most pairs.
 SIDES_AND_LENGTHS = [
     *((5, "left", 0), (5, "right", 5), (6, "left", 5), (9, "right", 0)),
@@ -98,7 +98,7 @@ def test_truncation_equals_the_original(tokenizer):
     cases = [c for c in CLASSIFIER["truncate_seq_pair"] if c["len_b"] > 0 and c["max_length"] > 1]
     assert len(cases) >= 6
     for case in cases:
-        preprocessor = XLNetTextPreprocessor(tokenizer, case["max_length"] + 3)
+        preprocessor = XLNetTextClassifierPreprocessor(tokenizer, case["max_length"] + 3)
         kept = preprocessor._truncated_lengths(
             tf.constant([case["len_a"]], tf.int64), tf.constant([case["len_b"]], tf.int64)
         )
@@ -241,7 +241,9 @@ def test_compute_output_shape(preprocessor):
 
 def test_config_round_trip(tokenizers, tmp_path):
     original = packer(tokenizers[True], 12, "right", 5, truncation="middle")
-    copy = XLNetTextPreprocessor.from_config(json.loads(json.dumps(original.get_config())))
+    copy = XLNetTextClassifierPreprocessor.from_config(
+        json.loads(json.dumps(original.get_config()))
+    )
     assert copy.get_config() == original.get_config()
     original.save_assets(tmp_path)
     copy.load_assets(tmp_path)
@@ -272,9 +274,9 @@ def test_other_backends(pair_rows, backend):
     program = """
 import json, sys
 import tensorflow as tf
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.tokenizers import XLNetTokenizer
-preprocessor = XLNetTextPreprocessor(XLNetTokenizer(sys.argv[1], remove_accents=True), 16)
+preprocessor = XLNetTextClassifierPreprocessor(XLNetTokenizer(sys.argv[1], remove_accents=True), 16)
 a, b = json.loads(sys.argv[2])
 (batch,) = tf.data.Dataset.from_tensor_slices((a, b)).map(lambda *x: preprocessor(x)).batch(3)
 for outputs in (batch, preprocessor((a, b))):
@@ -308,7 +310,7 @@ for outputs in (batch, preprocessor((a, b))):
 )
 def test_refuses_wrong_arguments(tokenizer, kwargs, message):
     with pytest.raises(ValueError, match=message):
-        XLNetTextPreprocessor(**{"tokenizer": tokenizer, **kwargs})
+        XLNetTextClassifierPreprocessor(**{"tokenizer": tokenizer, **kwargs})
 
 
 @pytest.mark.parametrize(
@@ -337,7 +339,7 @@ def test_refuses_wrong_symbolic_inputs(preprocessor):
 
 
 def test_refuses_pairs_without_room(tokenizer):
-    short = XLNetTextPreprocessor(tokenizer, 4)
+    short = XLNetTextClassifierPreprocessor(tokenizer, 4)
     assert short("the cat")["token_ids"].shape == (4,)
     with pytest.raises(ValueError, match="at least 5 for pairs.*=4"):
         short(("a", "b"))

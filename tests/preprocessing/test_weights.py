@@ -16,7 +16,7 @@ from keras_xlnet.models import (
 )
 from keras_xlnet.preprocessing import (
     XLNetQuestionAnsweringPreprocessor,
-    XLNetTextPreprocessor,
+    XLNetTextClassifierPreprocessor,
     XLNetTokenClassifierPreprocessor,
 )
 from keras_xlnet.preprocessing.weights import weights_by_class, weights_of_classes
@@ -152,7 +152,7 @@ def test_the_weight_of_a_question_counts_for_all_of_its_windows(tokenizer):
     )
     model = untrained(XLNetQuestionAnswering(backbone(), preprocessor=preprocessor, dropout=0.0))
     x = [("where?", "the harbor is for ships " * 6), ("what?", "a ship sails"), ("who?", "it is")]
-    windows = preprocessor.windows(x).question
+    windows = preprocessor.encode(x).row
     assert list(np.bincount(windows)) != [1, 1, 1]
     features, labels, weights = model._examples(x, ["harbor", "ship", None], [2.0, 0.0, 0.5])
     np.testing.assert_array_equal(weights, np.array([2.0, 0.0, 0.5])[windows])
@@ -228,7 +228,7 @@ TEXTS = ["win a free prize", "see you at six", "free cash, call now", "are you h
 @pytest.mark.parametrize("form", DATA_FORMS)
 @pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
 def test_class_weight_of_texts(form, activation, tokenizer):
-    preprocessor = XLNetTextPreprocessor(tokenizer, sequence_length=12)
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, sequence_length=12)
     is_softmax = activation == "softmax"
     model = untrained(
         XLNetTextClassifier(
@@ -247,7 +247,7 @@ def test_class_weight_of_texts(form, activation, tokenizer):
 
 
 def test_class_weight_does_not_count_in_the_part_for_validation(tokenizer):
-    preprocessor = XLNetTextPreprocessor(tokenizer, sequence_length=12)
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, sequence_length=12)
     model = untrained(XLNetTextClassifier(backbone(), 2, preprocessor, dropout=0.0))
     arguments = {"validation_split": 0.5, "verbose": 0}
     history = model.fit(TEXTS, [1, 0, 1, 0], class_weight={1: 9.0}, **arguments).history

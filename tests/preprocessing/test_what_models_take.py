@@ -19,7 +19,7 @@ from keras_xlnet.models import (
     XLNetTextRegressor,
     XLNetTokenClassifier,
 )
-from keras_xlnet.preprocessing import XLNetTextPreprocessor, attention_memory
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor, attention_memory
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 TEXTS = ["win a free prize", "see you at six", "free cash, call now", "are you home"]
@@ -30,7 +30,9 @@ FRAME = pd.DataFrame({"text": TEXTS, "label": NAMES})
 
 @pytest.fixture(scope="module")
 def preprocessor(golden_dir):
-    return XLNetTextPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), sequence_length=12)
+    return XLNetTextClassifierPreprocessor(
+        XLNetTokenizer(golden_dir / "spiece.model"), sequence_length=12
+    )
 
 
 def backbone(**arguments):

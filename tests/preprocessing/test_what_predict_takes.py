@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 TEXTS = ["win a free prize", "see you at six", "free cash, call now"]
@@ -19,7 +19,7 @@ OTHERS = ["spam", "ham", "eggs"]
 def classifier(golden_dir):
     keras.utils.set_random_seed(3)
     backbone = XLNetBackbone(200, 1, 2, 16, 32, kernel_initializer="glorot_normal")
-    preprocessor = XLNetTextPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 24)
+    preprocessor = XLNetTextClassifierPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 24)
     return XLNetTextClassifier(backbone, 3, preprocessor)
 
 
@@ -67,7 +67,7 @@ def warnings_of(function):
 
 def new_classifier(golden_dir):
     backbone = XLNetBackbone(200, 1, 2, 16, 32)
-    preprocessor = XLNetTextPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 24)
+    preprocessor = XLNetTextClassifierPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 24)
     model = XLNetTextClassifier(backbone, 3, preprocessor)
     model.compile(keras.optimizers.SGD(0.1))
     return model

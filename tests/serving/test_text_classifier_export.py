@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.serving import export_text_classifier
 from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.serving.conftest import PAIRS, TEXTS, make_classifier
@@ -25,7 +25,9 @@ RELOAD = pathlib.Path(__file__).with_name("reload_saved_model.py")
 @pytest.fixture(scope="module")
 def short(preprocessor):
     """A preprocessor with a sequence length too short for pairs, so that exports are faster."""
-    return XLNetTextPreprocessor(preprocessor.tokenizer, sequence_length=4, padding_side="right")
+    return XLNetTextClassifierPreprocessor(
+        preprocessor.tokenizer, sequence_length=4, padding_side="right"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -288,7 +290,7 @@ def test_a_failed_export_leaves_no_files(short, tmp_path, monkeypatch):
         (lambda p: keras.Sequential(), TypeError, "`model` must be an XLNetTextCl.*: Sequential"),
         (lambda p: make_classifier(None, 2), ValueError, "`model` must have a preprocessor"),
         (
-            lambda p: make_classifier(XLNetTextPreprocessor(XLNetTokenizer(None)), 2),
+            lambda p: make_classifier(XLNetTextClassifierPreprocessor(XLNetTokenizer(None)), 2),
             ValueError,
             "`model` must have a tokenizer with a vocabulary",
         ),

@@ -10,7 +10,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 TOKENS = ["<url>", "@user", "[E1]", "two words", "Zürich"]
@@ -105,7 +105,7 @@ def test_a_large_alpha_draws_the_best_split(tokenizer):
 
 
 def test_sampling_in_a_dataset_outlives_set_random_seed(tokenizer):
-    preprocessor = XLNetTextPreprocessor(tokenizer, sequence_length=48)
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, sequence_length=48)
     dataset = tf.data.Dataset.from_tensors(["the river, the mill, the others, there"]).repeat(12)
     dataset = dataset.map(lambda x: preprocessor(x, sampling_alpha=0.05))
     keras.utils.set_random_seed(1)

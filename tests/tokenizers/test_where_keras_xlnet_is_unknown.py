@@ -9,7 +9,7 @@ import keras
 import pytest
 import tensorflow as tf
 
-from keras_xlnet.preprocessing import XLNetTextPreprocessor
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 PROTO = pathlib.Path(__file__).parents[1] / "golden" / "spiece.model"
@@ -35,7 +35,7 @@ def tokenizer():
 
 @pytest.fixture(scope="module")
 def preprocessor(tokenizer):
-    return XLNetTextPreprocessor(tokenizer, 16)
+    return XLNetTextClassifierPreprocessor(tokenizer, 16)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,173 @@
+"""Queries with lists of documents, in the order of their relevance."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.preprocessing.labels import Classes
+from keras_xlnet.preprocessing.packing_layer import rows_of_lists
+from keras_xlnet.preprocessing.preprocessor import Encoded
+from keras_xlnet.preprocessing.text_preprocessor import XLNetTextPreprocessor
+from keras_xlnet.preprocessing.texts import columns_of_rows, has_text, one_text, several_texts
+
+# The relevance where a list has no document.
+NO_DOCUMENT = -1
+
+
+@dataclasses.dataclass(frozen=True)
+class RankedDocument:
+    """A document in its place.
+
+    Args:
+        index: Int, its place in the list that was given.
+        text: String.
+        score: Float, the higher the more relevant.
+    """
+
+    index: int
+    text: str
+    score: float
+
+
+@register
+class XLNetRankerPreprocessor(XLNetTextPreprocessor):
+    """Converts queries with lists of documents to the arrays of `XLNetRanker`.
+
+    A query and a document are packed as a pair, `[query, <sep>, document, <sep>, <cls>]`, of which
+    the longer one is truncated. The arguments are those of `XLNetTextClassifierPreprocessor`. The
+    call takes pairs of a query and a document.
+
+    Example:
+
+    >>> from keras_xlnet.preprocessing import XLNetRankerPreprocessor
+    >>> from keras_xlnet.tokenizers import XLNetTokenizer
+    >>> tokenizer = XLNetTokenizer.train(iter(["a rose is a rose"] * 9), vocabulary_size=24)
+    >>> preprocessor = XLNetRankerPreprocessor(tokenizer, sequence_length=16)
+    >>> encoded = preprocessor.encode([("rose", ["a rose", "is", "a"]), ("is", ["a rose"])])
+    >>> encoded.features["token_ids"].shape
+    (2, 3, 16)
+    """
+
+    row_name = "query"
+    takes_datasets = False
+
+    @classmethod
+    def takes(cls, x: Any) -> bool:
+        return has_text(x, "query", "documents")
+
+    def encode(self, x: Any, shorten: bool = True) -> Encoded:
+        """Converts queries with documents to arrays on the host, without TensorFlow.
+
+        Args:
+            x: A dict with the columns `query` and `documents`, a tuple of these columns, or a list
+                of rows `(query, documents)`.
+            shorten: Bool, whether the arrays are as long as the longest row needs, or
+                `sequence_length`.
+
+        Returns:
+            `Encoded`, whose `features` have the shape `(queries, most documents, length)`. A query
+            with fewer documents than others has rows of zeros at its end.
+
+        Raises:
+            ValueError: If something is not a string, the lengths differ or a query has no
+                documents. The message names the row.
+        """
+        columns = ranking_columns(x)
+        counts = [len(texts) for texts in columns["documents"]]
+        queries = [q for q, n in zip(columns["query"], counts, strict=True) for _ in range(n)]
+        documents = [text for texts in columns["documents"] for text in texts]
+        flat = self._encode_columns(queries, documents, shorten)
+        return Encoded({k: rows_of_lists(v, counts, 0) for k, v in flat.items()}, columns)
+
+    def encode_labels(self, y: Any, encoded: Encoded, classes: Classes | None = None) -> np.ndarray:
+        return relevance_labels(y, encoded.columns["documents"])
+
+    def decode(self, outputs: Any, encoded: Encoded, **options: Any) -> list[Any]:
+        """Returns a list of `RankedDocument` for each query, the most relevant one first.
+
+        Args:
+            outputs: Scores `(queries, documents)`.
+            encoded: What `encode` returned.
+            **options: None are needed.
+        """
+        pairs = zip(encoded.columns["documents"], outputs, strict=True)
+        return [_ranked(documents, scores[: len(documents)]) for documents, scores in pairs]
+
+
+def _ranked(documents, scores):
+    order = np.argsort(-scores, kind="stable")
+    return [RankedDocument(int(i), documents[i], float(scores[i])) for i in order]
+
+
+def ranking_columns(x: Any) -> dict[str, list[Any]]:
+    """Returns a dict of `query`, a list of strings, and `documents`, a list of lists of strings.
+
+    Args:
+        x: A dict with these keys, a tuple of the two columns, or a list of rows `(query,
+            documents)`.
+
+    Raises:
+        ValueError: If something is not a string, the lengths differ or a query has no documents.
+            The message names the row.
+    """
+    if isinstance(x, dict):
+        if set(x) != {"query", "documents"}:
+            raise ValueError(
+                f'`x` must be a dict with the keys "query" and "documents". Received: {sorted(x)}'
+            )
+        queries, documents = x["query"], x["documents"]
+    elif isinstance(x, tuple) and len(x) == 2:
+        queries, documents = x
+    else:
+        queries, documents = columns_of_rows(x, "(query, documents)")
+    if len(queries) != len(documents):
+        raise ValueError(
+            "`query` and `documents` must have equal lengths. Received: "
+            f"{len(queries)} and {len(documents)}"
+        )
+    return {
+        "query": [one_text("query", row, query) for row, query in enumerate(queries)],
+        "documents": [
+            several_texts("documents", row, texts) for row, texts in enumerate(documents)
+        ],
+    }
+
+
+def relevance_labels(y: Any, documents: Sequence[Sequence[str]]) -> np.ndarray:
+    """Returns the relevance of documents, float32 `(queries, most documents)`, -1 for none.
+
+    Args:
+        y: List with a list of numbers of at least 0 for each query, one a document.
+        documents: List of lists of strings.
+
+    Raises:
+        ValueError: If there are not as many numbers as documents, or one is negative or missing.
+            The message names the row.
+    """
+    if not hasattr(y, "__len__") or len(y) != len(documents):
+        given = f"{len(y)} rows" if hasattr(y, "__len__") else repr(y)
+        raise ValueError(
+            f"`y` must have the relevance of the documents of {len(documents)} queries. "
+            f"Received: {given}"
+        )
+    labels = np.full((len(documents), max(map(len, documents))), NO_DOCUMENT, "float32")
+    for row, (relevance, texts) in enumerate(zip(y, documents, strict=True)):
+        if not hasattr(relevance, "__len__") or len(relevance) != len(texts):
+            given = len(relevance) if hasattr(relevance, "__len__") else relevance
+            raise ValueError(
+                "`y` must have a number for each document. Received in row "
+                f"{row}: {given} for {len(texts)} documents"
+            )
+        numbers = np.asarray(relevance, "float32")
+        if not ((numbers >= 0) & np.isfinite(numbers)).all():
+            raise ValueError(
+                "`y` must be finite numbers of at least 0. Received in row "
+                f"{row}: {list(relevance)}"
+            )
+        labels[row, : len(numbers)] = numbers
+    return labels

@@ -1,0 +1,65 @@
+"""Texts and pairs of texts with a number each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.lazy_modules import tf
+from keras_xlnet.preprocessing.labels import (
+    Classes,
+    as_columns,
+    as_label_array,
+    check_finite,
+    check_number_of_rows,
+    is_names,
+    numbers_of_strings,
+)
+from keras_xlnet.preprocessing.preprocessor import Encoded
+from keras_xlnet.preprocessing.text_preprocessor import XLNetTextPreprocessor
+from keras_xlnet.preprocessing.texts import is_text
+
+
+@register
+class XLNetTextRegressorPreprocessor(XLNetTextPreprocessor):
+    """Converts texts, or pairs of texts, and their numbers to the arrays of a regressor.
+
+    Arguments, call arguments and features are those of `XLNetTextClassifierPreprocessor`.
+
+    Example:
+
+    >>> from keras_xlnet.preprocessing import XLNetTextRegressorPreprocessor
+    >>> from keras_xlnet.tokenizers import XLNetTokenizer
+    >>> tokenizer = XLNetTokenizer.train(iter(["a rose is a rose"] * 9), vocabulary_size=24)
+    >>> preprocessor = XLNetTextRegressorPreprocessor(tokenizer, sequence_length=16)
+    >>> encoded = preprocessor.encode(["a rose", "is"])
+    >>> encoded.features["token_ids"].shape, preprocessor.encode_labels([1, 2.5], encoded).shape
+    ((2, 16), (2, 1))
+    """
+
+    def encode_labels(self, y: Any, encoded: Encoded, classes: Classes | None = None) -> Any:
+        y = self.check_labels(y, encoded.features)
+        check_number_of_rows(y, encoded.num_given)
+        return y
+
+    def decode(self, outputs: Any, encoded: Encoded | None = None, **options: Any) -> list[float]:
+        """Returns a float for each row of outputs `(batch, 1)`."""
+        return [float(number) for (number,) in outputs]
+
+    @classmethod
+    def check_labels(cls, y: Any, features: Any, classes: Classes | None = None) -> Any:
+        y = as_label_array(y)
+        if is_names(y):
+            y = numbers_of_strings(y)
+        check_finite(y)
+        return as_columns(y, 1, "one number for each text")
+
+    @classmethod
+    def label_mapper(cls, spec: Any, classes: Classes | None = None) -> Callable[[Any], Any] | None:
+        def encode(labels):
+            numbers = tf.strings.to_number(labels) if is_text(spec) else labels
+            # As arrays: TensorFlow traces a step for labels of any rank if it meets two.
+            return tf.reshape(numbers, (-1, 1))
+
+        return encode
