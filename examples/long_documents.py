@@ -24,7 +24,6 @@ the public domain. docs/long_sequences.md has the four ways on movie reviews, an
 import quiet_start  # noqa: F401
 
 # isort: split
-import math
 import pathlib
 import time
 
@@ -34,7 +33,6 @@ import matplotlib
 import numpy as np
 import tfidf
 from absl import app, flags
-from batches_by_length import BatchesByLength
 from sklearn.metrics import accuracy_score
 
 from keras_xlnet.models import XLNetTextClassifier
@@ -140,12 +138,8 @@ def train_and_test(seed, way, train, test):
     )
     labels = np.array([names.index(label) for label in train["label"]])
     start = time.perf_counter()
-    # Batches of documents of similar length have little padding, and take less time.
-    batches = BatchesByLength(model.preprocessor, np.array(train["text"], object), labels)
-    steps, rng = math.ceil(len(labels) / FLAGS.batch_size), np.random.default_rng(seed)
-    dataset = batches.dataset(lambda: batches.shuffled(FLAGS.batch_size, steps, rng), steps)
     model = fine_tuning.fit(
-        model, dataset, None, len(labels), epochs=2 if FLAGS.data else 5, learning_rate=5e-4
+        model, train["text"], labels, len(labels), epochs=2 if FLAGS.data else 5, learning_rate=5e-4
     )
     seconds = time.perf_counter() - start
     start = time.perf_counter()
@@ -160,7 +154,7 @@ def train_and_test(seed, way, train, test):
 
 def classes(model, texts):
     """Returns the names of the classes of documents."""
-    outputs = BatchesByLength(model.preprocessor, np.array(texts, object)).predict(model)
+    outputs = model.predict(list(texts), verbose=0)
     return [model.class_names[i] for i in outputs.argmax(axis=1)]
 
 

@@ -9,11 +9,13 @@ import tempfile
 
 import keras
 import numpy as np
-from batches_by_length import BatchesByLength
+import tensorflow as tf
 from fine_tuning import new_head, untrained
 
 from keras_xlnet.models import XLNetTextClassifier, XLNetTextRegressor
-from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor, batch_by_length
+
+TEST_BATCH = 64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,17 +80,18 @@ class Trainer:
             mean, scale = float(np.mean(labels)), float(np.std(labels)) or 1.0
             labels = ((labels - mean) / scale).astype("float32")
         steps = recipe.steps(len(examples), from_scratch)
-        batches = BatchesByLength(preprocessor, examples.texts, labels)
-        rng = np.random.default_rng(seed)
+        features = preprocessor.encode(_columns(examples.texts), shorten=False).features
+        rows = tf.data.Dataset.from_tensor_slices((features, labels)).shuffle(len(labels)).repeat()
         model.fit(
-            batches.dataset(lambda: batches.shuffled(recipe.batch_size, steps, rng), steps),
+            rows.apply(batch_by_length(recipe.batch_size)).take(steps),
             shuffle=False,
             callbacks=[WarmupCosine(recipe.learning_rate, steps)],
             verbose=0,
         )
 
         def predict(texts):
-            outputs = BatchesByLength(preprocessor, texts).predict(model)
+            encoded = preprocessor.encode(_columns(texts))
+            outputs = model.predict(encoded, batch_size=TEST_BATCH, verbose=0)
             return outputs.argmax(1) if examples.is_classes else outputs[:, 0] * scale + mean
 
         return predict
@@ -167,3 +170,8 @@ def _digest(*parts):
     for part in parts:
         digest.update(part)
     return digest.hexdigest()[:16]
+
+
+def _columns(texts):
+    """Texts, or a tuple of texts and pairs, of an array `(examples,)` or `(examples, 2)`."""
+    return texts if texts.ndim == 1 else (texts[:, 0], texts[:, 1])

@@ -28,11 +28,9 @@ import sys
 import fast_dtype
 import fine_tuning
 import keras
-import numpy as np
 import spam_data
 import spam_report
 from absl import app, flags, logging
-from batches_by_length import BatchesByLength
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from keras_xlnet.checkpoints import detect_format, load_checkpoint, load_tokenizer
@@ -160,13 +158,11 @@ def train(texts, labels, strategy, verbose=None):
         is_wide = model.backbone.hidden_dim >= fine_tuning.WIDE
         epochs = FLAGS.epochs or (6 if FLAGS.from_scratch else 3 if is_wide else 4)
         model.compile(fine_tuning.make_optimizer(model, 5e-4, epochs * steps))
-    # Messages of similar length have half of the padding, and take half of the time.
-    batches = BatchesByLength(model.preprocessor, texts, labels.astype("int32"))
-    rng = np.random.default_rng(FLAGS.seed)
     history = model.fit(
-        batches.dataset(lambda: batches.shuffled(FLAGS.batch_size, steps, rng), steps),
-        shuffle=False,
-        epochs=epochs,
+        texts,
+        labels.astype("int32"),
+        FLAGS.batch_size,
+        epochs,
         callbacks=fine_tuning.unfreezing(),
         verbose=progress_verbosity() if verbose is None else verbose,
     ).history

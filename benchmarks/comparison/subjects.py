@@ -60,11 +60,12 @@ def _keras_hub(name, backend="tensorflow", **options):
 
 
 SERVED = ("W8", "W8c1", "W8c8")
+STRINGS = ("W10", "W11")
 REFERENCE = "huggingface"
 SUBJECTS = {
     subject.name: subject
     for subject in (
-        _huggingface(REFERENCE, ("GEMM", *FORWARD, *TRAINING, "W6", "W7", *SERVED, "W9")),
+        _huggingface(REFERENCE, ("GEMM", *FORWARD, *TRAINING, "W6", "W7", *SERVED, "W9", *STRINGS)),
         _huggingface(
             "huggingface-bf16",
             ("GEMM", *FORWARD, *TRAINING, "W6", *SERVED),
@@ -76,6 +77,7 @@ SUBJECTS = {
             "huggingface-compile-bf16", (*FORWARD, *TRAINING), compiled=True, dtype="bfloat16"
         ),
         _huggingface("huggingface-pad_to_longest", SERVED, padding="longest"),
+        _huggingface("huggingface-group_by_length", ("W10",), group_by_length=True),
         Subject(
             "huggingface-slow",
             "benchmarks.comparison.with_huggingface_slow",
@@ -92,7 +94,8 @@ SUBJECTS = {
             "tf_models",
             environment={"TF_USE_LEGACY_KERAS": "1"},
         ),
-        _ours("keras_xlnet", ("GEMM", *FORWARD, *TRAINING, "W6", "W7", *SERVED, "W9")),
+        _ours("keras_xlnet", ("GEMM", *FORWARD, *TRAINING, "W6", "W7", *SERVED, "W9", *STRINGS)),
+        _ours("keras_xlnet-one_length", STRINGS, group_by_length=False),
         _ours("keras_xlnet-tf_data", ("W7",), pipeline=True),
         _ours("keras_xlnet-xla", (*FORWARD, *TRAINING, "W6"), jit=True),
         _ours("keras_xlnet-jax", (*FORWARD, *TRAINING), backend="jax"),

@@ -125,6 +125,71 @@ def predict_texts(workload, dtype="float32"):
     return answering(answer, workloads.texts(1024), workload, **_facts(model))
 
 
+def fit_texts(workload, group_by_length=False):
+    """An epoch of a plain training loop, each batch padded to its longest text."""
+    tokenizer = _tokenizer()
+    config = _config(workload, num_labels=2, vocab_size=len(tokenizer))
+    model = transformers.XLNetForSequenceClassification(config).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5)
+    texts = workloads.texts(workload.units)
+
+    def call():
+        encoded = tokenizer(texts, truncation=True, max_length=workload.length)
+        rows = [
+            {key: encoded[key][i] for key in encoded} | {"labels": i % 2} for i in range(len(texts))
+        ]
+        losses = []
+        for inputs in _batches(rows, tokenizer, workload.batch_size, group_by_length):
+            optimizer.zero_grad()
+            loss = model(**inputs, use_mems=False).loss
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        return np.mean(losses)
+
+    return calling(call, **_facts(model))
+
+
+def _batches(rows, tokenizer, batch_size, group_by_length):
+    """Shuffled batches, as the `Trainer` of transformers makes them."""
+    sampler = None
+    if group_by_length:
+        sampler = transformers.trainer_pt_utils.LengthGroupedSampler(
+            batch_size, lengths=[len(row["input_ids"]) for row in rows]
+        )
+    return torch.utils.data.DataLoader(
+        rows,
+        batch_size,
+        shuffle=sampler is None,
+        sampler=sampler,
+        collate_fn=transformers.DataCollatorWithPadding(tokenizer),
+    )
+
+
+def predict_many_texts(workload):
+    """Batches in the order of the texts, each padded to its longest one."""
+    tokenizer = _tokenizer()
+    config = _config(workload, num_labels=2, vocab_size=len(tokenizer))
+    model = _for_inference(transformers.XLNetForSequenceClassification(config), "float32")
+    texts = workloads.texts(workload.units)
+
+    @torch.no_grad()
+    def call():
+        found = []
+        for begin in range(0, len(texts), workload.batch_size):
+            inputs = tokenizer(
+                texts[begin : begin + workload.batch_size],
+                padding=True,
+                truncation=True,
+                max_length=workload.length,
+                return_tensors="pt",
+            )
+            found.append(model(**inputs, use_mems=False).logits.softmax(-1).numpy())
+        return np.concatenate(found)
+
+    return calling(call, **_facts(model))
+
+
 def _config(workload, **more):
     sizes = {
         "vocab_size": workloads.VOCABULARY_SIZE,

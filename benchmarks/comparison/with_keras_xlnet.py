@@ -101,6 +101,25 @@ def predict_texts(workload, dtype="float32"):
     return answering(answer, workloads.texts(1024), workload, **model_facts(model))
 
 
+def fit_texts(workload, group_by_length=True):
+    model = _text_classifier(workload, "float32")
+    texts = workloads.texts(workload.units)
+    labels = np.arange(len(texts)) % 2
+    options = {"batch_size": workload.batch_size, "group_by_length": group_by_length}
+
+    def call():
+        return model.fit(texts, labels, verbose=0, **options).history["loss"][0]
+
+    return calling(call, **model_facts(model))
+
+
+def predict_many_texts(workload, group_by_length=True):
+    model = _text_classifier(workload, "float32")
+    texts = workloads.texts(workload.units)
+    options = {"batch_size": workload.batch_size, "group_by_length": group_by_length}
+    return calling(lambda: model.predict(texts, verbose=0, **options), **model_facts(model))
+
+
 def _export(workload, dtype, folder):
     export_text_classifier(_text_classifier(workload, dtype), folder)
 

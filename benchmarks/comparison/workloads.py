@@ -67,6 +67,12 @@ def _serving(name, title, **sizes):
     return Workload(name, title, "serve_texts", unit="texts", gigabytes=3, **sizes)
 
 
+def _small(name, title, kind):
+    """All messages as strings, for a model of the size of the preset `xlnet_small_en`."""
+    sizes = {"batch_size": 32, "num_layers": 6, "dim": 256, "num_heads": 4}
+    return Workload(name, title, kind, unit="texts", units=1024, **sizes)
+
+
 WORKLOADS = {
     workload.name: workload
     for workload in (
@@ -83,6 +89,8 @@ WORKLOADS = {
         _serving("W8c1", "served texts, Base, 1 client, one at a time", units=32),
         _serving("W8c8", "the same, 8 clients at once", num_clients=8, units=64),
         Workload("W9", "predict([text]) in Python, Base", "predict_texts", unit="texts", units=32),
+        _small("W10", "fit on 1,024 messages, 6 x 256", "fit_texts"),
+        _small("W11", "predict on 1,024 messages, 6 x 256", "predict_many_texts"),
     )
 }
 

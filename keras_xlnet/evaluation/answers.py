@@ -24,7 +24,7 @@ class AnswerScores:
             its null score is above the threshold that was given.
         best_exact, best_f1: Floats, with the threshold that is best for the questions at hand.
         best_exact_threshold, best_f1_threshold: Floats, these thresholds: `null_threshold` of
-            `XLNetQuestionAnswering.predict`. 0, as in the original, where no answer to any question
+            `XLNetQuestionAnswering.answer`. 0, as in the original, where no answer to any question
             is as good.
         has_answer_exact, has_answer_f1: Floats, over the questions that have an answer, each with
             its most probable one.
@@ -51,7 +51,7 @@ def answer_scores(
     articles and white space do not matter.
 
     Args:
-        predictions: List of `AnswerPrediction`, from `XLNetQuestionAnswering.predict`; or of
+        predictions: List of `AnswerPrediction`, from `XLNetQuestionAnswering.answer`; or of
             strings, `""` for no answer.
         answers: List with the answers that people gave to each question: a list of strings,
             `(start, text)` or the dicts of SQuAD; one of these; or a dict of lists, as SQuAD has on
@@ -166,7 +166,7 @@ def _null_scores(predictions, threshold):
     if all(hasattr(prediction, "null_score") for prediction in predictions):
         return np.array([prediction.null_score for prediction in predictions])
     if threshold is not None:
-        raise ValueError("`threshold` needs the null scores of `predict`. Received: texts alone")
+        raise ValueError("`threshold` needs the null scores of `answer`. Received: texts alone")
     return np.zeros(len(predictions))
 
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
+from keras_xlnet.arguments import as_values, check_range
 from keras_xlnet.compat.cloning import RefusesCloning
 from keras_xlnet.compat.compiled_update import compiled_update
 from keras_xlnet.compat.eager_variables import eager_variables
@@ -13,7 +14,6 @@ from keras_xlnet.compat.sublayers import RestoresSublayers, variables_by_path
 from keras_xlnet.models.inspection import Inspection, inspect_model
 from keras_xlnet.models.preset import load_preset, save_preset
 from keras_xlnet.models.vocabulary import with_vocabulary
-from keras_xlnet.preprocessing.ranges import as_values, check_range
 from keras_xlnet.preprocessing.texts import is_dataset, split_spec
 from keras_xlnet.preprocessing.weights import weights_by_class, weights_of_labels
 from keras_xlnet.training.attention_memory import warn_of_attention_memory

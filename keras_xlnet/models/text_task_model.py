@@ -10,6 +10,7 @@ from keras_xlnet.models.long_documents import fitting_preprocessor
 from keras_xlnet.models.task_model import TaskModel
 from keras_xlnet.models.vocabulary import check_vocabulary
 from keras_xlnet.preprocessing.labels import Classes
+from keras_xlnet.preprocessing.length_batches import LengthBatches, split_rows
 from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
 from keras_xlnet.preprocessing.python_batches import is_python_batches, map_python_batches
 from keras_xlnet.preprocessing.texts import check_container, is_dataset, is_text, split_spec
@@ -18,7 +19,7 @@ from keras_xlnet.preprocessing.weights import as_weight_array
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_PREDICTED_BATCH = 32  # The `batch_size` of Keras.
+_BATCH_SIZE = 32  # That of Keras.
 
 
 class TextTaskModel(TaskModel):
@@ -60,13 +61,21 @@ class TextTaskModel(TaskModel):
 
     # === The methods of Keras, also on raw text ===
 
-    def fit(
+    def fit(  # type: ignore[override]  # The arguments of Keras, of which `BaseModel` names some.
         self,
         x: Any = None,
         y: Any = None,
-        *args: Any,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: str | int = "auto",
+        callbacks: Any = None,
+        validation_split: float = 0.0,
         validation_data: Any = None,
+        shuffle: bool = True,
+        class_weight: dict[Any, float] | None = None,
         sample_weight: Any = None,
+        *,
+        group_by_length: bool = True,
         **kwargs: Any,
     ) -> keras.callbacks.History:
         """Trains as `keras.Model.fit` does, also on raw text.
@@ -78,9 +87,15 @@ class TextTaskModel(TaskModel):
             x: Raw text in one of the forms of the preprocessor, what its `encode` returns, or
                 anything that `keras.Model.fit` takes.
             y: The labels of raw text, or of arrays.
-            validation_data: As in `keras.Model.fit`, also of raw text.
+            batch_size, epochs, verbose, callbacks, shuffle: As in `keras.Model.fit`.
+            validation_split, validation_data: As in `keras.Model.fit`, also of raw text.
+            class_weight: As in `BaseModel.fit`.
             sample_weight: Optional weights of the texts.
-            **kwargs: As in `keras.Model.fit`; `class_weight` as in `BaseModel.fit`.
+            group_by_length: Bool, whether batches of raw text have texts of similar length, see
+                `LengthBatches`: they need less padding. There is no such grouping with several
+                replicas or devices, with `shuffle=False`, and of what needs one length for all
+                batches.
+            **kwargs: As in `keras.Model.fit`.
 
         Raises:
             ValueError: If a label is missing, is no class or has another shape than the outputs,
@@ -88,26 +103,96 @@ class TextTaskModel(TaskModel):
                 checked.
         """
         self._learn_from_labels(y)
-        if isinstance(validation_data, (list, tuple)):
-            validation_data = self._examples(*validation_data)[: len(validation_data)]
-        elif validation_data is not None:
-            validation_data, *_ = self._batches(validation_data)
-        x, y, sample_weight = self._batches(x, y, sample_weight)
+        held_out_size = kwargs.get("validation_batch_size") or batch_size
+        if validation_data is not None:
+            validation_data = self._validation_data(validation_data, held_out_size, group_by_length)
+            validation_split = 0.0
+        encoded = self._encode(x)
+        x, y, sample_weight = self._batches(x if encoded is None else encoded, y, sample_weight)
+        if encoded is not None and group_by_length and shuffle and self._can_group(x):
+            self._check_ranges(x)
+            self._warn_of_memory(x, batch_size)
+            rows = (x, y, sample_weight)
+            if validation_split:
+                rows, held_out = split_rows(rows, validation_split)
+                validation_data = self._by_length(held_out, held_out_size)
+            x, y, sample_weight = self._by_length(rows, batch_size, shuffle=True), None, None
+            batch_size, validation_split, shuffle = None, 0.0, False
         return super().fit(
             x,
             y,
-            *args,
+            batch_size,
+            epochs,
+            verbose,
+            callbacks,
+            validation_split,
             validation_data=validation_data,
+            shuffle=shuffle,
+            class_weight=class_weight,
             sample_weight=sample_weight,
             **kwargs,
         )
 
+    def _validation_data(self, data, batch_size, group_by_length):
+        """What `fit` is given as `validation_data`, in the form that Keras takes."""
+        if not isinstance(data, (list, tuple)):
+            return self._batches(data)[0]
+        encoded = self._encode(data[0])
+        if encoded is None:
+            return self._examples(*data)[: len(data)]
+        rows = self._examples(encoded, *data[1:])
+        if group_by_length and self._can_group(rows[0]):
+            return self._by_length(rows, batch_size)
+        return rows[: len(data)]
+
+    def _by_length(self, rows, batch_size, shuffle=False):
+        """Arrays of inputs, labels and weights as batches of similar length, for Keras."""
+        return self._length_batches(rows, batch_size, shuffle).as_keras_input()
+
+    def _length_batches(self, rows, batch_size, shuffle=False):
+        features, labels, weights = rows
+        return LengthBatches(
+            features,
+            labels,
+            weights,
+            batch_size=batch_size or _BATCH_SIZE,
+            shuffle=shuffle,
+            padding_side=self._required_preprocessor().padding_side,
+            has_token_labels=self.preprocessor_cls.has_token_labels,
+        )
+
+    def _can_group(self, features):
+        """Whether batches of arrays may have different lengths."""
+        if self._num_replicas() > 1 or keras.distribution.distribution() is not None:
+            return False
+        if self.long_document == "memory" and self.gradient_segments is None:
+            return False
+        # Positions count from the left.
+        return "cls_index" not in features or self.preprocessor.padding_side == "right"
+
+    def _num_replicas(self):
+        strategy = getattr(self, "distribute_strategy", None)
+        return 1 if strategy is None else strategy.num_replicas_in_sync
+
     def evaluate(
-        self, x: Any = None, y: Any = None, *args: Any, sample_weight: Any = None, **kwargs: Any
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: str | int = "auto",
+        sample_weight: Any = None,
+        *,
+        group_by_length: bool = True,
+        **kwargs: Any,
     ) -> Any:
-        """Evaluates as `keras.Model.evaluate` does, also on raw text."""
-        x, y, sample_weight = self._batches(x, y, sample_weight)
-        return super().evaluate(x, y, *args, sample_weight=sample_weight, **kwargs)
+        """Evaluates as `keras.Model.evaluate` does, also on raw text, grouped as in `fit`."""
+        encoded = self._encode(x)
+        x, y, sample_weight = self._batches(x if encoded is None else encoded, y, sample_weight)
+        if encoded is None or not (group_by_length and self._can_group(x)):
+            return super().evaluate(x, y, batch_size, verbose, sample_weight, **kwargs)
+        self._check_ranges(x)
+        batches = self._by_length((x, y, sample_weight), batch_size)
+        return super().evaluate(batches, verbose=verbose, **kwargs)
 
     def predict(
         self,
@@ -116,32 +201,37 @@ class TextTaskModel(TaskModel):
         verbose: str | int = "auto",
         steps: int | None = None,
         callbacks: Any = None,
+        *,
+        group_by_length: bool = True,
     ) -> Any:
-        """Predicts as `keras.Model.predict` does, also for raw text.
+        """Predicts as `keras.Model.predict` does, also for raw text, grouped as in `fit`.
 
-        It returns the outputs of the model as arrays, whatever the inputs are. A single batch of
-        raw text is predicted at once, without a dataset and a progress bar, which take much longer
-        than the model.
+        It returns the outputs of the model as arrays, in the order of the texts, whatever the
+        inputs are. A single batch of raw text is predicted at once, without a dataset and a
+        progress bar, which take much longer than the model.
         """
         if is_python_batches(x):
             features = map_python_batches(x, self._input_batch)
         else:
             features = self._features(x)
-        is_encoded = features is not x
+        is_encoded = isinstance(features, dict) and features is not x
+        keras_options = {"verbose": verbose, "steps": steps, "callbacks": callbacks}
         if is_encoded and not steps and not callbacks and self._is_one_batch(features, batch_size):
             self._warn_if_untrained()
             return self.predict_on_batch(features)
-        return super().predict(
-            features, batch_size=batch_size, verbose=verbose, steps=steps, callbacks=callbacks
-        )
+        is_grouped = is_encoded and group_by_length and not steps and self._can_group(features)
+        # Outputs of tokens have the length of their batch, and Keras joins them.
+        if not is_grouped or self.preprocessor_cls.has_token_labels:
+            return super().predict(features, batch_size=batch_size, **keras_options)
+        self._check_ranges(features)
+        batches = self._length_batches((features, None, None), batch_size)
+        outputs = super().predict(batches.as_keras_input(), **keras_options)
+        place = np.argsort(batches.order)
+        return keras.tree.map_structure(lambda array: array[place], outputs)
 
     def _is_one_batch(self, features, batch_size):
-        strategy = getattr(self, "distribute_strategy", None)
-        if strategy is not None and strategy.num_replicas_in_sync > 1:
-            return False
-        if not isinstance(features, dict):
-            return False
-        return len(features["token_ids"]) <= (batch_size or _PREDICTED_BATCH)
+        is_few = len(features["token_ids"]) <= (batch_size or _BATCH_SIZE)
+        return is_few and self._num_replicas() == 1
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Computes the outputs as `keras.Model` does, also for raw text."""

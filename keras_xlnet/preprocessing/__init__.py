@@ -1,6 +1,7 @@
 """What users pass to models and get from them: a preprocessor for each form of input."""
 
 from keras_xlnet.preprocessing.answer_decoding import Answer, AnswerPrediction
+from keras_xlnet.preprocessing.length_batches import LengthBatches, batch_by_length
 from keras_xlnet.preprocessing.multiple_choice_preprocessor import (
     Choice,
     XLNetMultipleChoicePreprocessor,
@@ -28,6 +29,7 @@ __all__ = [
     "Classification",
     "Encoded",
     "Entity",
+    "LengthBatches",
     "Preprocessor",
     "RankedDocument",
     "TaggedSentence",
@@ -37,4 +39,5 @@ __all__ = [
     "XLNetTextClassifierPreprocessor",
     "XLNetTextRegressorPreprocessor",
     "XLNetTokenClassifierPreprocessor",
+    "batch_by_length",
 ]

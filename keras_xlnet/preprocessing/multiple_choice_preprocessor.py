@@ -17,7 +17,7 @@ from keras_xlnet.preprocessing.choices import (
     is_choices,
 )
 from keras_xlnet.preprocessing.labels import Classes, as_label_array, check_class_indices
-from keras_xlnet.preprocessing.packing_layer import (
+from keras_xlnet.preprocessing.packing import (
     SEGMENT_A,
     SEGMENT_B,
     SEGMENT_CLS,

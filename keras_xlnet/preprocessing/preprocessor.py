@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import keras
 import numpy as np
 
+from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.labels import Classes, as_label_array, check_finite
-from keras_xlnet.preprocessing.packing_layer import PackingLayer
+from keras_xlnet.preprocessing.packing import SEGMENT_A, SEGMENT_B, SEGMENT_CLS, pack, repeated
 from keras_xlnet.preprocessing.weights import as_weight_array
+from keras_xlnet.tokenizers.string_inputs import StringLayer
+from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
+from keras_xlnet.types import PathLike
+
+# One token, <sep> and <cls>.
+_MIN_LENGTH = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +49,7 @@ class Encoded:
         return len(next(iter(self.columns.values())))
 
 
-class Preprocessor(PackingLayer):
+class Preprocessor(StringLayer):
     """Base class of preprocessors: a subclass for each form of input.
 
     `encode`, `encode_labels` and `encode_weights` convert what users pass to `fit` to arrays on the
@@ -54,10 +62,71 @@ class Preprocessor(PackingLayer):
         **kwargs: Other arguments of `keras.layers.Layer`.
     """
 
+    # Whether labels, and the outputs of models, are one a token.
+    has_token_labels = False
     # What a row is called in errors.
     row_name = "text"
     # Whether the call takes the elements of a `tf.data.Dataset` of raw text.
     takes_datasets = False
+    _padding_segment = 4
+
+    def __init__(
+        self,
+        tokenizer: XLNetTokenizer,
+        sequence_length: int,
+        padding_side: str,
+        padding_token_id: int,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(tokenizer, XLNetTokenizer):
+            raise ValueError(
+                f"`tokenizer` must be an XLNetTokenizer. Received: tokenizer={tokenizer!r}"
+            )
+        if not isinstance(sequence_length, int) or sequence_length < _MIN_LENGTH:
+            raise ValueError(
+                f"`sequence_length` must be an integer of at least {_MIN_LENGTH}, for one token, "
+                f"<sep> and <cls>. Received: sequence_length={sequence_length!r}"
+            )
+        if padding_side not in ("left", "right"):
+            raise ValueError(
+                f"`padding_side` must be 'left' or 'right'. Received: padding_side={padding_side!r}"
+            )
+        if not isinstance(padding_token_id, int) or padding_token_id < 0:
+            raise ValueError(
+                "`padding_token_id` must be an integer of at least 0. Received: "
+                f"padding_token_id={padding_token_id!r}"
+            )
+        self.tokenizer = tokenizer
+        self.sequence_length = sequence_length
+        self.padding_side = padding_side
+        self.padding_token_id = padding_token_id
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "tokenizer": keras.saving.serialize_keras_object(self.tokenizer),
+            "sequence_length": self.sequence_length,
+            "padding_side": self.padding_side,
+            "padding_token_id": self.padding_token_id,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Preprocessor:
+        tokenizer = keras.saving.deserialize_keras_object(config["tokenizer"])
+        return cls(**{**config, "tokenizer": tokenizer})
+
+    def save_assets(self, dir_path: PathLike) -> None:
+        """Writes the SentencePiece model of the tokenizer to a directory. Called by Keras.
+
+        Keras also saves the assets of the tokenizer, but only once if several preprocessors share
+        it. Each loaded preprocessor has its own tokenizer, which needs the model.
+        """
+        self.tokenizer.save_assets(dir_path)
+
+    def load_assets(self, dir_path: PathLike) -> None:
+        """Reads the SentencePiece model of the tokenizer from a directory. Called by Keras."""
+        self.tokenizer.load_assets(dir_path)
 
     @classmethod
     def takes(cls, x: Any) -> bool:
@@ -126,3 +195,82 @@ class Preprocessor(PackingLayer):
             classes: As in `encode_labels`.
         """
         return None
+
+    # === Packing, on the host and in the TensorFlow graph ===
+
+    def _pack_rows(
+        self, rows: Sequence[Sequence[tuple[Any, int]]], shorten: bool
+    ) -> dict[str, np.ndarray]:
+        """The features of rows of parts, on the host. A part that is an int is a single token."""
+        parts = [[(np.atleast_1d(ids), segment) for ids, segment in row] for row in rows]
+        return pack(
+            parts,
+            self.sequence_length,
+            self.padding_side,
+            self.padding_token_id,
+            self._padding_segment,
+            shorten,
+        )
+
+    def _pair_parts(self, ids_a: np.ndarray, ids_b: np.ndarray) -> list[tuple[Any, int]]:
+        """The parts of `[A, <sep>, B, <sep>, <cls>]`, or `[A, <sep>, <cls>]` for an empty B."""
+        sep, cls = self.tokenizer.sep_token_id, self.tokenizer.cls_token_id
+        second = [(ids_b, SEGMENT_B), (sep, SEGMENT_B)] if len(ids_b) else []
+        return [(ids_a, SEGMENT_A), (sep, SEGMENT_A), *second, (cls, SEGMENT_CLS)]
+
+    def _pack_pair(self, ids_a, ids_b):
+        """The features of `[A, <sep>, B, <sep>, <cls>]`, or `[A, <sep>, <cls>]` for an empty B."""
+        one = tf.ones([ids_a.nrows()], tf.int64)
+        has_b = tf.cast(ids_b.row_lengths() > 0, tf.int64)
+        return self._pack(
+            [
+                (ids_a, SEGMENT_A),
+                (repeated(self.tokenizer.sep_token_id, one), SEGMENT_A),
+                (ids_b, SEGMENT_B),
+                (repeated(self.tokenizer.sep_token_id, has_b), SEGMENT_B),
+                (repeated(self.tokenizer.cls_token_id, one), SEGMENT_CLS),
+            ]
+        )
+
+    def _pack(self, parts: Sequence[tuple[tf.RaggedTensor, int]]) -> dict[str, tf.Tensor]:
+        """The features of parts of tokens, one after another, each with its segment id."""
+        token_ids, is_in_part = self._place([ids for ids, _ in parts], self.padding_token_id)
+        segments = tf.constant([segment for _, segment in parts])[:, tf.newaxis, tf.newaxis]
+        segment_ids = tf.reduce_sum(tf.where(is_in_part, segments, 0), axis=0)
+        is_token = tf.reduce_any(is_in_part, axis=0)
+        return {
+            "token_ids": token_ids,
+            "segment_ids": tf.where(is_token, segment_ids, self._padding_segment),
+            "padding_mask": is_token,
+        }
+
+    def _place(self, parts, padding):
+        """Puts the parts of each row one after another, with padding.
+
+        A single gather from the values of all parts: ragged concatenation and padding are some
+        hundred operations, which take longer to trace than a dataset of few texts to read.
+
+        Args:
+            parts: List of integer `tf.RaggedTensor`s `(batch, None)`.
+            padding: Int, the value of padding.
+
+        Returns:
+            The values `(batch, sequence_length)`, and `(parts, batch, sequence_length)` bool, where
+            each part is.
+        """
+        count = tf.stack([part.row_lengths() for part in parts])
+        end = tf.cumsum(count)
+        length, end, begin = (n[..., tf.newaxis] for n in (end[-1], end, end - count))
+        position = tf.range(self.sequence_length, dtype=tf.int64)
+        if self.padding_side == "left":
+            position -= self.sequence_length - length
+        is_in_part = (position >= begin) & (position < end)
+        # Where each part of each row begins among the values, the last of which is the padding.
+        values = tf.concat([*(part.values for part in parts), [padding]], axis=0)
+        sizes = tf.stack([tf.size(part.values, tf.int64) for part in parts])
+        start = tf.stack([part.row_starts() for part in parts])
+        start += tf.cumsum(sizes, exclusive=True)[:, tf.newaxis]
+        index = tf.where(is_in_part, start[..., tf.newaxis] + position - begin, 0)
+        is_padding = ~tf.reduce_any(is_in_part, axis=0)
+        index = tf.where(is_padding, tf.reduce_sum(sizes), tf.reduce_sum(index, axis=0))
+        return tf.gather(values, index), is_in_part

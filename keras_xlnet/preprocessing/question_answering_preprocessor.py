@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from keras_xlnet.arguments import as_values, check_range
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.answer_decoding import AnswerPrediction, decode_answers
 from keras_xlnet.preprocessing.answer_windows import AnswerWindows
 from keras_xlnet.preprocessing.answers import gold_answers, is_questions, question_columns
 from keras_xlnet.preprocessing.labels import Classes
-from keras_xlnet.preprocessing.packing_layer import first_tokens, tokens_at
+from keras_xlnet.preprocessing.packing import first_tokens, tokens_at
 from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
-from keras_xlnet.preprocessing.ranges import as_values, check_range
 from keras_xlnet.tokenizers.string_inputs import as_strings
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
 

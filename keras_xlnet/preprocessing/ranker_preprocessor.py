@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.preprocessing.labels import Classes
-from keras_xlnet.preprocessing.packing_layer import rows_of_lists
+from keras_xlnet.preprocessing.packing import rows_of_lists
 from keras_xlnet.preprocessing.preprocessor import Encoded
 from keras_xlnet.preprocessing.text_preprocessor import XLNetTextPreprocessor
 from keras_xlnet.preprocessing.texts import columns_of_rows, has_text, one_text, several_texts

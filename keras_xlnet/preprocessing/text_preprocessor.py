@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_xlnet.compat.graph_function import graph_function
 from keras_xlnet.lazy_modules import tf
-from keras_xlnet.preprocessing.packing_layer import first_tokens, repeated, tokens_at
+from keras_xlnet.preprocessing.packing import first_tokens, repeated, tokens_at
 from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
 from keras_xlnet.preprocessing.texts import is_text, text_columns
 from keras_xlnet.tokenizers.string_inputs import as_strings, check_string_dtype

@@ -11,7 +11,7 @@ import numpy as np
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.labels import Classes, as_label_array, check_class_indices
-from keras_xlnet.preprocessing.packing_layer import (
+from keras_xlnet.preprocessing.packing import (
     SEGMENT_A,
     SEGMENT_CLS,
     first_tokens,
@@ -125,6 +125,9 @@ class XLNetTokenClassifierPreprocessor(Preprocessor):
     >>> preprocessor([["a", "rose"], ["is"]])["word_index"].numpy()[0].tolist()[-4:]
     [1, 1, -1, -1]
     """
+
+    has_token_labels = True
+    row_name = "sentence"
 
     def __init__(
         self,

@@ -9,7 +9,6 @@ from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.examples import EXAMPLES
 
 sys.path.insert(0, str(EXAMPLES))
-from batches_by_length import BatchesByLength
 from results_models import Kind, Trainer, WarmupCosine
 from results_tasks import Examples, Recipe
 
@@ -73,41 +72,12 @@ def test_identity(trainer, tiny_preset):
     assert Trainer(tiny_preset).identity(False) == trainer.identity(False)
 
 
-def test_batches_are_full_and_cover_all_rows(preprocessor):
-    batches = BatchesByLength(preprocessor, TEXTS, np.arange(6))
-    found = list(batches.shuffled(4, 6, np.random.default_rng(0)))
-    assert [len(labels) for _, labels in found] == [4] * 6
-    counts = np.bincount(np.concatenate([labels for _, labels in found]))
-    np.testing.assert_array_equal(counts, [4] * 6)  # 24 rows are four passes over 6.
-    other = list(batches.shuffled(4, 6, np.random.default_rng(1)))
-    assert any(list(a[1]) != list(b[1]) for a, b in zip(found, other, strict=True))
-
-
-def test_only_padding_is_cut(preprocessor):
-    batches = BatchesByLength(preprocessor, TEXTS)
-    short = batches.rows(np.array([0, 2]))
-    assert short["token_ids"].shape == (2, 16)
-    for key, value in batches.features.items():
-        np.testing.assert_array_equal(short[key], value[[0, 2], 8:])
-    assert not batches.features["padding_mask"][[0, 2], :8].any()
-    assert batches.rows(np.array([0, 1]))["token_ids"].shape == (2, 24)
-
-
 def test_pairs_are_compared_and_single_texts_pooled(trainer):
     trainer.train(CLASSES, RECIPE, 1, from_scratch=False)
     trainer.train(NUMBERS, RECIPE, 1, from_scratch=False)
     kinds = {key[0]: model.pooling for key, model in trainer.compiled.items()}
     assert kinds[Kind(is_classes=False, is_pair=True)] == "pair"
     assert kinds[SINGLE] == "mean"
-
-
-def test_predictions_are_in_the_order_of_the_texts(trainer, preprocessor):
-    model = trainer._fresh(SINGLE, 0, 0.1, from_scratch=True)
-    expected = model.predict(preprocessor(TEXTS), verbose=0)
-    assert np.unique(expected[:, 0]).size == 6
-    np.testing.assert_allclose(
-        BatchesByLength(preprocessor, TEXTS).predict(model), expected, atol=1e-6
-    )
 
 
 def test_learning_rate():

@@ -227,9 +227,13 @@ def test_golden_answers_are_the_originals():
 def test_no_answer_at_all():
     windows = AnswerWindows(
         {"token_ids": np.zeros((1, 6), int), "cls_index": np.array([5])},
-        {"question": ["?"], "context": ["abc"]}, np.array([0]),
-        first_position=np.array([0]), first_token=np.array([0]), num_tokens=np.array([3]), token_offsets=[np.array([[0, 1], [1, 2], [2, 3]])],
-    )  # fmt: skip
+        {"question": ["?"], "context": ["abc"]},
+        np.array([0]),
+        first_position=np.array([0]),
+        first_token=np.array([0]),
+        num_tokens=np.array([3]),
+        token_offsets=[np.array([[0, 1], [1, 2], [2, 3]])],
+    )
     outputs = {
         "start_top_index": np.array([[4]]), "start_top_log_probs": np.array([[-1.0]]),
         "end_top_index": np.array([[4]]), "end_top_log_probs": np.array([[-1.0]]),

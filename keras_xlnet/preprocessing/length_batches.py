@@ -1,0 +1,268 @@
+"""Batches of rows of similar length, each without the padding that none of its rows needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_xlnet.lazy_modules import tf
+
+# Rows of similar length are brought together within this many batches, so that the batches of an
+# epoch are as different as those of shuffled rows.
+_POOL = 32
+_SHORTEST = 16
+
+
+class LengthBatches(keras.utils.PyDataset):
+    """Arrays of a preprocessor as batches of rows of similar length.
+
+    Within pools of 32 batches rows are sorted by their length. Each batch is cut to the length of
+    its longest row, rounded up to one of few lengths: 16, 32, 48, 64, 96, 128, 192, 256, 384 and so
+    on, so that few shapes are compiled. Each row is in one batch of an epoch; the last batch may be
+    smaller than the others.
+
+    Args:
+        features: Dict of arrays of a preprocessor, with `padding_mask` `(rows, ..., length)`.
+        labels: Optional labels of the rows, an array or a dict of arrays.
+        weights: Optional weights of rows with labels.
+        batch_size: Int, rows of a batch.
+        shuffle: Bool, whether rows and batches are shuffled for each epoch, with a seed that is
+            drawn from `np.random`. Otherwise all rows are sorted by their length.
+        padding_side: `"left"` or `"right"`.
+        has_token_labels: Bool, whether labels, and weights of their shape, are one a token, and are
+            cut with the tokens.
+
+    Example:
+
+    >>> from keras_xlnet.preprocessing.length_batches import LengthBatches
+    >>> mask = np.arange(100) >= np.array([[95], [20], [90]])
+    >>> batches = LengthBatches({"token_ids": mask * 7, "padding_mask": mask}, batch_size=2,
+    ...                         shuffle=False)
+    >>> [batch["token_ids"].shape for (batch,) in batches]
+    [(2, 16), (1, 96)]
+    """
+
+    def __init__(
+        self,
+        features: dict[str, np.ndarray],
+        labels: Any = None,
+        weights: Any = None,
+        batch_size: int = 32,
+        shuffle: bool = True,
+        padding_side: str = "left",
+        has_token_labels: bool = False,
+    ) -> None:
+        super().__init__()
+        self.features = features
+        # As Keras passes them: a batch without labels or weights has no place for them.
+        self.others = tuple(part for part in (labels, weights) if part is not None)
+        self.batch_size = batch_size
+        self.padding_side = padding_side
+        self.has_token_labels = has_token_labels
+        self.lengths = lengths_of(features["padding_mask"])
+        self._rng = np.random.default_rng(np.random.randint(2**31)) if shuffle else None
+        self.batches = self._new_batches()
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, index: int) -> tuple[Any, ...]:
+        return self._take(self.batches[index])
+
+    def on_epoch_end(self) -> None:
+        """Shuffles again. Called by Keras."""
+        self.batches = self._new_batches()
+
+    @property
+    def order(self) -> np.ndarray:
+        """Int array, the row of `features` of each row of the batches."""
+        return np.concatenate(self.batches)
+
+    def as_keras_input(self) -> Any:
+        """Returns what `fit` takes: on TensorFlow a `tf.data.Dataset` of any shapes.
+
+        Keras makes such a dataset of a `PyDataset` too, but for the shapes of the first batches.
+        """
+        if keras.backend.backend() != "tensorflow":
+            return self
+
+        def spec(array):
+            return tf.TensorSpec((None,) * array.ndim, array.dtype)
+
+        dataset = tf.data.Dataset.from_generator(
+            self._epoch, output_signature=keras.tree.map_structure(spec, self[0])
+        )
+        dataset = dataset.apply(tf.data.experimental.assert_cardinality(len(self)))
+        return dataset.prefetch(tf.data.AUTOTUNE)
+
+    def _epoch(self) -> Iterator[tuple[Any, ...]]:
+        """The batches of one epoch. The next one has others."""
+        batches = self.batches
+        self.on_epoch_end()
+        yield from map(self._take, batches)
+
+    def _new_batches(self):
+        """Int arrays, the rows of each batch."""
+        if self._rng is None:
+            return self._cut(np.argsort(self.lengths, kind="stable"))
+        order = self._rng.permutation(len(self.lengths))
+        size = _POOL * self.batch_size
+        pools = [order[i : i + size] for i in range(0, len(order), size)]
+        batches = [
+            batch
+            for pool in pools
+            for batch in self._cut(pool[np.argsort(self.lengths[pool], kind="stable")])
+        ]
+        full = [batch for batch in batches if len(batch) == self.batch_size]
+        shuffled = [full[i] for i in self._rng.permutation(len(full))]
+        return shuffled + [batch for batch in batches if len(batch) < self.batch_size]
+
+    def _cut(self, rows):
+        return [rows[i : i + self.batch_size] for i in range(0, len(rows), self.batch_size)]
+
+    def _take(self, rows):
+        full = self.features["padding_mask"].shape[-1]
+        length = batch_length(int(self.lengths[rows].max()), full)
+        kept = slice(full - length, None) if self.padding_side == "left" else slice(0, length)
+
+        def take(array, is_cut):
+            return array[rows][..., kept] if is_cut else array[rows]
+
+        features = {
+            key: take(value, value.ndim > 1 and value.shape[-1] == full)
+            for key, value in self.features.items()
+        }
+        others = keras.tree.map_structure(
+            lambda x: take(x, self.has_token_labels and x.shape[1:2] == (full,)), self.others
+        )
+        return (features, *others)
+
+
+def split_rows(data: Any, share: float) -> tuple[Any, Any]:
+    """Returns the first rows of arrays, and the last ones, as `validation_split` of Keras does.
+
+    Args:
+        data: Nested structure of arrays with equally many rows, and of None.
+        share: Float, the share of the last rows.
+
+    Raises:
+        ValueError: If one of the two has no rows.
+    """
+    rows = len(next(x for x in keras.tree.flatten(data) if x is not None))
+    begin = int(rows * (1.0 - share))
+    if not 0 < begin < rows:
+        raise ValueError(
+            "`validation_split` must leave rows for training and for validation. Received: "
+            f"validation_split={share} for {rows} rows"
+        )
+    first, last = (
+        keras.tree.map_structure(lambda x: None if x is None else x[:begin], data),
+        keras.tree.map_structure(lambda x: None if x is None else x[begin:], data),
+    )
+    return first, last
+
+
+def lengths_of(padding_mask: np.ndarray) -> np.ndarray:
+    """Returns the number of tokens of each row, of its longest choice if it has several.
+
+    Args:
+        padding_mask: Bool array `(rows, ..., length)`.
+    """
+    counts = padding_mask.sum(axis=-1)
+    return counts.reshape(len(counts), -1).max(axis=1)
+
+
+def batch_length(longest: int, most: int) -> int:
+    """Returns the length of a batch whose longest row has `longest` tokens, at most `most`.
+
+    Lengths are 16, 32, 48 and 64; above, powers of two and the numbers halfway between them.
+    """
+    length = _SHORTEST
+    while length < longest:
+        length += max(_SHORTEST, 2 ** (length.bit_length() - 2))
+    return min(length, most)
+
+
+def batch_by_length(
+    batch_size: int, padding_side: str = "left", has_token_labels: bool = False
+) -> Callable[[tf.data.Dataset], tf.data.Dataset]:
+    """Returns a transformation of a `tf.data.Dataset` to batches of rows of similar length.
+
+    It does what `LengthBatches` does, for data that does not fit in memory: rows are sorted by
+    their length within pools of 32 batches, the batches of a pool are shuffled, and each is cut to
+    the length of its longest row, rounded up to one of few lengths. Shuffle the rows before.
+
+    Args:
+        batch_size: Int, rows of a batch.
+        padding_side: `"left"` or `"right"`, that of the preprocessor.
+        has_token_labels: Bool, whether labels, and weights of their shape, are one a token.
+
+    Returns:
+        A function for `dataset.apply`. The elements of the dataset are rows, not batches: the
+        features of a preprocessor, by themselves or in a tuple with labels and weights.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> from keras_xlnet.preprocessing import batch_by_length
+    >>> mask = np.arange(100) >= np.array([[95], [20], [90], [4]])
+    >>> rows = tf.data.Dataset.from_tensor_slices({"token_ids": mask * 7, "padding_mask": mask})
+    >>> dataset = rows.apply(batch_by_length(2))
+    >>> sorted(batch["token_ids"].shape[1] for batch in dataset)
+    [16, 96]
+    """
+
+    def transform(dataset):
+        pools = dataset.batch(_POOL * batch_size)
+        batches = pools.flat_map(lambda *pool: _sorted_batches(_as_tuple(pool), batch_size))
+        return batches.map(
+            lambda *batch: _cut_in_graph(_as_tuple(batch), padding_side, has_token_labels),
+            tf.data.AUTOTUNE,
+        ).prefetch(tf.data.AUTOTUNE)
+
+    return transform
+
+
+def _as_tuple(element):
+    """An element of a dataset as a tuple: the features are its first part."""
+    return element[0] if isinstance(element[0], tuple) else element
+
+
+def _lengths_in_graph(features):
+    counts = tf.reduce_sum(tf.cast(features["padding_mask"], tf.int32), axis=-1)
+    return tf.reduce_max(tf.reshape(counts, (tf.shape(counts)[0], -1)), axis=1)
+
+
+def _sorted_batches(pool, batch_size):
+    """A dataset of the batches of a pool."""
+    order = tf.argsort(_lengths_in_graph(pool[0]), stable=True)
+    rows = tf.nest.map_structure(lambda x: tf.gather(x, order), pool)
+    return tf.data.Dataset.from_tensor_slices(rows).batch(batch_size).shuffle(_POOL)
+
+
+def _cut_in_graph(batch, padding_side, has_token_labels):
+    features, *others = batch
+    full = features["padding_mask"].shape[-1]
+    lengths = tf.constant(sorted({batch_length(n, full) for n in range(1, full + 1)}))
+    longest = tf.reduce_max(_lengths_in_graph(features))
+    length = lengths[tf.searchsorted(lengths, longest[tf.newaxis])[0]]
+
+    def cut(array, is_cut):
+        if not is_cut:
+            return array
+        return array[..., full - length :] if padding_side == "left" else array[..., :length]
+
+    features = {
+        key: cut(value, value.shape.rank > 1 and value.shape[-1] == full)
+        for key, value in features.items()
+    }
+    others = [
+        tf.nest.map_structure(
+            lambda x: cut(x, has_token_labels and x.shape.rank > 1 and x.shape[1] == full), part
+        )
+        for part in others
+    ]
+    return (features, *others) if others else features

@@ -1,0 +1,308 @@
+"""Batches of texts of similar length: each text once, few lengths, and nothing else changes."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier, XLNetTokenClassifier
+from keras_xlnet.preprocessing import (
+    XLNetTextClassifierPreprocessor,
+    XLNetTokenClassifierPreprocessor,
+)
+from keras_xlnet.preprocessing.length_batches import (
+    LengthBatches,
+    batch_by_length,
+    batch_length,
+    lengths_of,
+)
+from keras_xlnet.tokenizers import XLNetTokenizer
+
+LENGTH = 96
+LENGTHS = [16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(golden_dir):
+    return XLNetTokenizer(golden_dir / "spiece.model")
+
+
+def texts_of(lengths, seed=0):
+    rng = np.random.default_rng(seed)
+    words = ["ship", "water", "harbor", "cold", "rose", "the", "a"]
+    return [" ".join(rng.choice(words, n)) for n in lengths]
+
+
+TEXTS = texts_of(np.random.default_rng(1).permutation(np.arange(1, 71) // 2 + 1))
+LABELS = np.arange(70) % 3
+
+
+def classifier(tokenizer, side="left", **arguments):
+    keras.utils.set_random_seed(5)
+    backbone = XLNetBackbone(200, 1, 2, 16, 32, dropout=0.0, attention_dropout=0.0)
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, LENGTH, padding_side=side)
+    model = XLNetTextClassifier(backbone, 3, preprocessor, dropout=0.0, **arguments)
+    model.compile(keras.optimizers.SGD(0.1))
+    return model
+
+
+def random_features(lengths, side="left", width=200):
+    rng = np.random.default_rng(0)
+    position = np.arange(width)
+    lengths = np.asarray(lengths)[:, np.newaxis]
+    mask = position < lengths if side == "right" else position >= width - lengths
+    return {"token_ids": rng.integers(9, 90, mask.shape) * mask, "padding_mask": mask}
+
+
+def test_lengths_are_few():
+    assert sorted({batch_length(n, 1024) for n in range(1, 1025)}) == LENGTHS
+    assert all(n <= batch_length(n, 10**6) < max(33, 1.5 * n + 1) for n in range(1, 5000))
+    assert batch_length(90, 92) == 92
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    lengths=st.lists(st.integers(1, 200), min_size=1, max_size=90),
+    batch_size=st.integers(1, 40),
+    side=st.sampled_from(["left", "right"]),
+    shuffle=st.booleans(),
+)
+def test_each_row_is_once_in_an_epoch_with_all_of_its_tokens(lengths, batch_size, side, shuffle):
+    features = random_features(lengths, side)
+    rows = np.arange(len(lengths))
+    batches = LengthBatches(features, rows, rows * 2.0, batch_size, shuffle, side)
+    assert len(batches) == -(-len(lengths) // batch_size)
+    for _ in range(2):
+        order = batches.order
+        found = [batches[i] for i in range(len(batches))]
+        np.testing.assert_array_equal(np.concatenate([y for _, y, _ in found]), order)
+        assert sorted(order) == rows.tolist()
+        assert [len(y) for _, y, _ in found[:-1]] == [batch_size] * (len(found) - 1)
+        for inputs, labels, weights in found:
+            np.testing.assert_array_equal(weights, labels * 2.0)
+            width = inputs["token_ids"].shape[1]
+            assert width == min(batch_length(max(lengths[row] for row in labels), 200), 200)
+            for ids, mask, row in zip(*inputs.values(), labels, strict=True):
+                expected = features["token_ids"][row][features["padding_mask"][row]]
+                np.testing.assert_array_equal(ids[mask], expected)
+        batches.on_epoch_end()
+
+
+def test_batches_are_of_like_length_and_shuffled():
+    lengths = np.random.default_rng(2).permutation(np.arange(1024) % 200 + 1)
+    np.random.seed(3)
+    batches = LengthBatches(random_features(lengths), batch_size=16)
+    widths = [batches[i][0]["token_ids"].shape[1] for i in range(len(batches))]
+    shuffled = [lengths[i : i + 16].max() for i in range(0, 1024, 16)]
+    assert np.mean(widths) < 0.65 * np.mean(shuffled)
+    assert np.abs(np.diff(widths)).mean() > 30  # Not from short to long.
+    first = batches.order.copy()
+    batches.on_epoch_end()
+    assert (batches.order != first).any()
+    np.random.seed(3)
+    assert (LengthBatches(random_features(lengths), batch_size=16).order == first).all()
+
+
+def test_lengths_of_choices():
+    mask = np.arange(8) < np.array([[3, 5, 0], [2, 1, 1]])[..., np.newaxis]
+    assert lengths_of(mask).tolist() == [5, 2]
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_predictions_are_in_the_order_of_the_texts(side, tokenizer):
+    model = classifier(tokenizer, side)
+    expected = model.predict(TEXTS, group_by_length=False, verbose=0)
+    for x in (TEXTS, model.preprocessor.encode(TEXTS)):
+        found = model.predict(x, batch_size=8, verbose=0)
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_evaluate_is_the_same(tokenizer):
+    model = classifier(tokenizer)
+    weights = np.arange(70) % 5 + 1.0
+    expected, found = (
+        model.evaluate(
+            TEXTS, LABELS, 8, sample_weight=weights, group_by_length=flag, return_dict=True,
+            verbose=0,
+        )
+        for flag in (False, True)
+    )  # fmt: skip
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+def seen_by(model, *args, **kwargs):
+    """Returns the history of a `fit`, and the widths and labels of its batches."""
+    seen = []
+    step = model.train_step
+
+    def record(data):
+        x, y, *_ = data
+        seen.append((x["token_ids"].shape[1], np.asarray(y).ravel().tolist()))
+        return step(data)
+
+    model.train_step = record
+    model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
+    history = model.fit(*args, verbose=0, **kwargs).history
+    return history, seen
+
+
+def test_fit_reads_each_text_once_an_epoch(tokenizer):
+    ids = np.arange(70) % 3
+    history, seen = seen_by(classifier(tokenizer), TEXTS, ids, batch_size=8, epochs=2)
+    assert len(seen) == 18 and len(history["loss"]) == 2
+    for epoch in (seen[:9], seen[9:]):
+        labels = [label for _, batch in epoch for label in batch]
+        assert sorted(labels) == sorted(ids.tolist())
+    assert len({width for width, _ in seen}) > 2
+    _, flat = seen_by(classifier(tokenizer), TEXTS, ids, batch_size=8, group_by_length=False)
+    assert len({width for width, _ in flat}) == 1
+    for arguments in ({"shuffle": False}, {"x_is": "features"}):
+        model = classifier(tokenizer)
+        x = TEXTS
+        if arguments.pop("x_is", None):
+            x = model.preprocessor.encode(TEXTS).features
+        _, flat = seen_by(model, x, ids, batch_size=8, **arguments)
+        assert len({width for width, _ in flat}) == 1
+
+
+def test_a_seed_gives_the_same_run(tokenizer):
+    runs = []
+    for seed in (1, 1, 2):
+        model = classifier(tokenizer)
+        keras.utils.set_random_seed(seed)
+        runs.append(model.fit(TEXTS, LABELS, batch_size=8, epochs=2, verbose=0).history["loss"])
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_validation_split_is_the_last_rows(tokenizer):
+    found, expected = (
+        classifier(tokenizer).fit(
+            TEXTS, LABELS, batch_size=70, validation_split=0.3, group_by_length=flag, verbose=0
+        ).history
+        for flag in (True, False)
+    )  # fmt: skip
+    for key in ("loss", "val_loss", "val_accuracy"):
+        assert found[key] == pytest.approx(expected[key], rel=1e-4), key
+    with pytest.raises(ValueError, match="`validation_split` must leave rows.*=1.5 for 70 rows"):
+        classifier(tokenizer).fit(TEXTS, LABELS, validation_split=1.5, verbose=0)
+
+
+def test_validation_data_weights_and_class_weights(tokenizer):
+    weights = np.arange(70) % 4 + 0.5
+    found, expected = (
+        classifier(tokenizer, class_names=["a", "b", "c"]).fit(
+            TEXTS,
+            LABELS,
+            batch_size=70,
+            sample_weight=weights,
+            class_weight={"b": 3.0},
+            validation_data=(TEXTS[:20], LABELS[:20], weights[:20]),
+            validation_batch_size=7,
+            group_by_length=flag,
+            verbose=0,
+        ).history
+        for flag in (True, False)
+    )  # fmt: skip
+    for key in ("loss", "val_loss", "val_accuracy"):
+        assert found[key] == pytest.approx(expected[key], rel=1e-4), key
+
+
+def test_steps_per_epoch(tokenizer):
+    model = classifier(tokenizer)
+    _, seen = seen_by(model, TEXTS, LABELS, batch_size=8, steps_per_epoch=3, epochs=2)
+    assert len(seen) == 6
+
+
+def test_one_graph_for_all_lengths(tokenizer):
+    model = classifier(tokenizer)
+    traces = []
+    call = model.call
+
+    def count(inputs, **kwargs):
+        traces.append(inputs["token_ids"].shape)
+        return call(inputs, **kwargs)
+
+    model.call = count
+    model.fit(TEXTS, LABELS, batch_size=8, epochs=2, verbose=0)
+    assert len(traces) <= 3 and any(shape[1] is None for shape in traces)
+
+
+def test_one_length_with_several_replicas(tokenizer):
+    devices = tf.config.list_logical_devices("CPU")
+    strategy = tf.distribute.MirroredStrategy([device.name for device in devices[:2]])
+    if strategy.num_replicas_in_sync < 2:
+        pytest.skip("needs two logical devices")
+    with strategy.scope():
+        model = classifier(tokenizer)
+    assert not model._can_group(model.preprocessor.encode(TEXTS).features)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_tags_are_cut_with_their_tokens(side, tokenizer):
+    keras.utils.set_random_seed(2)
+    backbone = XLNetBackbone(200, 1, 2, 16, 32, dropout=0.0, attention_dropout=0.0)
+    preprocessor = XLNetTokenClassifierPreprocessor(tokenizer, LENGTH, side)
+    model = XLNetTokenClassifier(backbone, 2, preprocessor=preprocessor, dropout=0.0)
+    sentences = [text.split()[:14] for text in TEXTS]
+    tags = [[int(word == "ship") for word in words] for words in sentences]
+    weights = [[1.0 + (word == "rose") for word in words] for words in sentences]
+    features, labels, token_weights = model._examples(sentences, tags, weights)
+    batches = model._length_batches((features, labels, token_weights), 8)
+    assert batches[0][1].shape == batches[0][2].shape == batches[0][0]["token_ids"].shape
+    model.compile(keras.optimizers.SGD(0.1))
+    found, expected = (
+        model.evaluate(sentences, tags, 70, sample_weight=weights, group_by_length=flag, verbose=0)
+        for flag in (True, False)
+    )
+    assert found == pytest.approx(expected, rel=1e-4)
+    model.fit(sentences, tags, batch_size=8, verbose=0)
+    assert model.tag(sentences, verbose=0) == [
+        row for i in range(0, 70, 7) for row in model.tag(sentences[i : i + 7], verbose=0)
+    ]
+
+
+def test_memory_of_all_segments_needs_one_length(tokenizer):
+    model = classifier(tokenizer)
+    features = model.preprocessor.encode(TEXTS).features
+    assert model._can_group(features)
+    model.long_document, model.gradient_segments = "memory", None
+    assert not model._can_group(features)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("has_labels", [True, False])
+def test_the_transformation_of_datasets(side, has_labels):
+    lengths = np.random.default_rng(4).permutation(np.arange(1, 151))
+    features = random_features(lengths, side)
+    rows = np.arange(150)
+    data = (features, {"row": rows}, rows * 2.0) if has_labels else features
+    dataset = tf.data.Dataset.from_tensor_slices(data).apply(batch_by_length(4, side))
+    widths, seen = [], []
+    for batch in dataset:
+        inputs, *others = batch if has_labels else (batch,)
+        found = inputs["padding_mask"].numpy().sum(axis=1)
+        width = inputs["token_ids"].shape[1]
+        assert width == min(batch_length(found.max(), 200), 200)
+        widths.append(width)
+        for ids, mask, length in zip(*map(np.asarray, inputs.values()), found, strict=True):
+            (row,) = np.flatnonzero(lengths == length)
+            np.testing.assert_array_equal(
+                ids[mask], features["token_ids"][row][features["padding_mask"][row]]
+            )
+            seen.append(row)
+        if has_labels:
+            labels, weights = others[0]["row"].numpy(), others[1].numpy()
+            np.testing.assert_array_equal(labels, seen[-len(labels) :])
+            np.testing.assert_array_equal(weights, labels * 2.0)
+    assert sorted(seen) == rows.tolist()
+    assert np.mean(widths) < 110 and set(widths) <= set(LENGTHS) | {200}
+
+
+def test_the_transformation_cuts_labels_of_tokens():
+    features = random_features([3, 9, 70, 80])
+    labels = features["token_ids"]
+    dataset = tf.data.Dataset.from_tensor_slices((features, labels))
+    for inputs, found in dataset.apply(batch_by_length(2, has_token_labels=True)):
+        np.testing.assert_array_equal(found, inputs["token_ids"])
