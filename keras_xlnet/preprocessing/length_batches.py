@@ -128,17 +128,17 @@ class LengthBatches(keras.utils.PyDataset):
         length = batch_length(int(self.lengths[rows].max()), full)
         kept = slice(full - length, None) if self.padding_side == "left" else slice(0, length)
 
-        def take(array, is_cut):
-            return array[rows][..., kept] if is_cut else array[rows]
-
         features = {
-            key: take(value, value.ndim > 1 and value.shape[-1] == full)
-            for key, value in self.features.items()
+            key: x[rows][..., kept] if x.ndim > 1 and x.shape[-1] == full else x[rows]
+            for key, x in self.features.items()
         }
         others = keras.tree.map_structure(
-            lambda x: take(x, self.has_token_labels and x.shape[1:2] == (full,)), self.others
+            lambda x: x[rows][:, kept] if self._is_of_tokens(x, full) else x[rows], self.others
         )
         return (features, *others)
+
+    def _is_of_tokens(self, labels, length):
+        return self.has_token_labels and labels.shape[1:2] == (length,)
 
 
 def split_rows(data: Any, share: float) -> tuple[Any, Any]:
@@ -250,19 +250,13 @@ def _cut_in_graph(batch, padding_side, has_token_labels):
     longest = tf.reduce_max(_lengths_in_graph(features))
     length = lengths[tf.searchsorted(lengths, longest[tf.newaxis])[0]]
 
-    def cut(array, is_cut):
-        if not is_cut:
-            return array
-        return array[..., full - length :] if padding_side == "left" else array[..., :length]
-
+    kept = slice(full - length, None) if padding_side == "left" else slice(0, length)
     features = {
-        key: cut(value, value.shape.rank > 1 and value.shape[-1] == full)
-        for key, value in features.items()
+        key: x[..., kept] if x.shape.rank > 1 and x.shape[-1] == full else x
+        for key, x in features.items()
     }
-    others = [
-        tf.nest.map_structure(
-            lambda x: cut(x, has_token_labels and x.shape.rank > 1 and x.shape[1] == full), part
+    if has_token_labels:
+        others = tf.nest.map_structure(
+            lambda x: x[:, kept] if x.shape.rank > 1 and x.shape[1] == full else x, others
         )
-        for part in others
-    ]
     return (features, *others) if others else features

@@ -45,7 +45,7 @@ def example(tmp_path, monkeypatch):
 
 
 def test_saves_and_loads_every_weight(example):
-    assert len(blocks("python")) == 3
+    assert len(blocks("python")) == 4
     saved = type(example["model"]).from_preset("preset")
     model, *others = (
         saved,
@@ -58,6 +58,11 @@ def test_saves_and_loads_every_weight(example):
     for other in others:
         np.testing.assert_array_equal(other(IDS), expected)
     assert detect_task("preset") == detect_task("huggingface") == "token_regressor"
+
+
+def test_takes_words(example):
+    assert [len(row) for row in example["numbers"]] == [5, 2]
+    assert all(isinstance(number, float) for row in example["numbers"] for number in row)
 
 
 def test_more_labels_are_another_task(example):

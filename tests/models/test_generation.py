@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from keras_xlnet.models.beam_search import BeamSearch
-from keras_xlnet.models.generation import Sampling
+from keras_xlnet.models.generation import BeamSearch, Sampling
 from tests.models.test_scoring import causal_model, permutation_model, texts_of
 
 SIZE, NEW = 30, 5
