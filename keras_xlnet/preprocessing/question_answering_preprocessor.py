@@ -208,12 +208,7 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
     def _encode_contexts(self, contexts):
         """Ids and offsets of contexts. Many questions are about the same context."""
         different = {text: place for place, text in enumerate(dict.fromkeys(contexts))}
-        ragged, found = self.tokenizer(list(different), return_offsets=True)  # SHIM
-        ids = [np.array(r, "int32") for r in ragged.to_list()]
-        offsets = [
-            np.stack([np.array(a, "int64"), np.array(b, "int64")], axis=1)
-            for a, b in zip(found.start.to_list(), found.end.to_list(), strict=True)
-        ]
+        ids, offsets = self.tokenizer.encode(list(different), return_offsets=True)
         places = [different[text] for text in contexts]
         return [ids[i] for i in places], [offsets[i] for i in places]
 

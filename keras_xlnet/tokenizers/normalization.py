@@ -26,15 +26,26 @@ _UNCHANGED = -1
 
 def clean_text(text: str, lowercase: bool, remove_space: bool, remove_accents: bool) -> str:
     """Cleans a text as `preprocess_text` does, on the host: the original's own function."""
-    if not text.isascii():
-        text = _SURROGATE.sub("\ufffd", text)
+    text = replace_surrogates(text)
     if remove_space:
         text = " ".join(text.strip().split())
     text = text.replace("``", '"').replace("''", '"')
-    if remove_accents and not text.isascii():
-        text = unicodedata.normalize("NFKD", text)
-        text = "".join(character for character in text if not unicodedata.combining(character))
+    if remove_accents:
+        text = drop_accents(text)
     return text.lower() if lowercase else text
+
+
+def replace_surrogates(text: str) -> str:
+    """Replaces surrogates, which UTF-8 cannot encode, by U+FFFD, on the host."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def drop_accents(text: str) -> str:
+    """Decomposes characters (NFKD) and drops combining ones, on the host."""
+    if text.isascii():
+        return text
+    decomposed = unicodedata.normalize("NFKD", text)
+    return "".join(character for character in decomposed if not unicodedata.combining(character))
 
 
 def preprocess_text(
@@ -194,11 +205,7 @@ def _whitespace_pattern():
 def _accent_rules():
     # NFKD also reorders combining characters. These are dropped, so each character has a rule that
     # does not depend on its neighbors.
-    return _rules(
-        lambda c: "".join(
-            d for d in unicodedata.normalize("NFKD", c) if not unicodedata.combining(d)
-        )
-    )
+    return _rules(drop_accents)
 
 
 @functools.cache

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import gzip
 import io
-import itertools
 import os
 import re
 from collections.abc import Sequence
 from typing import Any
 
-from keras_xlnet.lazy_modules import sentencepiece, tf
-from keras_xlnet.tokenizers.normalization import preprocess_text
-from keras_xlnet.tokenizers.string_inputs import as_strings
-from keras_xlnet.tokenizers.text_paths import find_text_files
-
-_BATCH_SIZE = 1024
+from keras_xlnet.lazy_modules import sentencepiece
+from keras_xlnet.tokenizers.normalization import clean_text
+from keras_xlnet.tokenizers.text_paths import find_text_files, open_file
 
 
 def train_proto(
@@ -79,15 +75,19 @@ def _lines(files):
 
 def _lines_of_files(paths):
     for path in paths:
-        with tf.io.gfile.GFile(path, "rb") as file:
+        with open_file(path, "rb") as file:
             lines = gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file
             yield from (line.rstrip(b"\r\n") for line in lines)
 
 
 def _sentences(lines, lowercase, remove_space, remove_accents):
-    while batch := list(itertools.islice(lines, _BATCH_SIZE)):
-        texts = preprocess_text(as_strings(batch, "files"), lowercase, remove_space, remove_accents)
-        yield from filter(None, texts.numpy())
+    for line in lines:
+        text = line.decode("utf-8", "replace") if isinstance(line, bytes) else line
+        if not isinstance(text, str):
+            raise ValueError(f"`files` must be strings. Received: {line!r}")
+        cleaned = clean_text(text, lowercase, remove_space, remove_accents)
+        if cleaned:
+            yield cleaned
 
 
 def _training_error(error, vocabulary_size):

@@ -11,15 +11,22 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from keras_xlnet.lazy_modules import LazyModule, tensorflow_text, tf
-from keras_xlnet.tokenizers.aligned_cleaning import AlignedText, starts_row
-from keras_xlnet.tokenizers.digit_comma import split_digit_comma
+import numpy as np
 
-sentencepiece_model_pb2: Any = LazyModule("sentencepiece.sentencepiece_model_pb2", "text")
+from keras_xlnet.lazy_modules import tensorflow_text, tf
+from keras_xlnet.tokenizers.aligned_cleaning import AlignedText, starts_row
+from keras_xlnet.tokenizers.sentencepiece_proto import (
+    BYTE,
+    NORMAL,
+    UNKNOWN,
+    USER_DEFINED,
+    Piece,
+    SentencePieceProto,
+)
+from keras_xlnet.tokenizers.token_spans import FROM_TEXT, token_spans
+
 _WORD_START = "\u2581"
 _UNKNOWN_ID = 0
-# The length of an unknown token depends on the text.
-_FROM_TEXT = -1
 _NUM_BYTES = 256
 
 
@@ -56,17 +63,22 @@ class OffsetFinder:
     """
 
     def __init__(self, proto: bytes, processor: Any) -> None:
-        model = sentencepiece_model_pb2.ModelProto.FromString(proto)
-        self._characters, self._is_byte, self._is_space = _character_model(model)
-        counts = _num_characters(model)
-        # What the rule for digits and commas makes of each piece.
-        rows = []
-        for index, count in enumerate(counts):
-            parts = split_digit_comma(processor.id_to_piece(index), processor.encode_as_pieces)
-            rows.append([count] if len(parts) == 1 else [len(part) for part in parts])
+        model = SentencePieceProto.parse(proto)
+        _check_characters(model.pieces)
+        characters = _character_pieces(model.pieces)
+        spans = [_unit_spans(piece, processor.encode_as_pieces) for piece in model.pieces]
+        splits = np.cumsum([0, *map(len, spans)])
+        # Unknown tokens of texts are the longest sequences of bytes.
+        settings = {"byte_fallback": 1, "unk_id": 0, "bos_id": -1, "eos_id": -1, "pad_id": -1}
+        self._characters = model.with_pieces(characters, **settings).serialize()
+        self._is_byte = [piece.type == BYTE for piece in characters]
+        self._is_space = [piece.piece == _WORD_START for piece in characters]
         with tf.init_scope(), tf.device("CPU:0"):
-            self._counts = tf.constant(counts, tf.int64)
-            self._counts_of_parts = tf.ragged.constant(rows, tf.int64, row_splits_dtype=tf.int64)
+            self._counts = tf.constant([row[-1][1] for row in spans], tf.int64)
+            # Where the tokens of each piece begin and end, in units.
+            self._spans = tf.RaggedTensor.from_row_splits(
+                tf.constant(np.concatenate(spans), tf.int64), splits
+            )
 
     def offsets(
         self, text: AlignedText, byte_start: tf.RaggedTensor, pieces: tf.RaggedTensor
@@ -78,19 +90,20 @@ class OffsetFinder:
             pieces: Int32 `tf.RaggedTensor` `(batch, None)`, the ids of `text` before that rule.
         """
         units = self._units(text)
-        counts = self._token_counts(units, pieces)
-        first, last = _unit_ranges(units, counts.flat_values)
+        pieces = pieces.with_row_splits_dtype(tf.int64)
+        begin, end = self._unit_ranges(units, pieces)
+        first, last = _without_spaces(units, begin.flat_values, end.flat_values)
         text_start, text_end = _characters_of(units, text)
         # Tokens of a space only: the place after the space.
         is_empty = first > last
         last = tf.where(is_empty, last, tf.maximum(first, last))
         end = tf.gather(text_end, last)
         start = tf.where(is_empty, end, tf.gather(text_start, tf.minimum(first, last)))
-        rows = counts.value_rowids()
+        rows = begin.value_rowids()
         splits = tf.gather(byte_start.row_splits, rows)
         places = [start, end]
         places += [tf.gather(byte_start.flat_values, splits + place) for place in (start, end)]
-        return TokenOffsets(*(counts.with_flat_values(place) for place in places))
+        return TokenOffsets(*(begin.with_flat_values(place) for place in places))
 
     def _units(self, text):
         """The normalized form of texts: bytes of unknown characters, and other characters."""
@@ -104,15 +117,26 @@ class OffsetFinder:
         is_byte = tf.gather(self._is_byte, ids.flat_values)
         return _Units(ids, start.flat_values, end.flat_values, is_space, is_byte)
 
-    def _token_counts(self, units, pieces):
-        """The number of units of each token."""
-        pieces = pieces.with_row_splits_dtype(tf.int64)
+    def _unit_ranges(self, units, pieces):
+        """The first unit of each token, and the one after its last, of all texts together."""
+        counts = self._piece_counts(units, pieces.flat_values)
+        spans = pieces.with_flat_values(tf.gather(self._spans, pieces.flat_values))
+        num_tokens = spans.values.row_lengths()
+        spans = spans.merge_dims(1, 2)
+        start = tf.repeat(tf.cumsum(counts, exclusive=True), num_tokens)
+        begin, end = tf.unstack(spans.flat_values, axis=1)
+        end = tf.where(end == FROM_TEXT, tf.repeat(counts, num_tokens), end)
+        rows = spans.with_values(begin)
+        return rows.with_values(start + begin), rows.with_values(start + end)
+
+    def _piece_counts(self, units, pieces):
+        """The number of units of each piece."""
         starts_run = units.is_byte & (starts_row(units.ids) | ~_before(units.is_byte))
         run = tf.cumsum(tf.cast(starts_run, tf.int64)) - 1
         lengths = tf.math.segment_sum(tf.cast(units.is_byte, tf.int64), tf.maximum(run, 0))
-        unknown = pieces.flat_values == _UNKNOWN_ID
+        unknown = pieces == _UNKNOWN_ID
         which = tf.cumsum(tf.cast(unknown, tf.int64)) - 1
-        known = tf.gather(self._counts, pieces.flat_values)
+        known = tf.gather(self._counts, pieces)
         check = tf.debugging.assert_equal(
             tf.reduce_sum(tf.cast(unknown, tf.int64)),
             tf.reduce_sum(tf.cast(starts_run, tf.int64)),
@@ -121,12 +145,7 @@ class OffsetFinder:
         with tf.control_dependencies([check] if check is not None else []):
             # One more, so that there is something to gather from.
             lengths = tf.concat([lengths, [0]], 0)
-        counts = tf.where(unknown, tf.gather(lengths, tf.maximum(which, 0)), known)
-        parts = pieces.with_flat_values(tf.gather(self._counts_of_parts, pieces.flat_values))
-        whole = tf.repeat(counts, parts.values.row_lengths())
-        parts = parts.merge_dims(1, 2)
-        values = tf.where(parts.flat_values == _FROM_TEXT, whole, parts.flat_values)
-        return parts.with_flat_values(values)
+        return tf.where(unknown, tf.gather(lengths, tf.maximum(which, 0)), known)
 
 
 class _Units(NamedTuple):
@@ -142,15 +161,12 @@ class _Units(NamedTuple):
     is_byte: tf.Tensor
 
 
-def _unit_ranges(units, counts):
+def _without_spaces(units, begin, end):
     """The first unit of each token that is no space, and its last unit."""
-    end = tf.cumsum(counts)
-    last = end - 1
     others = tf.where(~units.is_space)[:, 0]
     sentinel = tf.size(units.is_space, tf.int64)[tf.newaxis]
     others = tf.concat([others, sentinel], 0)
-    first = tf.gather(others, tf.searchsorted(others, end - counts))
-    return first, last
+    return tf.gather(others, tf.searchsorted(others, begin)), end - 1
 
 
 def _characters_of(units, text):
@@ -173,47 +189,35 @@ def _characters_of(units, text):
     return text_start, tf.where(is_dummy, text_start, text_end)
 
 
-def _character_model(model):
-    """Returns the bytes of a model of characters, and which of its ids are bytes, and a space."""
-    pieces = sentencepiece_model_pb2.ModelProto.SentencePiece
-    characters = sentencepiece_model_pb2.ModelProto()
-    characters.normalizer_spec.CopyFrom(model.normalizer_spec)
-    characters.trainer_spec.CopyFrom(model.trainer_spec)
-    characters.pieces.add(piece="<unk>", score=0.0, type=pieces.UNKNOWN)
-    for value in range(_NUM_BYTES):
-        characters.pieces.add(piece=f"<0x{value:02X}>", score=0.0, type=pieces.BYTE)
-    for piece in model.pieces:
+def _character_pieces(pieces):
+    """Returns the pieces of a model of characters."""
+    characters = [Piece("<unk>", type=UNKNOWN)]
+    characters += [Piece(f"<0x{value:02X}>", type=BYTE) for value in range(_NUM_BYTES)]
+    for piece in pieces:
         # Symbols of users are found before the text is normalized.
-        if piece.type == pieces.USER_DEFINED:
-            characters.pieces.add(piece=piece.piece, score=0.0, type=piece.type)
-        elif piece.type == pieces.NORMAL and len(piece.piece) == 1:
-            characters.pieces.add(piece=piece.piece, score=-1.0, type=piece.type)
-    if _WORD_START not in {piece.piece for piece in characters.pieces}:
-        characters.pieces.add(piece=_WORD_START, score=-1.0, type=pieces.NORMAL)
-    spec = characters.trainer_spec
-    spec.byte_fallback, spec.vocab_size = True, len(characters.pieces)
-    spec.unk_id, spec.bos_id, spec.eos_id, spec.pad_id = 0, -1, -1, -1
-    is_byte = [piece.type == pieces.BYTE for piece in characters.pieces]
-    is_space = [piece.piece == _WORD_START for piece in characters.pieces]
-    return characters.SerializeToString(), is_byte, is_space
+        if piece.type == USER_DEFINED:
+            characters.append(Piece(piece.piece, type=USER_DEFINED))
+        elif piece.type == NORMAL and len(piece.piece) == 1:
+            characters.append(Piece(piece.piece, -1.0))
+    if _WORD_START not in {piece.piece for piece in characters}:
+        characters.append(Piece(_WORD_START, -1.0))
+    return characters
 
 
-def _num_characters(model):
-    """Returns the number of units of each piece."""
-    pieces = sentencepiece_model_pb2.ModelProto.SentencePiece
-    single = {piece.piece for piece in model.pieces if len(piece.piece) == 1} | {_WORD_START}
-    counts = []
-    for piece in model.pieces:
-        if piece.type == pieces.NORMAL and not single.issuperset(piece.piece):
-            unknown = sorted(set(piece.piece) - single)
+def _unit_spans(piece, encode_as_pieces):
+    """Returns `token_spans` in units."""
+    spans = token_spans(piece, encode_as_pieces)
+    return [(0, 1)] * len(spans) if piece.type == USER_DEFINED else spans
+
+
+def _check_characters(pieces):
+    single = {piece.piece for piece in pieces if len(piece.piece) == 1} | {_WORD_START}
+    for piece in pieces:
+        if piece.type == NORMAL and not single.issuperset(piece.piece):
             raise ValueError(
                 "`return_offsets` needs a vocabulary with a piece for each character. Received: "
-                f"the piece {piece.piece!r}, and none for {unknown[0]!r}"
+                f"the piece {piece.piece!r}, and none for {min(set(piece.piece) - single)!r}"
             )
-        is_unknown = piece.type == pieces.UNKNOWN
-        is_one = piece.type in (pieces.USER_DEFINED, pieces.BYTE)
-        counts.append(_FROM_TEXT if is_unknown else 1 if is_one else len(piece.piece))
-    return counts
 
 
 def _before(values):

@@ -5,14 +5,21 @@ from __future__ import annotations
 import collections
 import os
 import pathlib
+import types
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import keras
 import numpy as np
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.lazy_modules import tf
-from keras_xlnet.tokenizers.normalization import replace_characters, valid_utf8, with_single_spaces
+from keras_xlnet.tokenizers.normalization import (
+    replace_characters,
+    replace_surrogates,
+    valid_utf8,
+    with_single_spaces,
+)
 from keras_xlnet.tokenizers.string_inputs import StringTokenizer
 from keras_xlnet.tokenizers.token_ids import as_ids
 from keras_xlnet.types import PathLike
@@ -25,7 +32,9 @@ _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 @register
 class VocabularyTokenizer(StringTokenizer):
-    """Converts strings to the ids of their words or characters, in the TensorFlow graph.
+    """Converts strings to the ids of their words or characters, on the host and in the graph.
+
+    A call needs TensorFlow, `encode` and `decode` do not.
 
     Words are what `str.split` returns, and characters are code points, in training, in a call and
     in a graph. Lower case is that of `str.lower`. Bytes that are not UTF-8 are replaced by U+FFFD,
@@ -87,7 +96,10 @@ class VocabularyTokenizer(StringTokenizer):
         self.unknown_token = unknown_token
         self.end_token = end_token
         self.lowercase = lowercase
-        self._tokens = None
+        # Not tracked: Keras would look through all tokens of the list and of the dict.
+        self._untracked = types.SimpleNamespace(tokens=None, ids=None)
+        self._strings: Any = None  # Tensors, for calls.
+        self._table: Any = None
         if vocabulary is not None:
             self._set_vocabulary(_read(vocabulary))
 
@@ -153,7 +165,7 @@ class VocabularyTokenizer(StringTokenizer):
 
     def _tokens_to_ids(self, texts):
         """The ids of texts, without the `end_token`."""
-        self._require_vocabulary()
+        self._require_tables()
         texts = replace_characters(valid_utf8(texts), self.lowercase, remove_accents=False)
         if self.unit == "word":
             # Not at once: `tf.strings.split` divides only at the spaces of ASCII.
@@ -166,6 +178,49 @@ class VocabularyTokenizer(StringTokenizer):
         )
         with tf.control_dependencies([check] if check is not None else []):
             return tf.cast(ids, tf.int32)
+
+    def encode(self, texts: Sequence[str | bytes]) -> list[np.ndarray]:
+        """Converts texts to ids on the host, without TensorFlow. The ids are those of the call.
+
+        Args:
+            texts: List of strings, or of bytes in UTF-8.
+
+        Returns:
+            A list with an int32 array `(num_tokens,)` for each text.
+
+        Raises:
+            ValueError: If a text has a token that is not in the vocabulary, and there is no
+                `unknown_token`.
+
+        Example:
+
+        >>> from keras_xlnet.tokenizers import VocabularyTokenizer
+        >>> tokenizer = VocabularyTokenizer.train(["a rose is a rose"], end_token="<eos>")
+        >>> [ids.tolist() for ids in tokenizer.encode(["a rose", ""])]
+        [[1, 2, 0], [0]]
+        """
+        self._require_vocabulary()
+        end = [] if self.end_token is None else [self.token_to_id(self.end_token)]
+        return [np.array([*self._host_ids(text), *end], "int32") for text in texts]
+
+    def _host_ids(self, text):
+        """The ids of a text, without the `end_token`."""
+        text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+        text = replace_surrogates(text)
+        text = text.lower() if self.lowercase else text
+        ids = self._untracked.ids
+        unknown = ids.get(self.unknown_token)
+        found = [ids.get(token, unknown) for token in self._split(text)]
+        if unknown is None and None in found:
+            missing = next(token for token in self._split(text) if token not in ids)
+            raise ValueError(
+                f"`texts` must have tokens of the vocabulary only: there is no `unknown_token`. "
+                f"Received: {missing!r}"
+            )
+        return found
+
+    def _split(self, text):
+        return text.split() if self.unit == "word" else text
 
     def split_at_blanks(self, text: str, blank: str = "<mask>") -> list[np.ndarray]:
         """Returns the tokens around the blanks of a text, as in the text with its blanks filled.
@@ -197,8 +252,8 @@ class VocabularyTokenizer(StringTokenizer):
                         f"`text` must have blanks that are whole words, with white space around "
                         f"them: tokens are words. Received: {word!r}"
                     )
-        with tf.device("CPU:0"):
-            parts = [row.numpy() for row in self._tokens_to_ids(tf.constant(text.split(blank)))]
+        self._require_vocabulary()
+        parts = [np.array(self._host_ids(part), "int32") for part in text.split(blank)]
         if self.end_token is not None:
             parts[-1] = np.append(parts[-1], np.int32(self.token_to_id(self.end_token)))
         return parts
@@ -212,7 +267,7 @@ class VocabularyTokenizer(StringTokenizer):
         Returns:
             A string tensor `()` or `(batch,)`.
         """
-        self._require_vocabulary()
+        self._require_tables()
         with tf.device("CPU:0"):
             ids = as_ids(inputs)
             if ids.shape.rank == 1:
@@ -220,9 +275,47 @@ class VocabularyTokenizer(StringTokenizer):
             if self.end_token is not None:
                 is_end = ids == tf.cast(self.token_to_id(self.end_token), ids.dtype)
                 ids = tf.ragged.boolean_mask(ids, tf.logical_not(is_end))
-            tokens = tf.ragged.map_flat_values(lambda flat: tf.gather(self._tokens, flat), ids)
+            tokens = tf.ragged.map_flat_values(lambda flat: tf.gather(self._strings, flat), ids)
             separator = " " if self.unit == "word" else ""
             return tf.strings.reduce_join(tokens, axis=1, separator=separator)
+
+    def decode(self, ids: Sequence[Any]) -> Any:
+        """Converts ids back to text on the host, as `detokenize` does.
+
+        Args:
+            ids: Integers `(num_tokens,)`, or a list of such rows. An empty list is one row.
+
+        Returns:
+            A string, or a list with a string for each row.
+
+        Raises:
+            ValueError: If an id is not in the vocabulary.
+
+        Example:
+
+        >>> from keras_xlnet.tokenizers import VocabularyTokenizer
+        >>> tokenizer = VocabularyTokenizer.train(["a rose is a rose"], end_token="<eos>")
+        >>> tokenizer.decode([1, 2, 0])
+        'a rose'
+        >>> tokenizer.decode(tokenizer.encode(["a rose", "is"]))
+        ['a rose', 'is']
+        """
+        self._require_vocabulary()
+        is_row = not len(ids) or np.ndim(ids[0]) == 0
+        return self._host_text(ids) if is_row else [*map(self._host_text, ids)]
+
+    def _host_text(self, row):
+        row, size = np.asarray(row), self.vocabulary_size()
+        if row.ndim != 1 or (row.size and not np.issubdtype(row.dtype, np.integer)):
+            raise ValueError(
+                "`ids` must be integers of rank 1, or a list of such rows. "
+                f"Received: dtype {row.dtype}, shape {row.shape}"
+            )
+        if ((row < 0) | (row >= size)).any():
+            raise ValueError(f"`ids` must be from 0 to {size - 1}. Received: {row.tolist()}")
+        tokens = [self._untracked.tokens[index] for index in row]
+        separator = " " if self.unit == "word" else ""
+        return separator.join(token for token in tokens if token != self.end_token)
 
     def token_to_id(self, token: str) -> int:
         """Returns the id of a token, or that of the unknown token.
@@ -231,8 +324,8 @@ class VocabularyTokenizer(StringTokenizer):
             KeyError: If there is neither.
         """
         self._require_vocabulary()
-        unknown = self._ids.get(self.unknown_token)
-        found = self._ids.get(token, unknown)
+        ids = self._untracked.ids
+        found = ids.get(token, ids.get(self.unknown_token))
         if found is None:
             raise KeyError(token)
         return found
@@ -245,39 +338,51 @@ class VocabularyTokenizer(StringTokenizer):
         """
         if not 0 <= id < self.vocabulary_size():
             raise ValueError(f"`id` must be in [0, {self.vocabulary_size()}). Received: id={id}")
-        return self.vocabulary[id]
+        return self._untracked.tokens[id]
 
     @property
     def vocabulary(self) -> list[str]:
         """List of the tokens."""
         self._require_vocabulary()
-        return list(self._ids)
+        return list(self._untracked.tokens)
 
     def vocabulary_size(self) -> int:
         """Returns the number of tokens."""
-        return len(self.vocabulary)
+        self._require_vocabulary()
+        return len(self._untracked.tokens)
 
     def _set_vocabulary(self, tokens):
-        self._ids = {token: i for i, token in enumerate(tokens)}
-        if not tokens or len(self._ids) < len(tokens):
+        ids = {token: i for i, token in enumerate(tokens)}
+        if not tokens or len(ids) < len(tokens):
             raise ValueError(
                 "`vocabulary` must have at least one token, and none twice. Received: "
-                f"{len(tokens)} tokens, {len(self._ids)} different ones"
+                f"{len(tokens)} tokens, {len(ids)} different ones"
             )
         for name in ("unknown_token", "end_token"):
-            if getattr(self, name) not in (None, *self._ids):
+            if getattr(self, name) not in (None, *ids):
                 raise ValueError(f"`vocabulary` has no `{name}` {getattr(self, name)!r}")
-        unknown = self._ids.get(self.unknown_token, -1)
-        with tf.init_scope(), tf.device("CPU:0"):
-            self._tokens = tf.constant(tokens)
-            initializer = tf.lookup.KeyValueTensorInitializer(
-                self._tokens, tf.range(len(tokens), dtype=tf.int64)
-            )
-            self._table = tf.lookup.StaticHashTable(initializer, unknown)
+        self._untracked = types.SimpleNamespace(tokens=tokens, ids=ids)
+        self._strings = self._table = None
+        # A SavedModel has the tables that the layer has before it is traced.
+        if keras.backend.backend() == "tensorflow":
+            self._require_tables()
 
     def _require_vocabulary(self):
-        if self._tokens is None:
+        if self._untracked.tokens is None:
             raise ValueError("The tokenizer has no vocabulary. Load one with `load_assets`")
+
+    def _require_tables(self):
+        """Makes the tensors of calls, unless they are there."""
+        self._require_vocabulary()
+        if self._table is not None:
+            return
+        tokens, unknown = self._untracked.tokens, self._untracked.ids.get(self.unknown_token, -1)
+        with tf.init_scope(), tf.device("CPU:0"):
+            self._strings = tf.constant(tokens)
+            initializer = tf.lookup.KeyValueTensorInitializer(
+                self._strings, tf.range(len(tokens), dtype=tf.int64)
+            )
+            self._table = tf.lookup.StaticHashTable(initializer, unknown)
 
     def save_assets(self, directory: PathLike) -> None:
         """Writes the vocabulary to `vocabulary.txt`. Keras calls this when it saves a model."""

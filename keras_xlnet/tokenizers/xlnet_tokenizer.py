@@ -16,6 +16,8 @@ from keras_xlnet.lazy_modules import tf
 from keras_xlnet.tokenizers.added_tokens import add_tokens
 from keras_xlnet.tokenizers.digit_comma import digit_comma_rows
 from keras_xlnet.tokenizers.graph_tokenizer import GraphTokenizer
+from keras_xlnet.tokenizers.host_cleaning import clean_with_places
+from keras_xlnet.tokenizers.host_offsets import HostOffsetFinder
 from keras_xlnet.tokenizers.normalization import clean_text, preprocess_text
 from keras_xlnet.tokenizers.sentencepiece_model import (
     SPECIAL_TOKENS,
@@ -118,7 +120,7 @@ class XLNetTokenizer(StringTokenizer):
         self.remove_space = remove_space
         self._proto: Any = None  # Bytes, once there is a vocabulary.
         # Not tracked: Keras would save it with every model of texts. Made at the first use.
-        self._untracked = types.SimpleNamespace(graph=None, blanks=None)
+        self._untracked = types.SimpleNamespace(graph=None, blanks=None, offset_finder=None)
         if proto is not None:
             self._set_proto(read_proto(proto))
 
@@ -201,16 +203,19 @@ class XLNetTokenizer(StringTokenizer):
             return on_texts(graph.tokenize_with_offsets, inputs)
         return on_texts(lambda texts: graph.split(texts, sampling_alpha, return_offsets), inputs)
 
-    def encode(self, texts: Sequence[str | bytes]) -> list[np.ndarray]:
+    def encode(self, texts: Sequence[str | bytes], return_offsets: bool = False) -> Any:
         """Converts texts to ids on the host, with sentencepiece and without TensorFlow.
 
-        The ids are those of the call, except for texts with two splits of equal score.
+        The ids and offsets are those of the call, except for texts with two splits of equal score.
 
         Args:
             texts: List of strings, or of bytes in UTF-8.
+            return_offsets: Bool, whether to return where in the text as given each token is.
 
         Returns:
-            A list with an int32 array `(num_tokens,)` for each text.
+            A list with an int32 array `(num_tokens,)` for each text. With `return_offsets`, a tuple
+            of this list and one with an int64 array `(num_tokens, 2)` for each text: the `start`
+            and the `end` of `TokenOffsets`, in characters.
 
         Example:
 
@@ -218,17 +223,35 @@ class XLNetTokenizer(StringTokenizer):
         >>> tokenizer = XLNetTokenizer.train(iter(["a rose is a rose"] * 9), vocabulary_size=24)
         >>> [len(ids) for ids in tokenizer.encode(["a rose", ""])]
         [7, 0]
+        >>> ids, offsets = tokenizer.encode(["is   a"], return_offsets=True)
+        >>> offsets[0].tolist()
+        [[0, 0], [0, 1], [1, 2], [5, 5], [5, 6]]
         """
-        processor = self._require_proto()
-        cleaned = [self._clean(text) for text in texts]
+        self._require_proto()
+        if return_offsets:
+            return self._encode_with_offsets(texts)
+        return [*map(self._split_digit_commas, self._pieces([*map(self._clean, texts)]))]
+
+    def _encode_with_offsets(self, texts):
+        if self._untracked.offset_finder is None:
+            self._untracked.offset_finder = HostOffsetFinder(self._proto, self._processor)
+        finder, flags = self._untracked.offset_finder, self._cleaning_flags()
+        cleaned = [clean_with_places(_as_string(text), *flags) for text in texts]
+        rows = self._pieces([text.text for text in cleaned])
+        offsets = [finder.offsets(*pair) for pair in zip(cleaned, rows, strict=True)]
+        return [*map(self._split_digit_commas, rows)], offsets
+
+    def _pieces(self, cleaned):
+        """The ids of cleaned texts, before the rule for digits and commas."""
         threads = 1 if len(cleaned) < _MANY else -1
-        rows = processor.encode(cleaned, out_type=int, num_threads=threads)
-        return [self._split_digit_commas(np.array(row, "int32")) for row in rows]
+        rows = self._processor.encode(cleaned, out_type=int, num_threads=threads)
+        return [np.array(row, "int32") for row in rows]
 
     def _clean(self, text):
-        if isinstance(text, bytes):
-            text = text.decode("utf-8", "replace")
-        return clean_text(text, self.lowercase, self.remove_space, self.remove_accents)
+        return clean_text(_as_string(text), *self._cleaning_flags())
+
+    def _cleaning_flags(self):
+        return self.lowercase, self.remove_space, self.remove_accents
 
     def _split_digit_commas(self, ids):
         """The ids in which numbers and commas are apart."""
@@ -335,12 +358,7 @@ class XLNetTokenizer(StringTokenizer):
         >>> tokenizer.preprocess("  Caf\\u00e9  NOIR ").numpy()
         b'cafe noir'
         """
-        return on_texts(
-            lambda texts: preprocess_text(
-                texts, self.lowercase, self.remove_space, self.remove_accents
-            ),
-            inputs,
-        )
+        return on_texts(lambda texts: preprocess_text(texts, *self._cleaning_flags()), inputs)
 
     def detokenize(self, inputs: Any) -> tf.Tensor:
         """Converts ids back to text, in the graph.
@@ -552,9 +570,9 @@ class XLNetTokenizer(StringTokenizer):
         self._proto = proto
         rows = digit_comma_rows(self._processor)
         is_split = np.array([row != [index] for index, row in enumerate(rows)])
-        # The graph and the blanks would be those of another vocabulary.
+        # What was made at its first use would be that of another vocabulary.
         self._untracked = types.SimpleNamespace(
-            graph=None, blanks=None, parts=rows, is_split=is_split
+            graph=None, blanks=None, offset_finder=None, parts=rows, is_split=is_split
         )
 
     def _require_proto(self):
@@ -568,10 +586,13 @@ class XLNetTokenizer(StringTokenizer):
     def _require_graph(self) -> GraphTokenizer:
         processor = self._require_proto()
         if self._untracked.graph is None:
-            self._untracked.graph = GraphTokenizer(
-                self._proto, processor, self.lowercase, self.remove_space, self.remove_accents
-            )
+            flags = self._cleaning_flags()
+            self._untracked.graph = GraphTokenizer(self._proto, processor, *flags)
         return self._untracked.graph
 
     def _tokenize(self, texts):
         return self._require_graph().tokenize(texts)
+
+
+def _as_string(text):
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else text

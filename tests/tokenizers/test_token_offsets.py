@@ -10,10 +10,10 @@ import sentencepiece
 import tensorflow as tf
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from sentencepiece import sentencepiece_model_pb2
 
 from keras_xlnet.tokenizers import TokenOffsets, XLNetTokenizer
 from keras_xlnet.tokenizers.aligned_cleaning import clean_aligned
+from keras_xlnet.tokenizers.sentencepiece_proto import Piece, SentencePieceProto
 from tests.tokenizers import original_tokenizer as reference
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
@@ -183,10 +183,20 @@ def test_added_tokens_and_another_vocabulary(tmp_path):
     assert ids.numpy().tolist() == other("a rose").numpy().tolist()
 
 
+def test_added_tokens_that_end_in_a_digit_and_a_comma():
+    tokenizer = XLNetTokenizer(PROTO).with_tokens(["a7,"])
+    text = "the a7,☃ river"
+    ids, offsets = tokenizer(text, return_offsets=True)
+    assert ids.numpy().tolist() == tokenizer(text).numpy().tolist()
+    parts = [text[a:b] for a, b in zip(offsets.start.numpy(), offsets.end.numpy(), strict=True)]
+    # Each of its parts, which are not taken from the text, has all of the token.
+    assert parts.count("a7,") > 1 and parts[-1].endswith("r") and "☃" in parts
+
+
 def test_a_vocabulary_without_its_characters_is_refused():
-    model = sentencepiece_model_pb2.ModelProto.FromString(PROTO.read_bytes())
-    model.pieces.add(piece="a☃", score=-1.0)
-    tokenizer = XLNetTokenizer(model.SerializeToString())
+    model = SentencePieceProto.parse(PROTO.read_bytes())
+    model = model.with_pieces([*model.pieces, Piece("a☃", -1.0)])
+    tokenizer = XLNetTokenizer(model.serialize())
     with pytest.raises(ValueError, match="`return_offsets` needs a vocabulary .* 'a☃'.* '☃'"):
         tokenizer("a", return_offsets=True)
 

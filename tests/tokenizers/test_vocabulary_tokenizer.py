@@ -72,11 +72,38 @@ def test_tokens_are_the_same_in_training_in_calls_and_in_graphs(text, unit, lowe
     for texts in ([text], tf.constant([text]), [text.encode()]):
         (ids,) = tokenizer(texts).to_list()
         assert [tokenizer.id_to_token(id) for id in ids] == expected
+    for texts in ([text], [text.encode()]):
+        (on_host,) = tokenizer.encode(texts)
+        assert [tokenizer.id_to_token(id) for id in on_host] == expected
     (ids,) = tf.function(tokenizer)(tf.constant([text])).to_list()
     assert [tokenizer.id_to_token(id) for id in ids] == expected
     assert VocabularyTokenizer.train(
         [text.encode()], unit=unit, lowercase=lowercase
     ).vocabulary == (tokenizer.vocabulary)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.sampled_from([*PLACES, *OTHERS, "a"]), max_size=6).map("".join)
+        | st.binary(max_size=6),
+        max_size=6,
+    ),
+    st.sampled_from(["word", "character"]),
+    st.booleans(),
+    st.sampled_from([None, "<eos>"]),
+)
+def test_the_host_and_the_graph_agree(texts, unit, lowercase, end_token):
+    tokenizer = VocabularyTokenizer(
+        ["<unk>", "<eos>", "a", "\ufffd", *OTHERS, "i\u0307", "\x85"],
+        unit=unit, unknown_token="<unk>", end_token=end_token, lowercase=lowercase,
+    )  # fmt: skip
+    in_graph, on_host = tokenizer(texts), tokenizer.encode(texts)
+    assert [row.tolist() for row in on_host] == in_graph.to_list()
+    assert all(row.dtype == np.int32 for row in on_host)
+    expected = [text.decode() for text in tokenizer.detokenize(in_graph).numpy()]
+    assert tokenizer.decode(on_host) == (expected if texts else "")
+    assert [tokenizer.decode(row) for row in on_host] == expected
 
 
 def _by_count(tokens):
@@ -163,6 +190,8 @@ def test_tokens_and_ids():
         (lambda: VocabularyTokenizer.train([" "]), "at least one token. Received: none"),
         (lambda: VocabularyTokenizer.train(["a b"], size=1), "`unknown_token` is needed"),
         (lambda: VocabularyTokenizer(None)("a"), "has no vocabulary"),
+        (lambda: VocabularyTokenizer(None).encode(["a"]), "has no vocabulary"),
+        (lambda: VocabularyTokenizer(None).decode([1]), "has no vocabulary"),
     ],
 )
 def test_bad_arguments(make, message):
@@ -170,6 +199,23 @@ def test_bad_arguments(make, message):
         make()
 
 
+def test_surrogates_are_replaced():
+    tokenizer = VocabularyTokenizer(["a", "\ufffd"], unit="character")
+    assert tokenizer.encode(["a\ud800"])[0].tolist() == [0, 1]
+
+
+def test_rows_of_ids():
+    tokenizer = VocabularyTokenizer(["a", "b", "<eos>"], end_token="<eos>")
+    assert tokenizer.decode(np.array([[0, 1, 2], [1, 2, 2]])) == ["a b", "b"]
+    assert tokenizer.decode([[], [0]]) == ["", "a"]
+    assert tokenizer.decode(np.array([1])) == "b" and tokenizer.decode([]) == ""
+    for ids in ([0.5], [[[1]]], [3], [[-1]]):
+        with pytest.raises(ValueError, match="`ids` must be"):
+            tokenizer.decode(ids)
+
+
 def test_tokens_that_are_not_there():
+    with pytest.raises(ValueError, match="there is no `unknown_token`. Received: 'b'"):
+        VocabularyTokenizer(["a"]).encode(["a b"])
     with pytest.raises(tf.errors.InvalidArgumentError, match="not in the vocabulary"):
         VocabularyTokenizer(["a"])("a b")
