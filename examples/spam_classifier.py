@@ -74,7 +74,7 @@ def main(arguments):
         sys.exit(f"error: {error}")
     messages = arguments[1:]
     if model is not None and messages:
-        for message, found in zip(messages, model.classify(messages), strict=True):
+        for message, found in zip(messages, model.classify(messages, verbose=0), strict=True):
             print(f"{found.label:>8} {found.score:8.4f}  {message}")
 
 

@@ -91,7 +91,7 @@ def predict(model: Any, texts: list[str]) -> list[list[str]]:
     """Returns a row of values for each text."""
     if isinstance(model, XLNetTextRegressor):
         return [[f"{value:.6g}"] for value in model.predict(texts, verbose=0)[:, 0]]
-    found = model.classify(texts)
+    found = model.classify(texts, verbose=0)
     return [[_joined(f.label), _joined(f.score), *map(_joined, f.scores.values())] for f in found]
 
 

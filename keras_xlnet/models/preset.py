@@ -10,6 +10,7 @@ import keras
 
 from keras_xlnet.arguments import check_choice
 from keras_xlnet.models.vocabulary import check_vocabulary, recorded_vocabulary
+from keras_xlnet.preprocessing.text_preprocessor import XLNetTextPreprocessor
 from keras_xlnet.preset_files import file_in, preset_directory, replace_files
 from keras_xlnet.preset_files.files import quoted
 from keras_xlnet.preset_files.model_card import check_card, format_card
@@ -126,8 +127,7 @@ def _load_around_backbone(cls, directory, config, given):
         )
     if _takes_text(cls) and "preprocessor" not in of_model:
         entry = config["config"].get("preprocessor")
-        if entry is not None and entry["class_name"] != cls.preprocessor_cls.__name__:
-            entry = None  # That of another task.
+        entry = _entry_for(cls.preprocessor_cls, entry)
         of_model["preprocessor"] = _preprocessor(cls, directory, entry, given["preprocessor"])
     return cls(_load_backbone(cls, directory, config, given), **of_model)
 
@@ -189,6 +189,26 @@ def _preprocessor(cls, directory, entry, overrides):
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from error
     return preprocessor
+
+
+def _entry_for(preprocessor_cls, entry):
+    """The config of a preprocessor of a class, for that of a preset; `None` if there is none.
+
+    Those of texts have the same arguments. Others are of another task.
+    """
+    if entry is None:
+        return None
+    found = keras.saving.get_registered_object(entry["registered_name"])
+    if found is preprocessor_cls:
+        return entry
+    if not all(issubclass(each, XLNetTextPreprocessor) for each in (found, preprocessor_cls)):
+        return None
+    return {
+        "module": preprocessor_cls.__module__,
+        "class_name": preprocessor_cls.__name__,
+        "registered_name": keras.saving.get_registered_name(preprocessor_cls),
+        "config": {key: value for key, value in entry["config"].items() if key != "name"},
+    }
 
 
 def _check_vocabulary(preprocessor, model, file):

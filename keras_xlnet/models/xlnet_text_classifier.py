@@ -178,7 +178,11 @@ class XLNetTextClassifier(TextTaskModel):
         return self.classes.names
 
     def classify(
-        self, texts: Any, threshold: float = 0.5, batch_size: int | None = None
+        self,
+        texts: Any,
+        threshold: float = 0.5,
+        batch_size: int | None = None,
+        verbose: str | int = "auto",
     ) -> list[Classification]:
         """Returns the classes of texts by name, as the exported model does.
 
@@ -186,7 +190,7 @@ class XLNetTextClassifier(TextTaskModel):
             texts: Raw text, as in `predict`, or features of a preprocessor.
             threshold: Float from 0 to 1. Of two classes, a text has the second if its probability
                 is at least this; with `"sigmoid"` it has all classes of which that is true.
-            batch_size: As in `predict`.
+            batch_size, verbose: As in `predict`.
 
         Returns:
             A list of `Classification`: `label`, `score` and `scores`.
@@ -199,14 +203,15 @@ class XLNetTextClassifier(TextTaskModel):
         >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
         >>> classifier = keras_xlnet.models.XLNetTextClassifier(
         ...     backbone, num_classes=2, class_names=["ham", "spam"])
-        >>> found = classifier.classify({"token_ids": np.array([[9, 17, 12]])}, threshold=0.0)
+        >>> token_ids = np.array([[9, 17, 12]])
+        >>> found = classifier.classify({"token_ids": token_ids}, threshold=0.0, verbose=0)
         >>> found[0].label, sorted(found[0].scores)
         ('spam', ['ham', 'spam'])
         """
         check_number("threshold", threshold, high=1)
         if self.activation == "linear":
             raise ValueError("`classify` needs classes. Received: a model with activation='linear'")
-        probabilities = self.predict(texts, batch_size=batch_size, verbose=0)
+        probabilities = self.predict(texts, batch_size=batch_size, verbose=verbose)
         return classifications(probabilities, self.classes, threshold)
 
 

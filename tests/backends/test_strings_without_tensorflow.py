@@ -40,7 +40,7 @@ PROGRAM = """
             found = keras.tree.flatten(loaded.predict(x, batch_size=4, verbose=0))
             for a, b in zip(found, expected, strict=True):
                 np.testing.assert_allclose(a, b, atol=1e-4)
-        results = getattr(model, verb)(x) if verb else []
+        results = getattr(model, verb)(x, verbose=0) if verb else []
         print(model_class.__name__, len(results))
 
     sizes = {}

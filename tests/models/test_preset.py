@@ -17,7 +17,10 @@ from keras_xlnet.models import (
     XLNetTextRegressor,
     XLNetTokenClassifier,
 )
-from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
+from keras_xlnet.preprocessing import (
+    XLNetTextClassifierPreprocessor,
+    XLNetTextRegressorPreprocessor,
+)
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 IDS = {"token_ids": np.random.default_rng(3).integers(0, 200, (2, 6))}
@@ -342,7 +345,7 @@ def test_the_vocabulary_of_another_model_is_refused(pretrained, other_tokenizer,
             cls.from_preset(preset)
     # Nor is it taken from the user.
     message = "is of another model: the sha256 of its vocabulary .* the {} was loaded with"
-    preprocessor = XLNetTextClassifierPreprocessor(other_tokenizer, 8)
+    preprocessor = XLNetTextRegressorPreprocessor(other_tokenizer, 8)
     with pytest.raises(ValueError, match=message.format("backbone")):
         XLNetTextRegressor.from_preset(pretrained, preprocessor=preprocessor)
     backbone = XLNetBackbone.from_preset(pretrained)

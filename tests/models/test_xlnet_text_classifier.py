@@ -335,7 +335,7 @@ def test_only_token_ids_are_needed(untrained):
         (lambda m: m.fit([], []), "`x` must have at least one text"),
         (lambda m: m.predict(["a", None]), "`x` must be strings. Received in row 1: None"),
         (lambda m: m.fit(["a", "b", float("nan")], [0, 1, 0]), "in row 2: nan"),
-        (lambda m: m.fit(TEXTS, LABELS[:5]), "sizes"),
+        (lambda m: m.fit(TEXTS, LABELS[:5]), "a label for each of 32 rows. Received: 5"),
         (lambda m: m.predict((SPAM, HAM[:1])), r"equal lengths. Received: {'text': 4, 'pair': 1}"),
     ],
 )
