@@ -10,19 +10,21 @@ import numpy as np
 
 from keras_xlnet.lazy_modules import tf
 
-# Rows of similar length are brought together within this many batches, so that the batches of an
-# epoch are as different as those of shuffled rows.
-_POOL = 32
+# Rows of similar length are brought together within this many batches at most, and within a quarter
+# of them: where length says something of the label, as in spam, batches of all lengths would have
+# one label each.
+_POOL = 8
+_POOLS = 4
 _SHORTEST = 16
 
 
 class LengthBatches(keras.utils.PyDataset):
     """Arrays of a preprocessor as batches of rows of similar length.
 
-    Within pools of 32 batches rows are sorted by their length. Each batch is cut to the length of
-    its longest row, rounded up to one of few lengths: 16, 32, 48, 64, 96, 128, 192, 256, 384 and so
-    on, so that few shapes are compiled. Each row is in one batch of an epoch; the last batch may be
-    smaller than the others.
+    Within pools of 8 batches, or of a quarter of the batches, rows are sorted by their length. Each
+    batch is cut to the length of its longest row, rounded up to one of few lengths: 16, 32, 48, 64,
+    96, 128, 192, 256, 384 and so on, so that few shapes are compiled. Each row is in one batch of
+    an epoch; the last batch may be smaller than the others.
 
     Args:
         features: Dict of arrays of a preprocessor, with `padding_mask` `(rows, ..., length)`.
@@ -109,7 +111,8 @@ class LengthBatches(keras.utils.PyDataset):
         if self._rng is None:
             return self._cut(np.argsort(self.lengths, kind="stable"))
         order = self._rng.permutation(len(self.lengths))
-        size = _POOL * self.batch_size
+        pool = min(_POOL, max(1, len(order) // self.batch_size // _POOLS))
+        size = pool * self.batch_size
         pools = [order[i : i + size] for i in range(0, len(order), size)]
         batches = [
             batch
@@ -192,7 +195,7 @@ def batch_by_length(
     """Returns a transformation of a `tf.data.Dataset` to batches of rows of similar length.
 
     It does what `LengthBatches` does, for data that does not fit in memory: rows are sorted by
-    their length within pools of 32 batches, the batches of a pool are shuffled, and each is cut to
+    their length within pools of 8 batches, the batches of a pool are shuffled, and each is cut to
     the length of its longest row, rounded up to one of few lengths. Shuffle the rows before.
 
     Args:

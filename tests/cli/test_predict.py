@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 import xlnet_command
 from keras_xlnet.cli import predict
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier, XLNetTextRegressor
-from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
+from keras_xlnet.preprocessing import (
+    XLNetTextClassifierPreprocessor,
+    XLNetTextRegressorPreprocessor,
+)
 from keras_xlnet.task_files import read_table
 from keras_xlnet.tokenizers import XLNetTokenizer
 
@@ -26,6 +29,7 @@ def folder(golden_dir, tmp_path_factory):
     classifier = XLNetTextClassifier(backbone, 2, preprocessor, class_names=["ham", "spam"])
     classifier.save(folder / "classifier.keras")
     classifier.save_to_preset(folder / "classifier")
+    preprocessor = XLNetTextRegressorPreprocessor(preprocessor.tokenizer, 12)
     XLNetTextRegressor(backbone, preprocessor).save_to_preset(folder / "regressor")
     backbone.save_to_preset(folder / "backbone")
     (folder / "texts.txt").write_text("".join(f"{text}\n" for text in TEXTS))

@@ -19,8 +19,9 @@ from keras_xlnet.models import (
     XLNetTextRegressor,
     XLNetTokenClassifier,
 )
-from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor, attention_memory
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.tokenizers import XLNetTokenizer
+from keras_xlnet.training import attention_memory
 
 TEXTS = ["win a free prize", "see you at six", "free cash, call now", "are you home"]
 NAMES = ["spam", "ham", "spam", "ham"]
