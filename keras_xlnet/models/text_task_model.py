@@ -13,6 +13,7 @@ from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.length_batches import LengthBatches, split_rows
 from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
 from keras_xlnet.preprocessing.python_batches import is_python_batches, map_python_batches
+from keras_xlnet.preprocessing.text_preprocessor import XLNetTextPreprocessor
 from keras_xlnet.preprocessing.texts import check_container, is_dataset, is_text, split_spec
 from keras_xlnet.preprocessing.weights import as_weight_array
 
@@ -53,6 +54,10 @@ class TextTaskModel(TaskModel):
 
     def _hold_preprocessor(self, preprocessor):
         preprocessor = fitting_preprocessor(preprocessor, self.long_document)
+        if preprocessor is not None and not isinstance(preprocessor, self.preprocessor_cls):
+            # That of another task of texts, which has the same arguments.
+            config = preprocessor.get_config() | {"tokenizer": preprocessor.tokenizer}
+            preprocessor = self.preprocessor_cls(**{k: v for k, v in config.items() if k != "name"})
         # Not a sublayer: it uses strings, which XLA does not support, and Keras would not compile
         # the model. Saving finds it through the property.
         self._untracked = types.SimpleNamespace(
@@ -424,7 +429,8 @@ def check_preprocessor(
     """
     if preprocessor is None:
         return
-    if not isinstance(preprocessor, preprocessor_cls):
+    is_of_texts = issubclass(preprocessor_cls, XLNetTextPreprocessor)
+    if not isinstance(preprocessor, XLNetTextPreprocessor if is_of_texts else preprocessor_cls):
         raise ValueError(
             f"`preprocessor` must be an instance of keras_xlnet.preprocessing."
             f"{preprocessor_cls.__name__}. Received: preprocessor={preprocessor!r}"

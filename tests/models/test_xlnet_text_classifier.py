@@ -32,7 +32,7 @@ def make(preprocessor, num_classes=2, optimizer=None, run_eagerly=True, **kwargs
     )
     model = XLNetTextClassifier(backbone, num_classes, preprocessor, dropout=0.0, **kwargs)
     # To trace and compile a step takes seconds, more than many eager steps.
-    optimizer = optimizer or keras.optimizers.SGD(0.03, momentum=0.9)
+    optimizer = optimizer or keras.optimizers.SGD(0.01, momentum=0.9)
     model.compile(optimizer, run_eagerly=run_eagerly, jit_compile=False)
     return model
 

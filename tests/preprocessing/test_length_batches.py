@@ -159,9 +159,9 @@ def seen_by(model, *args, **kwargs):
 
 def test_fit_reads_each_text_once_an_epoch(tokenizer):
     ids = np.arange(70) % 3
-    history, seen = seen_by(classifier(tokenizer), TEXTS, ids, batch_size=8, epochs=2)
-    assert len(seen) == 18 and len(history["loss"]) == 2
-    for epoch in (seen[:9], seen[9:]):
+    history, seen = seen_by(classifier(tokenizer), TEXTS, ids, batch_size=2, epochs=2)
+    assert len(seen) == 70 and len(history["loss"]) == 2
+    for epoch in (seen[:35], seen[35:]):
         labels = [label for _, batch in epoch for label in batch]
         assert sorted(labels) == sorted(ids.tolist())
     assert len({width for width, _ in seen}) > 2
