@@ -13,8 +13,6 @@ from typing import Any
 
 import keras
 
-from keras_xlnet.compat.graph_function import graph_function
-
 
 def compiled(function: Callable[..., Any], model: keras.Model) -> Callable[..., Any]:
     """Returns a function that is compiled with XLA, on TensorFlow and JAX.
@@ -29,7 +27,9 @@ def compiled(function: Callable[..., Any], model: keras.Model) -> Callable[..., 
     """
     backend = keras.backend.backend()
     if backend == "tensorflow":
-        return graph_function(function, jit_compile=True)
+        import tensorflow as tf
+
+        return tf.function(function, autograph=False, jit_compile=True)
     if backend == "jax":
         return _compiled_with_jax(function, model)
     import torch

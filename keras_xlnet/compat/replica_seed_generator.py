@@ -8,12 +8,12 @@ Delete this file when: it returns a number for each.
 
 import keras
 
-from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments, register
 from keras_xlnet.types import Tensor
 
 
 @register
-class ReplicaSeedGenerator(keras.random.SeedGenerator):
+class ReplicaSeedGenerator(RefusesUnknownArguments, keras.random.SeedGenerator):
     """A `keras.random.SeedGenerator` whose numbers differ between replicas.
 
     Args:

@@ -56,43 +56,50 @@ _SYNONYMS = {
 
 
 def register(cls: _Class) -> _Class:
-    """Registers a class with Keras in the package `keras_xlnet`, and checks argument names.
+    """Registers a class with Keras in the package `keras_xlnet`."""
+    return keras.saving.register_keras_serializable(package="keras_xlnet")(cls)
 
-    Args:
-        cls: A class of Keras objects.
 
-    Returns:
-        The class, see `check_arguments`.
+class _SignatureOfConstructor:
+    """What `inspect.signature` shows of a class, instead of the arguments of `__new__`."""
+
+    def __get__(self, instance: Any, cls: Any) -> inspect.Signature:
+        if instance is not None:
+            raise AttributeError("An object has the signature of its `__call__`")
+        signature = inspect.signature(cls.__init__)
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
+class RefusesUnknownArguments:
+    """Mixin of all classes with a constructor that users call. It comes before classes of Keras.
+
+    A keyword argument that the constructor does not have is a `TypeError`, which suggests the right
+    name. A subclass outside of this package that has a constructor of its own is not checked: it
+    may take further arguments.
     """
-    return keras.saving.register_keras_serializable(package="keras_xlnet")(check_arguments(cls))
 
+    __signature__ = _SignatureOfConstructor()
 
-def check_arguments(cls: _Class) -> _Class:
-    """Decorates a class so that its constructor refuses unknown keyword arguments.
-
-    Args:
-        cls: A class with an `__init__`.
-
-    Returns:
-        The class. It raises `TypeError` for arguments that it does not have; the message suggests
-        the right name.
-    """
-    # For a checker: it refuses to read `__init__` of a class, and to replace `__new__`.
-    own: Any = cls
-    inherited = own.__new__
-
-    # `inspect.signature` of the class shows the arguments of `__init__`.
-    @functools.wraps(own.__init__)
-    def checked_new(subclass, *args, **kwargs):
-        # A subclass with a constructor of its own may take further arguments.
-        if subclass.__init__ is own.__init__:
-            _check_names(subclass, kwargs)
+    # Not in `__init__`, where Python misses required arguments before it refuses others.
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if _is_constructed_here(cls):
+            _check_names(cls, kwargs)
+        inherited: Any = super().__new__
         if inherited is object.__new__:
-            return inherited(subclass)
-        return inherited(subclass, *args, **kwargs)
+            return inherited(cls)
+        return inherited(cls, *args, **kwargs)
 
-    own.__new__ = checked_new
-    return cls
+
+def _is_constructed_here(cls):
+    """Whether `cls` is a class of this package, or a subclass with the constructor of one."""
+    first = next(
+        base for base in cls.__mro__ if _is_of_this_package(base) or "__init__" in vars(base)
+    )
+    return _is_of_this_package(first)
+
+
+def _is_of_this_package(cls):
+    return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
 def _check_names(cls, given):

@@ -1,12 +1,12 @@
 import keras
 from keras import ops
 
-from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments, register
 from keras_xlnet.types import DType, Tensor
 
 
 @register
-class PearsonCorrelation(keras.metrics.Metric):
+class PearsonCorrelation(RefusesUnknownArguments, keras.metrics.Metric):
     """Computes the linear correlation of numbers and their predictions, the metric of STS-B.
 
     It is that of all rows. `keras.metrics.PearsonCorrelation` is the mean of the correlations of

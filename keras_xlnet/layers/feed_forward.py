@@ -5,7 +5,6 @@ from keras import ops
 
 from keras_xlnet.arguments import check_positive_int, check_rate
 from keras_xlnet.compat.fused import fused
-from keras_xlnet.compat.gelu_fusion import fusible_scope
 from keras_xlnet.compat.lora import Dense
 from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
@@ -85,14 +84,13 @@ class FeedForward(RestoresSublayers, keras.layers.Layer):
         # As a matrix, so that TensorFlow fuses product, bias and activation.
         x = self.intermediate_dense(ops.reshape(inputs, (-1, inputs.shape[-1])))
         seed = self.intermediate_dropout.next_seed(training)
-        with fusible_scope(self.intermediate_dense):
-            x = _activate_and_drop(
-                x,
-                seed,
-                activation=self.activation,
-                rate=self.dropout,
-                fuse=bool(training) and not isinstance(self.activation, keras.layers.Layer),
-            )
+        x = _activate_and_drop(
+            x,
+            seed,
+            activation=self.activation,
+            rate=self.dropout,
+            fuse=bool(training) and not isinstance(self.activation, keras.layers.Layer),
+        )
         return ops.reshape(self.output_dense(x), shape)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:

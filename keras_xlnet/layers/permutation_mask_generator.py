@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.compat.replica_seed_generator import ReplicaSeedGenerator
-from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments, register
 from keras_xlnet.ops.permutation import (
     factorization_ranks,
     first_targets,
@@ -18,7 +18,7 @@ from keras_xlnet.types import Tensor
 
 
 @register
-class PermutationMaskGenerator(keras.layers.Layer):
+class PermutationMaskGenerator(RefusesUnknownArguments, keras.layers.Layer):
     """A random factorization order, and the masks, targets and labels that follow from it.
 
     Tokens that are not predicted come first in the order, so all tokens see them. Targets follow

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from keras_xlnet.arguments import as_values, check_range
-from keras_xlnet.compat.cloning import RefusesCloning
 from keras_xlnet.compat.compiled_update import compiled_update
 from keras_xlnet.compat.eager_variables import eager_variables
 from keras_xlnet.compat.optional_inputs import OptionalInputs
@@ -24,9 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class BaseModel(
-    RefusesCloning, RestoresSublayers, DistributedTraining, OptionalInputs, keras.Model
-):
+class BaseModel(RestoresSublayers, DistributedTraining, OptionalInputs, keras.Model):
     """Base class of all models: what Keras has to be told about them, in one place.
 
     The mixins of `keras_xlnet.compat` close gaps of Keras; each says which. This class adds

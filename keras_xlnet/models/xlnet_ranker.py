@@ -3,7 +3,7 @@ from typing import Any
 import keras
 
 from keras_xlnet.arguments import check_number
-from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments, register
 from keras_xlnet.models.task_model import (
     JoinChoices,
     SplitChoices,
@@ -19,7 +19,7 @@ from keras_xlnet.types import Tensor
 
 
 @register
-class ListSoftmaxLoss(keras.losses.Loss):
+class ListSoftmaxLoss(RefusesUnknownArguments, keras.losses.Loss):
     """Cross-entropy of the relevance of documents and the softmax of their scores, over lists.
 
     Args:
@@ -47,7 +47,7 @@ class ListSoftmaxLoss(keras.losses.Loss):
 
 
 @register
-class PairwiseHingeLoss(keras.losses.Loss):
+class PairwiseHingeLoss(RefusesUnknownArguments, keras.losses.Loss):
     """Mean hinge over the pairs of documents of which one is more relevant, over lists.
 
     Args:

@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.lazy_modules import tf
 
 # Rows of similar length are brought together within this many batches at most, and within a quarter
@@ -98,7 +99,7 @@ class LengthBatches(keras.utils.PyDataset):
             self._epoch, output_signature=keras.tree.map_structure(spec, self[0])
         )
         dataset = dataset.apply(tf.data.experimental.assert_cardinality(len(self)))
-        return dataset.prefetch(tf.data.AUTOTUNE)
+        return prefetched(dataset)
 
     def _epoch(self) -> Iterator[tuple[Any, ...]]:
         """The batches of one epoch. The next one has others."""
@@ -221,10 +222,12 @@ def batch_by_length(
     def transform(dataset):
         pools = dataset.batch(_POOL * batch_size)
         batches = pools.flat_map(lambda *pool: _sorted_batches(_as_tuple(pool), batch_size))
-        return batches.map(
-            lambda *batch: _cut_in_graph(_as_tuple(batch), padding_side, has_token_labels),
-            tf.data.AUTOTUNE,
-        ).prefetch(tf.data.AUTOTUNE)
+        return prefetched(
+            batches.map(
+                lambda *batch: _cut_in_graph(_as_tuple(batch), padding_side, has_token_labels),
+                tf.data.AUTOTUNE,
+            )
+        )
 
     return transform
 

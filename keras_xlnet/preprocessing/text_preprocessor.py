@@ -8,7 +8,6 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_xlnet.compat.graph_function import graph_function
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.packing import first_tokens, repeated, tokens_at
 from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
@@ -165,8 +164,8 @@ class XLNetTextPreprocessor(Preprocessor):
         functions = self._compiled.by_number
         if len(ids) not in functions:
             spec = tf.RaggedTensorSpec([None, None], tf.int32, row_splits_dtype=tf.int64)
-            functions[len(ids)] = graph_function(
-                self._pack_texts, input_signature=[spec] * len(ids)
+            functions[len(ids)] = tf.function(
+                self._pack_texts, autograph=False, input_signature=[spec] * len(ids)
             )
         return functions[len(ids)](*ids)
 

@@ -7,11 +7,10 @@ import tensorflow as tf
 
 from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.compat.prefetched import prefetched
-from keras_xlnet.compat.unknown_arguments import check_arguments
+from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
 
 
-@check_arguments
-class CausalBatches:
+class CausalBatches(RefusesUnknownArguments):
     """Segments of a long text, in batches whose rows continue each other, for `model.fit`.
 
     The text is divided into `batch_size` equal parts, and each part is read by one row, segment

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_xlnet.compat.prefetched import prefetched
-from keras_xlnet.compat.unknown_arguments import check_arguments
+from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
 from keras_xlnet.layers import PermutationMaskGenerator
 from keras_xlnet.models.keeps_memory import record_reading
 from keras_xlnet.pretraining.batch_assembly import assemble_batch
@@ -24,8 +24,7 @@ from keras_xlnet.pretraining.token_records import TokenRecords
 from keras_xlnet.types import PathLike
 
 
-@check_arguments
-class PermutationBatches:
+class PermutationBatches(RefusesUnknownArguments):
     """Makes batches for permutation language modeling from token records.
 
     A shard of the records is cut into contiguous parts, one for each row of a batch. A row

@@ -4,12 +4,11 @@ from typing import Any
 
 import keras
 
-from keras_xlnet.compat.unknown_arguments import check_arguments
+from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
 from keras_xlnet.pretraining.permutation_batches import PermutationBatches
 
 
-@check_arguments
-class ResumeBatches(keras.callbacks.Callback):
+class ResumeBatches(RefusesUnknownArguments, keras.callbacks.Callback):
     """Makes `fit` continue with the batch after the last one that the optimizer was updated with.
 
     In the list of callbacks, put it after the callback that restores the model

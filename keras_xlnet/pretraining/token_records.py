@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_xlnet.compat.unknown_arguments import check_arguments
+from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
 from keras_xlnet.pretraining.record_metadata import (
     FORMAT_VERSION,
     INFO_FILE,
@@ -22,8 +22,7 @@ from keras_xlnet.types import PathLike
 _SHARD_KEYS = {"file", "bytes", "documents", "sentences", "tokens"}
 
 
-@check_arguments
-class TokenRecords:
+class TokenRecords(RefusesUnknownArguments):
     """The token records that `write_token_records` wrote to a directory.
 
     The constructor checks that every file exists and has the right size, and that the vocabulary

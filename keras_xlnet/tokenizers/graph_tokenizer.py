@@ -6,7 +6,6 @@ import numbers
 from collections.abc import Callable
 from typing import Any
 
-from keras_xlnet.compat.graph_function import graph_function
 from keras_xlnet.lazy_modules import tensorflow_text, tf
 from keras_xlnet.tokenizers.aligned_cleaning import clean_aligned
 from keras_xlnet.tokenizers.digit_comma import digit_comma_rows
@@ -52,7 +51,8 @@ class GraphTokenizer:
 
     @staticmethod
     def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-        return graph_function(function, input_signature=[tf.TensorSpec([None], tf.string)])
+        signature = [tf.TensorSpec([None], tf.string)]
+        return tf.function(function, autograph=False, input_signature=signature)
 
     def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Returns the int32 ids of texts, `(batch, None)`."""

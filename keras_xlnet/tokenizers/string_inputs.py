@@ -7,11 +7,12 @@ from typing import Any
 
 import keras
 
+from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.types import Shape
 
 
-class StringLayer(keras.layers.Layer):
+class StringLayer(RefusesUnknownArguments, keras.layers.Layer):
     """Base class of layers that take strings, in TensorFlow whatever the backend is."""
 
     def __init__(self, **kwargs: Any) -> None:

@@ -7,15 +7,14 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_xlnet.compat.unknown_arguments import check_arguments
+from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
 from keras_xlnet.types import PathLike
 
 _UNFINISHED = "unfinished"
 _DELETED = "deleted"
 
 
-@check_arguments
-class ExactBackupAndRestore(keras.callbacks.Callback):
+class ExactBackupAndRestore(RefusesUnknownArguments, keras.callbacks.Callback):
     """Saves a backup after each epoch, so that a killed run continues with the exact same numbers.
 
     `keras.callbacks.BackupAndRestore` restores the weights, the optimizer and the epoch. This

@@ -3,11 +3,10 @@ from typing import Any
 import keras
 
 from keras_xlnet.arguments import check_positive_int
-from keras_xlnet.compat.unknown_arguments import check_arguments
+from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
 
 
-@check_arguments
-class GradualUnfreezing(keras.callbacks.Callback):
+class GradualUnfreezing(RefusesUnknownArguments, keras.callbacks.Callback):
     """Trains the head of a task model first, then also its blocks, one after another from the top.
 
     Frozen blocks are not computed in the backward pass, so the first epochs take less time. What

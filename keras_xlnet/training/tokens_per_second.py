@@ -4,11 +4,10 @@ from typing import Any
 import keras
 
 from keras_xlnet.arguments import check_positive_int
-from keras_xlnet.compat.unknown_arguments import check_arguments
+from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
 
 
-@check_arguments
-class TokensPerSecond(keras.callbacks.Callback):
+class TokensPerSecond(RefusesUnknownArguments, keras.callbacks.Callback):
     """Adds `tokens_per_second` to the logs of each epoch, for the progress bar and TensorBoard.
 
     Measures the training steps including the time to load their data. Validation and the first

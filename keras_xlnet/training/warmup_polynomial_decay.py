@@ -4,12 +4,14 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_number, check_positive_int
-from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments, register
 from keras_xlnet.types import Tensor
 
 
 @register
-class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
+class WarmupPolynomialDecay(
+    RefusesUnknownArguments, keras.optimizers.schedules.LearningRateSchedule
+):
     """A learning rate schedule with linear warmup and polynomial decay.
 
     The learning rate is 0 in step 0, rises linearly to `learning_rate` in step `warmup_steps`,

@@ -1,8 +1,10 @@
 """Unknown constructor arguments are refused by every public class, with a suggestion."""
 
+import copy
 import dataclasses
 import inspect
 import pathlib
+import pickle
 import re
 
 import keras
@@ -10,7 +12,7 @@ import pytest
 
 import keras_xlnet
 from keras_xlnet.compat import unknown_arguments
-from keras_xlnet.compat.unknown_arguments import check_arguments, register
+from keras_xlnet.compat.unknown_arguments import register
 
 PUBLIC = sorted(
     {
@@ -92,18 +94,29 @@ def test_signatures_and_arguments_of_keras_stay():
     layer = keras_xlnet.layers.FeedForward(8, name="a", dtype="float16", trainable=False)
     assert (layer.name, layer.compute_dtype, layer.trainable) == ("a", "float16", False)
 
-    @check_arguments
-    class Plain:
-        def __init__(self, size):
-            self.size = size
-
-    assert Plain(3).size == 3
-    with pytest.raises(TypeError, match="no argument `sizes`. Did you mean `size`"):
-        Plain(sizes=3)
-
     @register
     class Doubled(keras.layers.Layer):
         def __init__(self, **kwargs):
             super().__init__(**kwargs)
 
     assert keras.saving.get_registered_name(Doubled) == "keras_xlnet>Doubled"
+
+
+def test_signatures_of_subclasses_are_their_own():
+    class Mine(keras_xlnet.layers.FeedForward):
+        def __init__(self, extra, **kwargs):
+            super().__init__(8, **kwargs)
+
+    class Same(keras_xlnet.layers.FeedForward):
+        pass
+
+    assert list(inspect.signature(Mine).parameters) == ["extra", "kwargs"]
+    assert inspect.signature(Same) == inspect.signature(keras_xlnet.layers.FeedForward)
+    assert list(inspect.signature(Same(8)).parameters) == ["args", "kwargs"]  # Of `__call__`.
+    with pytest.raises(TypeError, match="`Same` has no argument `dropuot`"):
+        Same(8, dropuot=0.1)
+
+
+def test_copies_and_pickles_take_no_arguments():
+    losses = keras_xlnet.models.ListSoftmaxLoss(name="mine")
+    assert copy.copy(losses).name == pickle.loads(pickle.dumps(losses)).name == "mine"

@@ -192,8 +192,6 @@ def test_clones_have_the_class_and_other_weights(name):
     assert clone.get_config() == model.get_config()
     assert not {id(v) for v in clone.variables} & {id(v) for v in model.variables}
     assert [v.shape for v in clone.weights] == [v.shape for v in model.weights]
-    with pytest.raises(ValueError, match=r"Use `model.clone\(\)`"):
-        keras.models.clone_model(model)
 
 
 def test_a_clone_is_compiled_as_the_model_was(rng):

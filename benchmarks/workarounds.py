@@ -1,0 +1,135 @@
+"""What a file of `keras_xlnet/compat` gives: the same work with it and without it.
+
+    python -m benchmarks.workarounds eager_variables            # a first `fit`
+    python -m benchmarks.workarounds eager_variables --without
+    python -m benchmarks.workarounds quick_deletion             # `quantize`, and loading the model
+    python -m benchmarks.workarounds sequential_map             # `predict` in chunks
+    python -m benchmarks.workarounds prefetched                 # deleting old iterators
+
+Prints seconds of the processor, or what the docstring of the file says that it saves. Run each in
+turns a few times. With `TF_NUM_INTEROP_THREADS=10`, `sequential_map` is measured as on a machine
+with ten processors or more. From some seconds to two minutes.
+"""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import resource
+import tempfile
+import time
+from unittest import mock
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import keras
+import numpy as np
+
+from keras_xlnet import models
+from keras_xlnet.compat import sublayers
+from keras_xlnet.compat.prefetched import prefetched
+from keras_xlnet.models import base_model
+from keras_xlnet.ops import long_attention
+
+AGE, ITERATORS = 20, 500
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("file", choices=sorted(MEASUREMENTS))
+    parser.add_argument("--without", action="store_true", help="Without the workaround.")
+    options = parser.parse_args()
+    print(options.file, "without" if options.without else "with", flush=True)
+    MEASUREMENTS[options.file](options.without)
+
+
+def measure_eager_variables(without):
+    with contextlib.ExitStack() as stack:
+        if without:
+            stack.enter_context(mock.patch.object(base_model, "eager_variables", _nothing))
+        model, tokens = _classifier(), _tokens(8, 64)
+        with _processor_seconds("first fit, 2 steps"):
+            model.fit(tokens, np.arange(8) % 2, batch_size=4, verbose=0)
+
+
+def measure_quick_deletion(without):
+    with contextlib.ExitStack() as stack:
+        for module in (base_model, sublayers) if without else ():
+            stack.enter_context(mock.patch.object(module, "quick_deletion", _nothing))
+        model = _classifier()
+        with _processor_seconds("quantize"):
+            model.quantize("int8")
+        path = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory())) / "model.keras"
+        model.save(path)
+        with _processor_seconds("load_model"):
+            keras.models.load_model(path)
+
+
+def measure_sequential_map(without):
+    with contextlib.ExitStack() as stack:
+        if without:
+            stack.enter_context(mock.patch.object(long_attention, "sequential_map", _keras_map))
+        model = _classifier(num_layers=2, hidden_dim=128, attention_chunk_size=128)
+        model.predict(_tokens(1, 256), verbose=0)
+        before = _peak_mib()
+        model.predict(_tokens(1, 6144), verbose=0)
+        print(f"6144 tokens: {_peak_mib() - before:.0f} MiB")
+
+
+def measure_prefetched(without):
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(1_000_000).map(lambda x: x + 1, tf.data.AUTOTUNE)
+    dataset = dataset.prefetch(2) if without else prefetched(dataset)
+    iterators = [iter(dataset) for _ in range(ITERATORS)]
+    for iterator in iterators:
+        next(iterator)
+    time.sleep(AGE)
+    waits = []
+    while iterators:
+        start = time.perf_counter()
+        iterators.pop()
+        waits.append(time.perf_counter() - start)
+    print(
+        f"{ITERATORS} iterators, {AGE} s old: {np.mean(np.array(waits) > 0.1):.1%} waited; "
+        f"mean {np.mean(waits):.3f} s, longest {max(waits):.1f} s"
+    )
+
+
+MEASUREMENTS = {
+    name.removeprefix("measure_"): function
+    for name, function in list(globals().items())
+    if name.startswith("measure_")
+}
+
+
+def _classifier(num_layers=6, hidden_dim=256, **arguments):
+    backbone = models.XLNetBackbone(8000, num_layers, 4, hidden_dim, 4 * hidden_dim, **arguments)
+    return models.XLNetTextClassifier(backbone, 2)
+
+
+def _tokens(*shape):
+    return {"token_ids": np.random.default_rng(0).integers(9, 8000, shape)}
+
+
+def _nothing():
+    return contextlib.nullcontext()
+
+
+def _keras_map(function, elements, like):
+    return keras.ops.map(function, elements)
+
+
+def _peak_mib():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+@contextlib.contextmanager
+def _processor_seconds(what):
+    start = time.process_time()
+    yield
+    print(f"{what}: {time.process_time() - start:.1f} s")
+
+
+if __name__ == "__main__":
+    main()
