@@ -21,7 +21,7 @@ BELOW = {
     "preset_files": set(),
     "task_files": set(),
     "tokenizers": {"compat", "preset_files"},
-    "preprocessing": {"compat", "tokenizers"},
+    "preprocessing": {"compat", "preset_files", "tokenizers"},
     "training": {"compat", "layers"},
     "models": {
         "compat",

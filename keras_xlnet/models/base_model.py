@@ -15,12 +15,24 @@ from keras_xlnet.models.preset import load_preset, save_preset
 from keras_xlnet.models.vocabulary import with_vocabulary
 from keras_xlnet.preprocessing.texts import is_dataset, split_spec
 from keras_xlnet.preprocessing.weights import weights_by_class, weights_of_labels
+from keras_xlnet.preset_files import presets
 from keras_xlnet.training.attention_memory import warn_of_attention_memory
 from keras_xlnet.training.distributed_training import DistributedTraining
 from keras_xlnet.types import PathLike
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+class _ClassProperty:
+    """A property of a class, as `XLNetBackbone.presets`."""
+
+    def __init__(self, function):
+        self.function = function
+        self.__doc__ = function.__doc__
+
+    def __get__(self, instance, cls):
+        return self.function(cls)
 
 
 class BaseModel(RestoresSublayers, DistributedTraining, OptionalInputs, keras.Model):
@@ -267,8 +279,13 @@ class BaseModel(RestoresSublayers, DistributedTraining, OptionalInputs, keras.Mo
         """
         save_preset(self, directory, tokenizer, dtype, card)
 
+    @_ClassProperty
+    def presets(cls) -> Any:  # noqa: N805
+        """The presets that come with the package, as `keras_xlnet.presets()` returns them."""
+        return presets()
+
     @classmethod
-    def from_preset(cls, location: PathLike, **overrides: Any) -> "Self":
+    def from_preset(cls, location: PathLike, load_weights: bool = True, **overrides: Any) -> "Self":
         """Loads a model that `save_to_preset` wrote.
 
         If the preset holds a model of another class, its backbone is used: a task model gets it
@@ -284,6 +301,8 @@ class BaseModel(RestoresSublayers, DistributedTraining, OptionalInputs, keras.Mo
                 path of the preset; `"hf://owner/name"` or `"hf://owner/name@revision"` on
                 the Hugging Face Hub (needs `pip install "xlnet-keras[hub]"`); or the URL of a
                 folder.
+            load_weights: Bool. `False` for new weights: the preset is then its architecture and
+                its tokenizer.
             **overrides: Arguments that replace those in the preset: of the class (`num_classes`),
                 of its backbone (`attention_dropout`) and of its preprocessor (`sequence_length`).
                 An argument that both the class and its backbone have, such as `dropout`, is that
@@ -313,7 +332,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, OptionalInputs, keras.Mo
         >>> classifier.dropout, classifier.backbone.dropout, classifier.backbone.memory_length
         (0.2, 0.0, None)
         """
-        return load_preset(cls, BaseModel, location, overrides)
+        return load_preset(cls, BaseModel, location, overrides, load_weights)
 
     def clone(self) -> "Self":
         """Returns a model of the same class with the same arguments and new weights.

@@ -73,19 +73,26 @@ def save_preset(
             (folder / _CARD).write_text(text, encoding="utf-8")
 
 
-def load_preset(cls: type, family: type, location: PathLike, overrides: dict[str, Any]) -> Any:
+def load_preset(
+    cls: type,
+    family: type,
+    location: PathLike,
+    overrides: dict[str, Any],
+    load_weights: bool = True,
+) -> Any:
     """Loads a model of a class from a preset, as `BaseModel.from_preset` describes.
 
     Args:
         cls: The class of the model.
         family: The base class of all models that presets hold.
-        location, overrides: As in `BaseModel.from_preset`.
+        location, overrides, load_weights: As in `BaseModel.from_preset`.
     """
     directory = preset_directory(location, (_CONFIG, _WEIGHTS), (_TOKENIZER, _VOCABULARY))
     config_file = file_in(directory, _CONFIG)
     config = read_config(config_file, cls, family)
     config[KEY] = read_vocabulary_sha256(directory)
     given = _split(overrides, cls, _class_of_backbone(config, family, config_file))
+    given["load_weights"] = load_weights
     # What is given holds for all layers inside, whatever the config says about them.
     trainable = {part: given[part].pop("trainable", None) for part in ("model", "backbone")}
     if config["registered_name"] == keras.saving.get_registered_name(cls):
@@ -138,7 +145,7 @@ def _load_backbone(cls, directory, config, given):
     entry |= {key: value for key, value in _WITHOUT_STATE.items() if key in entry}
     of_backbone = _FOR_FINE_TUNING if cls._is_fine_tuned else {}
     of_backbone = {**of_backbone, **given["backbone"]}
-    given = {"model": {}, "backbone": of_backbone}
+    given = {"model": {}, "backbone": of_backbone, "load_weights": given["load_weights"]}
     # All of the model is made and loaded, so that all of the file is checked.
     model = _make(directory, config, given)
     _load_weights(model, directory, given)
@@ -159,7 +166,8 @@ def _make(directory, config, given):
 
 
 def _load_weights(model, directory, given):
-    load_weights(model, file_in(directory, _WEIGHTS), cast="dtype" in given["backbone"])
+    if given["load_weights"]:
+        load_weights(model, file_in(directory, _WEIGHTS), cast="dtype" in given["backbone"])
 
 
 def _preprocessor(cls, directory, entry, overrides):

@@ -44,8 +44,13 @@ class TextTaskModel(TaskModel):
 
     @property
     def preprocessor(self) -> Any:
-        """The preprocessor, or `None`."""
+        """The preprocessor, or `None`. It can be replaced by another one for the backbone."""
         return self._untracked.preprocessor
+
+    @preprocessor.setter
+    def preprocessor(self, preprocessor: Any) -> None:
+        check_preprocessor(preprocessor, self.backbone, self.preprocessor_cls)
+        self._hold_preprocessor(preprocessor)
 
     @property
     def classes(self) -> Classes | None:

@@ -14,7 +14,7 @@ from keras_xlnet.models.task_model import (
 )
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
-from keras_xlnet.preprocessing import Choice, XLNetMultipleChoicePreprocessor
+from keras_xlnet.preprocessing import Choice, Preprocessor, XLNetMultipleChoicePreprocessor
 
 
 @register
@@ -41,12 +41,12 @@ class XLNetMultipleChoice(TextTaskModel):
 
     Args:
         backbone: An `XLNetBackbone`.
+        preprocessor: An `XLNetMultipleChoicePreprocessor`, for raw text.
         activation: `"softmax"` for probabilities, `"linear"` for logits.
         pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`, with padding on either
             side. Or `"pair"`: text and choice are compared token by token, by `PairComparison`,
             from which a small model learns more.
         dropout: Float, dropout rate before the last layer.
-        preprocessor: An `XLNetMultipleChoicePreprocessor`, for raw text.
         name: Name of the model.
 
     Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`, but of
@@ -77,10 +77,10 @@ class XLNetMultipleChoice(TextTaskModel):
     def __init__(
         self,
         backbone: XLNetBackbone,
+        preprocessor: Preprocessor | None = None,
         activation: str = "softmax",
         pooling: str = "last",
         dropout: float = 0.1,
-        preprocessor: keras.layers.Layer | None = None,
         name: str = "xlnet_multiple_choice",
         **kwargs: Any,
     ) -> None:

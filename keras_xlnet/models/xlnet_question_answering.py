@@ -10,7 +10,11 @@ from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
 from keras_xlnet.models.task_model import check_backbone, token_inputs
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
-from keras_xlnet.preprocessing import AnswerPrediction, XLNetQuestionAnsweringPreprocessor
+from keras_xlnet.preprocessing import (
+    AnswerPrediction,
+    Preprocessor,
+    XLNetQuestionAnsweringPreprocessor,
+)
 from keras_xlnet.preprocessing.answers import has_unanswered
 from keras_xlnet.types import Tensor
 
@@ -104,10 +108,10 @@ class XLNetQuestionAnswering(TextTaskModel):
     def __init__(
         self,
         backbone: XLNetBackbone,
+        preprocessor: Preprocessor | None = None,
         start_n_top: int = 5,
         end_n_top: int = 5,
         dropout: float = 0.1,
-        preprocessor: keras.layers.Layer | None = None,
         null_threshold: float | None = None,
         name: str = "xlnet_question_answering",
         **kwargs: Any,

@@ -14,7 +14,7 @@ from keras_xlnet.models.task_model import (
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.ops.ranking import list_softmax_loss, pairwise_hinge_loss
-from keras_xlnet.preprocessing import RankedDocument, XLNetRankerPreprocessor
+from keras_xlnet.preprocessing import Preprocessor, RankedDocument, XLNetRankerPreprocessor
 from keras_xlnet.types import Tensor
 
 
@@ -98,11 +98,11 @@ class XLNetRanker(TextTaskModel):
 
     Args:
         backbone: An `XLNetBackbone`.
+        preprocessor: An `XLNetRankerPreprocessor`. It packs a query and a document as a pair, and
+            truncates the longer of them.
         pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`. Or `"pair"`: query and
             document are compared token by token, by `PairComparison`.
         dropout: Float, dropout rate before the last layer.
-        preprocessor: An `XLNetRankerPreprocessor`. It packs a query and a document as a pair, and
-            truncates the longer of them.
         name: Name of the model.
 
     Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`, but of
@@ -136,9 +136,9 @@ class XLNetRanker(TextTaskModel):
     def __init__(
         self,
         backbone: XLNetBackbone,
+        preprocessor: Preprocessor | None = None,
         pooling: str = "last",
         dropout: float = 0.1,
-        preprocessor: keras.layers.Layer | None = None,
         name: str = "xlnet_ranker",
         **kwargs: Any,
     ) -> None:

@@ -14,6 +14,7 @@ from keras_xlnet.models.task_model import (
 )
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
+from keras_xlnet.preprocessing import Preprocessor
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.text_classifier_preprocessor import (
     Classification,
@@ -112,7 +113,7 @@ class XLNetTextClassifier(TextTaskModel):
         self,
         backbone: XLNetBackbone,
         num_classes: int,
-        preprocessor: keras.layers.Layer | None = None,
+        preprocessor: Preprocessor | None = None,
         activation: str = "softmax",
         pooling: str = "last",
         dropout: float = 0.1,

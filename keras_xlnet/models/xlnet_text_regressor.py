@@ -7,7 +7,7 @@ from keras_xlnet.models.long_documents import DOCUMENT_ARGUMENTS, check_long_doc
 from keras_xlnet.models.task_model import check_backbone, pooled_logits, token_inputs
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
-from keras_xlnet.preprocessing import XLNetTextRegressorPreprocessor
+from keras_xlnet.preprocessing import Preprocessor, XLNetTextRegressorPreprocessor
 
 
 @register
@@ -61,7 +61,7 @@ class XLNetTextRegressor(TextTaskModel):
     def __init__(
         self,
         backbone: XLNetBackbone,
-        preprocessor: keras.layers.Layer | None = None,
+        preprocessor: Preprocessor | None = None,
         pooling: str = "last",
         dropout: float = 0.1,
         long_document: str = "truncate",

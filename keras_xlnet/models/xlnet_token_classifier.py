@@ -16,7 +16,7 @@ from keras_xlnet.models.task_model import (
 )
 from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
-from keras_xlnet.preprocessing import Entity, XLNetTokenClassifierPreprocessor
+from keras_xlnet.preprocessing import Entity, Preprocessor, XLNetTokenClassifierPreprocessor
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.tags import detect_scheme, split_tag
 from keras_xlnet.preprocessing.weights import weights_of_labels
@@ -44,11 +44,11 @@ class XLNetTokenClassifier(TextTaskModel):
     Args:
         backbone: An `XLNetBackbone`.
         num_classes: Int, number of outputs.
+        preprocessor: An `XLNetTokenClassifierPreprocessor`, for words and strings.
         activation: `"softmax"` for probabilities, `"linear"` for logits.
         dropout: Float, dropout rate before the last layer.
         class_names: Optional list of `num_classes` strings, the tags. `fit` learns them from tags
             that are strings.
-        preprocessor: An `XLNetTokenClassifierPreprocessor`, for words and strings.
         name: Name of the model.
 
     Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`.
@@ -100,10 +100,10 @@ class XLNetTokenClassifier(TextTaskModel):
         self,
         backbone: XLNetBackbone,
         num_classes: int,
+        preprocessor: Preprocessor | None = None,
         activation: str = "softmax",
         dropout: float = 0.1,
         class_names: Sequence[str] | None = None,
-        preprocessor: keras.layers.Layer | None = None,
         name: str = "xlnet_token_classifier",
         **kwargs: Any,
     ) -> None:

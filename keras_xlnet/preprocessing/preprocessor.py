@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,10 +14,14 @@ from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.labels import Classes, as_label_array, check_finite
 from keras_xlnet.preprocessing.packing import SEGMENT_A, SEGMENT_B, SEGMENT_CLS, pack, repeated
 from keras_xlnet.preprocessing.weights import as_weight_array
+from keras_xlnet.preset_files import preset_directory
+from keras_xlnet.preset_files.files import read_json
 from keras_xlnet.tokenizers.string_inputs import StringLayer
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
 from keras_xlnet.types import PathLike
 
+# Files of a preset.
+_CONFIG, _TOKENIZER, _VOCABULARY = "config.json", "tokenizer.json", "assets/spiece.model"
 # One token, <sep> and <cls>.
 _MIN_LENGTH = 3
 
@@ -115,6 +120,43 @@ class Preprocessor(StringLayer):
     def from_config(cls, config: dict[str, Any]) -> Preprocessor:
         tokenizer = keras.saving.deserialize_keras_object(config["tokenizer"])
         return cls(**{**config, "tokenizer": tokenizer})
+
+    @classmethod
+    def from_preset(cls, location: PathLike, **arguments: Any) -> Preprocessor:
+        """Loads the preprocessor of a preset, or makes one for the tokenizer of a preset.
+
+        Args:
+            location: As in `XLNetBackbone.from_preset`.
+            **arguments: Arguments of the class, such as `sequence_length`, in the place of those
+                in the preset.
+
+        Raises:
+            FileNotFoundError: If `location` has no tokenizer.
+            ConnectionError: If `location` cannot be reached.
+            ValueError: If a file is damaged.
+
+        Example:
+
+        >>> from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
+        >>> preprocessor = XLNetTextClassifierPreprocessor.from_preset(
+        ...     "xlnet_small_en", sequence_length=32)
+        >>> preprocessor.encode(["a text"]).features["token_ids"].shape
+        (1, 16)
+        """
+        directory = preset_directory(location, (_TOKENIZER, _VOCABULARY), (_CONFIG,))
+        tokenizer = XLNetTokenizer.from_preset(directory)
+        return cls(tokenizer, **{**cls._arguments_in(directory / _CONFIG), **arguments})
+
+    @classmethod
+    def _arguments_in(cls, config_file):
+        """The arguments of the preprocessor of a preset, if it is of this class."""
+        if not config_file.exists():
+            return {}
+        entry = read_json(config_file).get("config", {}).get("preprocessor")
+        if not entry or entry["registered_name"] != keras.saving.get_registered_name(cls):
+            return {}
+        names = inspect.signature(cls).parameters.keys() - {"tokenizer", "kwargs"}
+        return {name: value for name, value in entry["config"].items() if name in names}
 
     def save_assets(self, dir_path: PathLike) -> None:
         """Writes the SentencePiece model of the tokenizer to a directory. Called by Keras.

@@ -828,7 +828,8 @@ def fit_task_models(directory, weights):
             XLNetMultipleChoice(small_backbone(), dropout=0.0), (choices, LABELS % 2, None)
         ),
         "question_answering": (
-            XLNetQuestionAnswering(small_backbone(), 2, 3, dropout=0.0), (inputs, labels, None)
+            XLNetQuestionAnswering(small_backbone(), None, 2, 3, dropout=0.0),
+            (inputs, labels, None),
         ),
         "segments": (_document_classifier("memory"), (inputs, LABELS, None)),
         "windows": (_document_classifier("windows"), (inputs, LABELS, None)),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+import keras_xlnet
 from keras_xlnet.models import (
     XLNetBackbone,
     XLNetMultipleChoice,
@@ -546,3 +547,47 @@ def test_a_preset_of_the_hub(saved, classifier, monkeypatch):
         [name for name in WITH_TOKENIZER if name != "README.md"],
         ["assets/spiece.model", "config.json", "tokenizer.json"],
     ]
+
+
+def test_new_weights(saved, pretrained):
+    keras.utils.set_random_seed(9)
+    model = XLNetTextClassifier.from_preset(saved, load_weights=False)
+    loaded = XLNetTextClassifier.from_preset(saved)
+    assert model.get_config() == loaded.get_config()
+    assert model.preprocessor.sequence_length == loaded.preprocessor.sequence_length
+    pairs = zip(model.get_weights(), loaded.get_weights(), strict=True)
+    assert any((new != old).any() for new, old in pairs)
+    backbone = XLNetBackbone.from_preset(pretrained, load_weights=False)
+    assert (
+        backbone.get_weights()[0] != XLNetBackbone.from_preset(pretrained).get_weights()[0]
+    ).any()
+
+
+def test_preprocessors_of_presets(saved, pretrained, tokenizer):
+    loaded = XLNetTextClassifierPreprocessor.from_preset(saved)
+    expected = XLNetTextClassifier.from_preset(saved).preprocessor
+    assert loaded.sequence_length == expected.sequence_length != 512
+    assert loaded.tokenizer.vocabulary_sha256 == tokenizer.vocabulary_sha256
+    assert (
+        XLNetTextClassifierPreprocessor.from_preset(saved, sequence_length=9).sequence_length == 9
+    )
+    assert XLNetTextClassifierPreprocessor.from_preset(pretrained).sequence_length == 512
+    assert XLNetTextRegressorPreprocessor.from_preset(saved).sequence_length == 512
+
+
+def test_a_preprocessor_can_be_replaced(saved, tokenizer, other_tokenizer):
+    model = XLNetTextClassifier.from_preset(saved)
+    model.preprocessor = XLNetTextClassifierPreprocessor(tokenizer, 7)
+    assert model.predict(["a", "b"], verbose=0).shape[0] == 2
+    model.preprocessor = None
+    with pytest.raises(ValueError, match="has no `preprocessor`"):
+        model.predict(["a"], verbose=0)
+    with pytest.raises(ValueError, match="`preprocessor` must be an instance of"):
+        model.preprocessor = tokenizer
+    with pytest.raises(ValueError, match="is of another model"):
+        model.preprocessor = XLNetTextClassifierPreprocessor(other_tokenizer, 7)
+
+
+def test_presets_of_classes():
+    assert list(XLNetTextClassifier.presets) == list(keras_xlnet.presets())
+    assert "xlnet_small_en" in XLNetBackbone.presets

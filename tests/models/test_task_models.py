@@ -14,7 +14,7 @@ MODELS = {
     "text_regressor": lambda b: models.XLNetTextRegressor(b, pooling="attention"),
     "token_classifier": lambda b: models.XLNetTokenClassifier(b, 4, class_names=list("abcd")),
     "multiple_choice": lambda b: models.XLNetMultipleChoice(b, pooling="mean"),
-    "question_answering": lambda b: models.XLNetQuestionAnswering(b, 2, 3),
+    "question_answering": lambda b: models.XLNetQuestionAnswering(b, None, 2, 3),
 }
 every_model = pytest.mark.parametrize("name", MODELS)
 

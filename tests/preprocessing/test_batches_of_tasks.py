@@ -59,7 +59,7 @@ def make(task, tokenizer, padding_side="left"):
         preprocessor = XLNetQuestionAnsweringPreprocessor(
             tokenizer, doc_stride=40, max_question_length=16, **arguments
         )
-        model = XLNetQuestionAnswering(backbone, 2, 2, preprocessor=preprocessor)
+        model = XLNetQuestionAnswering(backbone, preprocessor, 2, 2)
     else:
         model = XLNetRanker(backbone, preprocessor=XLNetRankerPreprocessor(tokenizer, **arguments))
     model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
