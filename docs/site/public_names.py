@@ -12,7 +12,16 @@ import keras_xlnet
 
 PACKAGE = pathlib.Path(keras_xlnet.__file__).parent
 # Those that most programs begin with come first.
-_FIRST = ("models", "layers", "text", "checkpoints", "pretraining", "training", "serving")
+_FIRST = (
+    "models",
+    "layers",
+    "preprocessing",
+    "tokenizers",
+    "checkpoints",
+    "pretraining",
+    "training",
+    "serving",
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -174,107 +174,58 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, CompiledModel):  # 
         head_dim = head_dim_of(head_dim, hidden_dim, num_heads)
         memory_length, reuse_length = memory_length or None, reuse_length or None
         check_memory_arguments(memory_length, stateful, batch_size, attend_to_empty_memory)
-        longest = _longest_attention(same_length, memory_length)
-        dtype = keras.dtype_policies.get(dtype)
-        initializer = get_kernel_initializer(kernel_initializer)
-        block_seeds = spawn_seeds(seed, num_layers, "TransformerXLBlock of the language model")
-        dropout_seeds = spawn_seeds(seed, 3, "HashDropout of TransformerXLLanguageModel")
-
-        # === Layers ===
-        # In a namespace: PyTorch accepts submodules only after its module is initialized.
-        layers = types.SimpleNamespace()
-        vocabulary = {
-            "vocabulary_size": vocabulary_size,
-            "hidden_dim": hidden_dim,
-            "cutoffs": cutoffs,
-            "div_val": div_val,
-            "embedding_dim": embedding_dim,
-            "kernel_initializer": initializer,
-            "dtype": dtype,
-        }
-        layers.token_embedding = AdaptiveEmbedding(**vocabulary, name="token_embedding")
-        layers.softmax = AdaptiveSoftmax(**vocabulary, name="softmax")
-        tie_projections = _one_for_each_cluster(tie_projections, layers.softmax.num_clusters)
-        layers.embedding_dropout, layers.position_dropout, layers.output_dropout = (
-            HashDropout(dropout, seed=s, dtype=dtype, name=f"{what}_dropout")
-            for what, s in zip(("embedding", "position", "output"), dropout_seeds, strict=True)
-        )
-        layers.position_encoding = self.position_encoding_class(
-            hidden_dim,
-            attention_type="uni",
+        config = types.SimpleNamespace(
+            dtype_policy=keras.dtype_policies.get(dtype),
+            vocabulary_size=vocabulary_size,
+            num_layers=num_layers,
+            num_heads=num_heads,
+            hidden_dim=hidden_dim,
+            intermediate_dim=intermediate_dim,
+            head_dim=head_dim,
+            embedding_dim=embedding_dim,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+            activation=get_activation(activation),
+            normalize_first=normalize_first,
+            memory_length=memory_length,
+            reuse_length=reuse_length,
             clamp_length=clamp_length,
-            dtype=dtype,
-            name="position_encoding",
+            same_length=same_length,
+            tie_attention_biases=tie_attention_biases,
+            cutoffs=cutoffs,
+            div_val=div_val,
+            tie_embeddings=tie_embeddings,
+            tie_projections=tie_projections,
+            stateful=stateful,
+            batch_size=batch_size,
+            attend_to_empty_memory=attend_to_empty_memory,
+            layer_norm_epsilon=layer_norm_epsilon,
+            kernel_initializer=get_kernel_initializer(kernel_initializer),
+            seed=seed,
+            attention_chunk_size=attention_chunk_size,
+            gradient_checkpointing=gradient_checkpointing,
         )
-        layers.attention_mask = AttentionMask(
-            "uni", same_length=longest, dtype=dtype, name="attention_mask"
-        )
-        layers.attention_biases = None
-        if tie_attention_biases:
-            layers.attention_biases = AttentionBiases(
-                num_heads,
-                head_dim,
-                initializer,
-                has_segments=False,
-                dtype=dtype,
-                name="attention_biases",
-            )
-        layers.blocks = [
-            TransformerXLBlock(
-                num_heads,
-                head_dim,
-                intermediate_dim,
-                dropout=dropout,
-                attention_dropout=attention_dropout,
-                activation=activation,
-                normalize_first=normalize_first,
-                layer_norm_epsilon=layer_norm_epsilon,
-                kernel_initializer=initializer,
-                seed=block_seeds[i],
-                attention_chunk_size=attention_chunk_size,
-                gradient_checkpointing=gradient_checkpointing,
-                dtype=dtype,
-                name=f"block_{i}",
-            )
-            for i in range(num_layers)
-        ]
-        layers.recurrent_memory = None
-        if memory_length:
-            layers.recurrent_memory = RecurrentMemory(
-                memory_length, reuse_length, dtype=dtype, name="recurrent_memory"
-            )
+
+        # === Functional graph ===
+        layers = _new_layers(config, self.position_encoding_class)
+        config.tie_projections = _one_for_each_cluster(tie_projections, layers.softmax.num_clusters)
         memories = {}
         if stateful:
             remembered = [] if attend_to_empty_memory else ["memory_mask"]
             memories = new_memories(num_layers, remembered, layers.recurrent_memory)
-
-        # === Functional graph ===
-        def new_input(name, shape, dtype):
-            return keras.Input(shape, batch_size=batch_size, dtype=dtype, name=name)
-
-        inputs = {
-            "token_ids": new_input("token_ids", (None,), "int32"),
-            "padding_mask": new_input("padding_mask", (None,), "bool"),
-        }
-        if stateful:
-            inputs["reset_memory"] = new_input("reset_memory", (), "bool")
-        elif memory_length:
-            rows = (num_layers, None, hidden_dim)
-            compute_dtype = dtype.compute_dtype  # type: ignore[union-attr]  # A policy by now.
-            inputs["memory"] = new_input("memory", rows, compute_dtype)
-            inputs["memory_mask"] = new_input("memory_mask", (None,), "bool")
+        inputs = _new_inputs(config)
         embedded, tables, projections = layers.token_embedding(
             inputs["token_ids"], return_weights=True
         )
         content, layer_inputs = type(self).encode(
-            layers,  # type: ignore[arg-type]  # Its attributes are those that `encode` uses.
+            layers,  # Its attributes are those that `encode` uses.
             layers.embedding_dropout(embedded),
             padding_mask=inputs["padding_mask"],
             **read_memories(inputs, memories),
         )
         hidden = layers.output_dropout(content)
         shared = _shared_weights(
-            tables if tie_embeddings else None, projections, tie_projections, div_val
+            tables if tie_embeddings else None, projections, config.tie_projections, div_val
         )
         outputs = {
             "logits": layers.softmax(hidden, **shared),
@@ -282,40 +233,12 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, CompiledModel):  # 
             **next_memory(layers.recurrent_memory, layer_inputs, inputs),
         }
         super().__init__(inputs=inputs, outputs=outputs, name=name, **kwargs)
-        for attribute, layer in vars(layers).items():
-            setattr(self, attribute, layer)
+        # The layers know what an argument means that was not given.
+        config.embedding_dim = layers.token_embedding.embedding_dim
+        config.cutoffs = layers.token_embedding.cutoffs
+        for attribute, value in {**vars(config), **vars(layers)}.items():
+            setattr(self, attribute, value)
         self.memories = list(memories.values())
-
-        # === Config ===
-        self.dtype_policy = dtype
-        self.vocabulary_size = vocabulary_size
-        self.num_layers = num_layers
-        self.num_heads = num_heads
-        self.hidden_dim = hidden_dim
-        self.intermediate_dim = intermediate_dim
-        self.head_dim = head_dim
-        self.embedding_dim = layers.token_embedding.embedding_dim
-        self.dropout = dropout
-        self.attention_dropout = attention_dropout
-        self.activation = get_activation(activation)
-        self.normalize_first = normalize_first
-        self.memory_length = memory_length
-        self.reuse_length = reuse_length
-        self.clamp_length = clamp_length
-        self.same_length = same_length
-        self.tie_attention_biases = tie_attention_biases
-        self.cutoffs = layers.token_embedding.cutoffs
-        self.div_val = div_val
-        self.tie_embeddings = tie_embeddings
-        self.tie_projections = tie_projections
-        self.stateful = stateful
-        self.batch_size = batch_size
-        self.attend_to_empty_memory = attend_to_empty_memory
-        self.layer_norm_epsilon = layer_norm_epsilon
-        self.kernel_initializer = initializer
-        self.seed = seed
-        self.attention_chunk_size = attention_chunk_size
-        self.gradient_checkpointing = gradient_checkpointing
         self.compile()
 
     def encode(
@@ -591,3 +514,99 @@ def _shared_weights(tables, projections, tie_projections, div_val):
         ]
     shared = {"tables": tables, "projections": projections or None}
     return {key: value for key, value in shared.items() if value is not None}
+
+
+def _new_layers(config, position_encoding_class):
+    """The layers of a model, by the names of its attributes.
+
+    In a namespace: PyTorch accepts submodules only after its module is initialized.
+    """
+    layers = types.SimpleNamespace()
+    dtype = config.dtype_policy
+    block_seeds = spawn_seeds(
+        config.seed, config.num_layers, "TransformerXLBlock of the language model"
+    )
+    dropout_seeds = spawn_seeds(config.seed, 3, "HashDropout of TransformerXLLanguageModel")
+    vocabulary = {
+        "vocabulary_size": config.vocabulary_size,
+        "hidden_dim": config.hidden_dim,
+        "cutoffs": config.cutoffs,
+        "div_val": config.div_val,
+        "embedding_dim": config.embedding_dim,
+        "kernel_initializer": config.kernel_initializer,
+        "dtype": dtype,
+    }
+    layers.token_embedding = AdaptiveEmbedding(**vocabulary, name="token_embedding")
+    layers.softmax = AdaptiveSoftmax(**vocabulary, name="softmax")
+    layers.embedding_dropout, layers.position_dropout, layers.output_dropout = (
+        HashDropout(config.dropout, seed=s, dtype=dtype, name=f"{what}_dropout")
+        for what, s in zip(("embedding", "position", "output"), dropout_seeds, strict=True)
+    )
+    layers.position_encoding = position_encoding_class(
+        config.hidden_dim,
+        attention_type="uni",
+        clamp_length=config.clamp_length,
+        dtype=dtype,
+        name="position_encoding",
+    )
+    layers.attention_mask = AttentionMask(
+        "uni",
+        same_length=_longest_attention(config.same_length, config.memory_length),
+        dtype=dtype,
+        name="attention_mask",
+    )
+    layers.attention_biases = None
+    if config.tie_attention_biases:
+        layers.attention_biases = AttentionBiases(
+            config.num_heads,
+            config.head_dim,
+            config.kernel_initializer,
+            has_segments=False,
+            dtype=dtype,
+            name="attention_biases",
+        )
+    layers.blocks = [
+        TransformerXLBlock(
+            config.num_heads,
+            config.head_dim,
+            config.intermediate_dim,
+            dropout=config.dropout,
+            attention_dropout=config.attention_dropout,
+            activation=config.activation,
+            normalize_first=config.normalize_first,
+            layer_norm_epsilon=config.layer_norm_epsilon,
+            kernel_initializer=config.kernel_initializer,
+            seed=block_seeds[i],
+            attention_chunk_size=config.attention_chunk_size,
+            gradient_checkpointing=config.gradient_checkpointing,
+            dtype=dtype,
+            name=f"block_{i}",
+        )
+        for i in range(config.num_layers)
+    ]
+    layers.recurrent_memory = None
+    if config.memory_length:
+        layers.recurrent_memory = RecurrentMemory(
+            config.memory_length, config.reuse_length, dtype=dtype, name="recurrent_memory"
+        )
+    return layers
+
+
+def _new_inputs(config):
+    """The symbolic inputs of a model, by their names."""
+
+    def new_input(name, shape, dtype):
+        return keras.Input(shape, batch_size=config.batch_size, dtype=dtype, name=name)
+
+    inputs = {
+        "token_ids": new_input("token_ids", (None,), "int32"),
+        "padding_mask": new_input("padding_mask", (None,), "bool"),
+    }
+    if config.stateful:
+        inputs["reset_memory"] = new_input("reset_memory", (), "bool")
+    elif config.memory_length:
+        rows = (config.num_layers, None, config.hidden_dim)
+        compute_dtype = config.dtype_policy.compute_dtype
+        inputs["memory"] = new_input("memory", rows, compute_dtype)
+        inputs["memory_mask"] = new_input("memory_mask", (None,), "bool")
+    return inputs

@@ -161,86 +161,37 @@ class XLNetBackbone(BaseModel):
         head_dim = head_dim_of(head_dim, hidden_dim, num_heads)
         memory_length, reuse_length = memory_length or None, reuse_length or None
         _check_memory_arguments(memory_length, reuse_length, remember_segment_ids)
-        dtype = keras.dtype_policies.get(dtype)
-        initializer = get_kernel_initializer(kernel_initializer)
-        block_seeds = spawn_seeds(seed, num_layers, "TwoStreamBlock of XLNetBackbone")
-        dropout_seeds = spawn_seeds(seed, 3, "HashDropout of XLNetBackbone")
-
-        # === Layers ===
-        # In a namespace: PyTorch accepts submodules only after its module is initialized.
-        layers = types.SimpleNamespace()
-        layers.token_embedding = keras.layers.ReversibleEmbedding(
-            vocabulary_size,
-            hidden_dim,
-            embeddings_initializer=clone_initializer(initializer),
-            dtype=dtype,
-            name="token_embedding",
-        )
-        layers.embedding_dropout, layers.position_dropout, layers.output_dropout = (
-            HashDropout(dropout, seed=s, dtype=dtype, name=f"{what}_dropout")
-            for what, s in zip(("embedding", "position", "output"), dropout_seeds, strict=True)
-        )
-        layers.position_encoding = RelativePositionEncoding(
-            hidden_dim,
+        config = types.SimpleNamespace(
+            dtype_policy=keras.dtype_policies.get(dtype),
+            vocabulary_size=vocabulary_size,
+            num_layers=num_layers,
+            num_heads=num_heads,
+            hidden_dim=hidden_dim,
+            intermediate_dim=intermediate_dim,
+            head_dim=head_dim,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+            activation=get_activation(activation),
             attention_type=attention_type,
+            memory_length=memory_length,
+            reuse_length=reuse_length,
             clamp_length=clamp_length,
+            same_length=same_length,
             bidirectional_data=bidirectional_data,
-            dtype=dtype,
-            name="position_encoding",
+            tie_attention_biases=tie_attention_biases,
+            remember_segment_ids=remember_segment_ids,
+            layer_norm_epsilon=layer_norm_epsilon,
+            kernel_initializer=get_kernel_initializer(kernel_initializer),
+            seed=seed,
+            attention_chunk_size=attention_chunk_size,
+            gradient_checkpointing=gradient_checkpointing,
         )
-        layers.attention_mask = AttentionMask(
-            attention_type, same_length=same_length, dtype=dtype, name="attention_mask"
-        )
-        layers.segment_matrix = SegmentMatrix(dtype=dtype, name="segment_matrix")
-        layers.attention_biases = None
-        if tie_attention_biases:
-            layers.attention_biases = AttentionBiases(
-                num_heads, head_dim, initializer, dtype=dtype, name="attention_biases"
-            )
-        layers.blocks = [
-            TwoStreamBlock(
-                num_heads,
-                head_dim,
-                intermediate_dim,
-                dropout=dropout,
-                attention_dropout=attention_dropout,
-                activation=activation,
-                layer_norm_epsilon=layer_norm_epsilon,
-                kernel_initializer=initializer,
-                seed=block_seeds[i],
-                attention_chunk_size=attention_chunk_size,
-                gradient_checkpointing=gradient_checkpointing,
-                dtype=dtype,
-                name=f"block_{i}",
-            )
-            for i in range(num_layers)
-        ]
-        layers.recurrent_memory = None
-        if memory_length:
-            layers.recurrent_memory = RecurrentMemory(
-                memory_length, reuse_length, dtype=dtype, name="recurrent_memory"
-            )
 
         # === Functional graph ===
-        inputs = {
-            "token_ids": keras.Input((None,), dtype="int32", name="token_ids"),
-            "segment_ids": keras.Input((None,), dtype="int32", name="segment_ids"),
-            "padding_mask": keras.Input((None,), dtype="bool", name="padding_mask"),
-        }
-        if memory_length:
-            inputs["memory"] = keras.Input(
-                (num_layers, None, hidden_dim),
-                dtype=dtype.compute_dtype,  # type: ignore[union-attr]  # A policy by now.
-                name="memory",
-            )
-            inputs["memory_mask"] = keras.Input((None,), dtype="bool", name="memory_mask")
-        if remember_segment_ids:
-            inputs["memory_segment_ids"] = keras.Input(
-                (None,), dtype="int32", name="memory_segment_ids"
-            )
+        layers, inputs = _new_layers(config), _new_inputs(config)
         content = layers.embedding_dropout(layers.token_embedding(inputs["token_ids"]))
         content, _, layer_inputs = XLNetBackbone.encode(
-            layers,  # type: ignore[arg-type]  # Its attributes are those that `encode` uses.
+            layers,  # Its attributes are those that `encode` uses.
             content,
             segment_ids=inputs["segment_ids"],
             padding_mask=inputs["padding_mask"],
@@ -251,33 +202,8 @@ class XLNetBackbone(BaseModel):
             **next_memory(layers.recurrent_memory, layer_inputs, inputs),
         }
         super().__init__(inputs=inputs, outputs=outputs, name=name, **kwargs)
-        for attribute, layer in vars(layers).items():
-            setattr(self, attribute, layer)
-
-        # === Config ===
-        self.dtype_policy = dtype
-        self.vocabulary_size = vocabulary_size
-        self.num_layers = num_layers
-        self.num_heads = num_heads
-        self.hidden_dim = hidden_dim
-        self.intermediate_dim = intermediate_dim
-        self.head_dim = head_dim
-        self.dropout = dropout
-        self.attention_dropout = attention_dropout
-        self.activation = get_activation(activation)
-        self.attention_type = attention_type
-        self.memory_length = memory_length
-        self.reuse_length = reuse_length
-        self.clamp_length = clamp_length
-        self.same_length = same_length
-        self.bidirectional_data = bidirectional_data
-        self.tie_attention_biases = tie_attention_biases
-        self.remember_segment_ids = remember_segment_ids
-        self.layer_norm_epsilon = layer_norm_epsilon
-        self.kernel_initializer = initializer
-        self.seed = seed
-        self.attention_chunk_size = attention_chunk_size
-        self.gradient_checkpointing = gradient_checkpointing
+        for attribute, value in {**vars(config), **vars(layers)}.items():
+            setattr(self, attribute, value)
 
     def encode(
         self,
@@ -434,3 +360,91 @@ def _check_memory_arguments(memory_length, reuse_length, remember_segment_ids):
             f"memory_length=None, reuse_length={reuse_length!r}, "
             f"remember_segment_ids={remember_segment_ids!r}"
         )
+
+
+def _new_layers(config):
+    """The layers of a backbone, by the names of its attributes.
+
+    In a namespace: PyTorch accepts submodules only after its module is initialized.
+    """
+    layers = types.SimpleNamespace()
+    dtype = config.dtype_policy
+    block_seeds = spawn_seeds(config.seed, config.num_layers, "TwoStreamBlock of XLNetBackbone")
+    dropout_seeds = spawn_seeds(config.seed, 3, "HashDropout of XLNetBackbone")
+    layers.token_embedding = keras.layers.ReversibleEmbedding(
+        config.vocabulary_size,
+        config.hidden_dim,
+        embeddings_initializer=clone_initializer(config.kernel_initializer),
+        dtype=dtype,
+        name="token_embedding",
+    )
+    layers.embedding_dropout, layers.position_dropout, layers.output_dropout = (
+        HashDropout(config.dropout, seed=s, dtype=dtype, name=f"{what}_dropout")
+        for what, s in zip(("embedding", "position", "output"), dropout_seeds, strict=True)
+    )
+    layers.position_encoding = RelativePositionEncoding(
+        config.hidden_dim,
+        attention_type=config.attention_type,
+        clamp_length=config.clamp_length,
+        bidirectional_data=config.bidirectional_data,
+        dtype=dtype,
+        name="position_encoding",
+    )
+    layers.attention_mask = AttentionMask(
+        config.attention_type, same_length=config.same_length, dtype=dtype, name="attention_mask"
+    )
+    layers.segment_matrix = SegmentMatrix(dtype=dtype, name="segment_matrix")
+    layers.attention_biases = None
+    if config.tie_attention_biases:
+        layers.attention_biases = AttentionBiases(
+            config.num_heads,
+            config.head_dim,
+            config.kernel_initializer,
+            dtype=dtype,
+            name="attention_biases",
+        )
+    layers.blocks = [
+        TwoStreamBlock(
+            config.num_heads,
+            config.head_dim,
+            config.intermediate_dim,
+            dropout=config.dropout,
+            attention_dropout=config.attention_dropout,
+            activation=config.activation,
+            layer_norm_epsilon=config.layer_norm_epsilon,
+            kernel_initializer=config.kernel_initializer,
+            seed=block_seeds[i],
+            attention_chunk_size=config.attention_chunk_size,
+            gradient_checkpointing=config.gradient_checkpointing,
+            dtype=dtype,
+            name=f"block_{i}",
+        )
+        for i in range(config.num_layers)
+    ]
+    layers.recurrent_memory = None
+    if config.memory_length:
+        layers.recurrent_memory = RecurrentMemory(
+            config.memory_length, config.reuse_length, dtype=dtype, name="recurrent_memory"
+        )
+    return layers
+
+
+def _new_inputs(config):
+    """The symbolic inputs of a backbone, by their names."""
+    inputs = {
+        "token_ids": keras.Input((None,), dtype="int32", name="token_ids"),
+        "segment_ids": keras.Input((None,), dtype="int32", name="segment_ids"),
+        "padding_mask": keras.Input((None,), dtype="bool", name="padding_mask"),
+    }
+    if config.memory_length:
+        inputs["memory"] = keras.Input(
+            (config.num_layers, None, config.hidden_dim),
+            dtype=config.dtype_policy.compute_dtype,
+            name="memory",
+        )
+        inputs["memory_mask"] = keras.Input((None,), dtype="bool", name="memory_mask")
+    if config.remember_segment_ids:
+        inputs["memory_segment_ids"] = keras.Input(
+            (None,), dtype="int32", name="memory_segment_ids"
+        )
+    return inputs
