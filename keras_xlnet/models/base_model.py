@@ -63,6 +63,69 @@ class BaseModel(RestoresSublayers, DistributedTraining, OptionalInputs, keras.Mo
         """
         return self.__dict__.setdefault("_derived", {})
 
+    def _compile_defaults(self):
+        """What `"auto"` means in `compile`: the `loss`, and other arguments that belong to it."""
+        return {}
+
+    def _default_optimizer(self):
+        """What `optimizer="auto"` means in `compile`: that of Keras."""
+        return "rmsprop"
+
+    def compile(
+        self,
+        optimizer: Any = "auto",
+        loss: Any = "auto",
+        metrics: Any = "auto",
+        weighted_metrics: Any = "auto",
+        loss_weights: Any = "auto",
+        **kwargs: Any,
+    ) -> None:
+        """Compiles as `keras.Model.compile` does.
+
+        What is left out stays what the class says: the optimizer, the loss and the metrics that fit
+        its outputs. Models with a loss of their own are compiled when they are created.
+        """
+        defaults = self._compile_defaults()
+        if _is_auto(optimizer):
+            optimizer = self._default_optimizer()
+        if _is_auto(loss_weights):
+            loss_weights = defaults.get("loss_weights") if _is_auto(loss) else None
+        given = {"loss": loss, "metrics": metrics, "weighted_metrics": weighted_metrics}
+        given = {key: defaults.get(key) if _is_auto(v) else v for key, v in given.items()}
+        super().compile(optimizer=optimizer, loss_weights=loss_weights, **given, **kwargs)
+
+    def get_compile_config(self) -> dict[str, Any] | None:
+        config = super().get_compile_config()
+        if config is not None:
+            config["has_optimizer_state"] = self.optimizer.built
+            config |= self._optimized_weights()
+        return config
+
+    def _optimized_weights(self):
+        """The paths of the weights that the optimizer has states of, if others are trainable now.
+
+        Some may have been frozen since. There are none for weights that quantizing has replaced.
+        """
+        optimized = list(map(id, getattr(self.optimizer, "_trainable_variables", [])))
+        paths = {id(v): path for path, v in variables_by_path(self).items()}
+        is_same = optimized == list(map(id, self.trainable_variables))
+        if not self.optimizer.built or is_same or not paths.keys() >= set(optimized):
+            return {}
+        return {"optimizer_weights": [paths[variable] for variable in optimized]}
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        """Compiles as a saved model was. Keras calls this when it loads a model."""
+        config = dict(config)
+        # Of a model that was not trained there is none to load, of which Keras would warn.
+        has_optimizer_state = config.pop("has_optimizer_state", True)
+        paths = config.pop("optimizer_weights", None)
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        if has_optimizer_state:
+            # Of the same weights as then: the state is loaded in their order.
+            variables = variables_by_path(self)
+            optimized = self.trainable_variables if paths is None else map(variables.get, paths)
+            self.optimizer.build(list(optimized))
+
     def fit(
         self,
         x: Any = None,
@@ -341,7 +404,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, OptionalInputs, keras.Mo
         """
         clone = type(self).from_config(self.get_config())
         if self.compiled:
-            clone.compile_from_config(self.get_compile_config())
+            clone.compile_from_config(self.get_compile_config() or {})
         return clone
 
     def with_arguments(self, **overrides: Any) -> "Self":
@@ -468,72 +531,6 @@ class BaseModel(RestoresSublayers, DistributedTraining, OptionalInputs, keras.Mo
     def _attended(self, batch_size, length):
         """The rows and the length of what attention compares, for a batch of this shape."""
         return batch_size, length
-
-
-class CompiledModel(BaseModel):
-    """Base class of models that are compiled when they are created.
-
-    A model returns from `_compile_defaults` and `_default_optimizer` what `"auto"` means.
-    """
-
-    def _compile_defaults(self):
-        """The `loss`, and other arguments of `compile` that belong to it."""
-        raise NotImplementedError
-
-    def _default_optimizer(self):
-        """A new optimizer."""
-        raise NotImplementedError
-
-    def compile(
-        self,
-        optimizer: Any = "auto",
-        loss: Any = "auto",
-        metrics: Any = "auto",
-        weighted_metrics: Any = "auto",
-        loss_weights: Any = "auto",
-        **kwargs: Any,
-    ) -> None:
-        """Compiles as `keras.Model.compile` does. The class says what `"auto"` means."""
-        defaults = self._compile_defaults()
-        if _is_auto(optimizer):
-            optimizer = self._default_optimizer()
-        if _is_auto(loss_weights):
-            loss_weights = defaults.get("loss_weights") if _is_auto(loss) else None
-        given = {"loss": loss, "metrics": metrics, "weighted_metrics": weighted_metrics}
-        given = {key: defaults.get(key) if _is_auto(v) else v for key, v in given.items()}
-        super().compile(optimizer=optimizer, loss_weights=loss_weights, **given, **kwargs)
-
-    def get_compile_config(self) -> dict[str, Any] | None:
-        config = super().get_compile_config()
-        if config is not None:
-            config["has_optimizer_state"] = self.optimizer.built
-            config |= self._optimized_weights()
-        return config
-
-    def _optimized_weights(self):
-        """The paths of the weights that the optimizer has states of, if others are trainable now.
-
-        Some may have been frozen since. There are none for weights that quantizing has replaced.
-        """
-        optimized = list(map(id, getattr(self.optimizer, "_trainable_variables", [])))
-        paths = {id(v): path for path, v in variables_by_path(self).items()}
-        is_same = optimized == list(map(id, self.trainable_variables))
-        if not self.optimizer.built or is_same or not paths.keys() >= set(optimized):
-            return {}
-        return {"optimizer_weights": [paths[variable] for variable in optimized]}
-
-    def compile_from_config(self, config: dict[str, Any]) -> None:
-        """Compiles as a saved model was. Keras calls this when it loads a model."""
-        config = dict(config)
-        # Of a model that was not trained there is none to load, of which Keras would warn.
-        has_optimizer_state = config.pop("has_optimizer_state", True)
-        paths = config.pop("optimizer_weights", None)
-        self.compile(**keras.saving.deserialize_keras_object(config))
-        if has_optimizer_state:
-            # Of the same weights as then: the state is loaded in their order.
-            variables = variables_by_path(self)
-            optimized = self.trainable_variables if paths is None else map(variables.get, paths)
-            self.optimizer.build(list(optimized))
 
 
 def backbone_of(model: keras.Model) -> Any:

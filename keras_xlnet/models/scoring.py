@@ -17,7 +17,7 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet.arguments import check_choice, check_positive_int, check_token_id
-from keras_xlnet.models.task_model import check_backbone
+from keras_xlnet.models.task_graph import check_backbone
 from keras_xlnet.preprocessing.token_lists import as_token_lists, pad_rows, predict, rounded
 from keras_xlnet.types import Tensor
 

@@ -19,7 +19,7 @@ from keras_xlnet.layers import (
 )
 from keras_xlnet.layers.activations import get_activation, serialize_activation
 from keras_xlnet.layers.initializers import get_kernel_initializer, spawn_seeds
-from keras_xlnet.models.base_model import CompiledModel
+from keras_xlnet.models.base_model import BaseModel
 from keras_xlnet.models.decoding import CausalDecoder
 from keras_xlnet.models.generation import GeneratesText
 from keras_xlnet.models.keeps_memory import (
@@ -36,7 +36,7 @@ from keras_xlnet.types import Activation, DType, Initializer, Tensor
 
 
 @register
-class TransformerXLLanguageModel(GeneratesText, KeepsMemory, CompiledModel):  # type: ignore[misc]  # `fit` names Keras' arguments.
+class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type: ignore[misc]  # `fit` names Keras' arguments.
     """The language model of Transformer-XL: predicts each next token, with memory.
 
     Every token attends to the tokens before it in the segment and to the memory of earlier

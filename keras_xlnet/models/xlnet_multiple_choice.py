@@ -5,20 +5,20 @@ from keras import ops
 
 from keras_xlnet.arguments import check_choice
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.models.task_model import (
+from keras_xlnet.models.task import Task, check_preprocessor
+from keras_xlnet.models.task_graph import (
     JoinChoices,
     SplitChoices,
     check_backbone,
     pooled_logits,
     token_inputs,
 )
-from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.preprocessing import Choice, Preprocessor, XLNetMultipleChoicePreprocessor
 
 
 @register
-class XLNetMultipleChoice(TextTaskModel):
+class XLNetMultipleChoice(Task):
     """Chooses one of several texts, such as the one that answers a question.
 
     Each choice is a text (passage, question and answer). The backbone processes all of them as one

@@ -19,14 +19,14 @@ from keras_xlnet.models.keeps_memory import (
     read_memories,
 )
 from keras_xlnet.models.scoring import Scores, check_orders, score_permutations
-from keras_xlnet.models.task_model import TaskModel
+from keras_xlnet.models.task import Task
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.preprocessing.weights import weights_of_labels
 from keras_xlnet.types import Tensor, Tokenizer
 
 
 @register
-class XLNetPermutationLM(GeneratesText, KeepsMemory, TaskModel):  # type: ignore[misc]  # `fit` names Keras' arguments.
+class XLNetPermutationLM(GeneratesText, KeepsMemory, Task):  # type: ignore[misc]  # `fit` names Keras' arguments.
     """Permutation language model: pretrains an `XLNetBackbone`, and shares every weight with it.
 
     The query stream represents the position of a token but not the token. It predicts the tokens

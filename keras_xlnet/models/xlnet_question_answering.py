@@ -7,8 +7,8 @@ from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers import Answerability, AnswerEnd, AnswerStart
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
-from keras_xlnet.models.task_model import check_backbone, token_inputs
-from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
+from keras_xlnet.models.task import Task, check_preprocessor
+from keras_xlnet.models.task_graph import check_backbone, token_inputs
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.preprocessing import (
     AnswerPrediction,
@@ -22,7 +22,7 @@ _LABELS = ("start_positions", "end_positions", "is_impossible")
 
 
 @register
-class XLNetQuestionAnswering(TextTaskModel):
+class XLNetQuestionAnswering(Task):
     """Finds the answer to a question in a text, or that there is none (SQuAD 2.0).
 
     It computes the `start_n_top` most probable starts and, for each, the `end_n_top` most probable

@@ -4,14 +4,14 @@ import keras
 
 from keras_xlnet.arguments import check_number
 from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments, register
-from keras_xlnet.models.task_model import (
+from keras_xlnet.models.task import Task, check_preprocessor
+from keras_xlnet.models.task_graph import (
     JoinChoices,
     SplitChoices,
     check_backbone,
     pooled_logits,
     token_inputs,
 )
-from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.ops.ranking import list_softmax_loss, pairwise_hinge_loss
 from keras_xlnet.preprocessing import Preprocessor, RankedDocument, XLNetRankerPreprocessor
@@ -83,7 +83,7 @@ class PairwiseHingeLoss(RefusesUnknownArguments, keras.losses.Loss):
 
 
 @register
-class XLNetRanker(TextTaskModel):
+class XLNetRanker(Task):
     """Ranks documents by their relevance for a query.
 
     Each pair of a query and a document is a text with its own score. The backbone processes those

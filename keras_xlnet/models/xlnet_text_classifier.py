@@ -6,13 +6,13 @@ import keras
 from keras_xlnet.arguments import check_choice, check_number
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.models.long_documents import DOCUMENT_ARGUMENTS, check_long_document
-from keras_xlnet.models.task_model import (
+from keras_xlnet.models.task import Task, check_preprocessor
+from keras_xlnet.models.task_graph import (
     check_backbone,
     check_classes,
     pooled_logits,
     token_inputs,
 )
-from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.preprocessing import Preprocessor
 from keras_xlnet.preprocessing.labels import Classes
@@ -36,7 +36,7 @@ _METRICS = {
 
 
 @register
-class XLNetTextClassifier(TextTaskModel):
+class XLNetTextClassifier(Task):
     """Classifies texts, or pairs of texts, with an XLNet backbone.
 
     The pooled sequence goes through a dense layer with tanh (the summary of the original), dropout,

@@ -4,14 +4,14 @@ import keras
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.models.long_documents import DOCUMENT_ARGUMENTS, check_long_document
-from keras_xlnet.models.task_model import check_backbone, pooled_logits, token_inputs
-from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
+from keras_xlnet.models.task import Task, check_preprocessor
+from keras_xlnet.models.task_graph import check_backbone, pooled_logits, token_inputs
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.preprocessing import Preprocessor, XLNetTextRegressorPreprocessor
 
 
 @register
-class XLNetTextRegressor(TextTaskModel):
+class XLNetTextRegressor(Task):
     """Predicts a number for texts, or pairs of texts, such as the similarity of two sentences.
 
     The pooled sequence goes through a dense layer with tanh (the summary of the original), dropout,

@@ -8,13 +8,13 @@ from keras_xlnet.arguments import check_choice, check_rate
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers import HashDropout
 from keras_xlnet.layers.initializers import spawn_seeds
-from keras_xlnet.models.task_model import (
+from keras_xlnet.models.task import Task, check_preprocessor
+from keras_xlnet.models.task_graph import (
     check_backbone,
     check_classes,
     new_logits,
     token_inputs,
 )
-from keras_xlnet.models.text_task_model import TextTaskModel, check_preprocessor
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.preprocessing import Entity, Preprocessor, XLNetTokenClassifierPreprocessor
 from keras_xlnet.preprocessing.labels import Classes
@@ -25,7 +25,7 @@ from keras_xlnet.types import Tensor
 
 
 @register
-class XLNetTokenClassifier(TextTaskModel):
+class XLNetTokenClassifier(Task):
     """Classifies each token of a text, for example to recognize names.
 
     The output of the backbone goes through dropout and a dense layer with one output a class.

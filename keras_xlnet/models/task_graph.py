@@ -1,97 +1,22 @@
-"""What the models that put a head on a backbone have in common."""
+"""The parts of the graphs of tasks: inputs, summaries of texts, logits."""
 
-import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.layers import PairComparison, SequencePooling, SequenceSummary
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
-from keras_xlnet.models.base_model import CompiledModel
 from keras_xlnet.models.long_documents import DivideIntoWindows, GroupWindows, SegmentReader
 from keras_xlnet.types import Shape, Tensor
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    pass
 
-_PARTS = ("backbone", "preprocessor")
 # The logit of a choice or document that is not there.
 _ABSENT = -1e9
-
-
-class TaskModel(CompiledModel):
-    """Base class of models with a `backbone`: how they are saved and created again.
-
-    A model lists in `_arguments` its constructor arguments, which are also attributes.
-    """
-
-    _arguments: tuple[str, ...] = ()
-    _learning_rate = 5e-5  # For a pretrained backbone.
-
-    def __init__(self, backbone: keras.Model, *, inputs: Any, outputs: Any, **kwargs: Any) -> None:
-        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
-        self.backbone = backbone
-        # Keras scales the loss of a model whose own policy is `mixed_float16`.
-        self.dtype_policy = backbone.dtype_policy
-        self._initial_head = self._head_values()
-
-    def _head_values(self):
-        """A copy of the last matrix of the head, `None` if it has none."""
-        of_backbone = {id(weight) for weight in self.backbone.weights}
-        own = [w for w in self.weights if id(w) not in of_backbone and len(w.shape) > 1]
-        if not own:
-            return None
-        try:
-            with warnings.catch_warnings():
-                # NumPy warns of how tensors become arrays.
-                warnings.simplefilter("ignore", DeprecationWarning)
-                return ops.convert_to_numpy(own[-1]).copy()
-        except NotImplementedError:  # On the device `meta` of PyTorch, weights have no values.
-            return None
-
-    def predict(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """Predicts as `keras.Model.predict` does, with a warning if the head is untrained."""
-        self._warn_if_untrained()
-        return super().predict(x, *args, **kwargs)
-
-    def _warn_if_untrained(self):
-        """Warns, once, if the head has the random weights that it was created with."""
-        initial, self._initial_head = self._initial_head, None
-        # Training and every way to load weights change them.
-        if initial is not None and np.array_equal(initial, self._head_values()):
-            warnings.warn(
-                f"The head of this {type(self).__name__} has the random weights that it was "
-                "created with, so its predictions mean nothing. Call `fit`, or load a trained "
-                "model",
-                stacklevel=3,
-            )
-
-    def _default_optimizer(self):
-        return keras.optimizers.AdamW(self._learning_rate)
-
-    def get_config(self) -> dict[str, Any]:
-        values = {key: getattr(self, key) for key in ("backbone", *self._arguments)}
-        parts = {key: values[key] for key in _PARTS if key in values}
-        return {
-            "name": self.name,
-            "trainable": self.trainable,
-            **values,
-            **{key: keras.saving.serialize_keras_object(part) for key, part in parts.items()},
-            **self.sublayer_config(),
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "Self":
-        parts = {
-            key: keras.saving.deserialize_keras_object(config[key])
-            for key in _PARTS
-            if key in config
-        }
-        return super().from_config({**config, **parts})
 
 
 def check_backbone(backbone: keras.Model) -> None:

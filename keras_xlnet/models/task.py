@@ -1,13 +1,15 @@
 import types
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
+from keras import ops
 
 from keras_xlnet.compat.prefetched import prefetched
+from keras_xlnet.models.base_model import BaseModel
 from keras_xlnet.models.inspection import Inspection
 from keras_xlnet.models.long_documents import fitting_preprocessor
-from keras_xlnet.models.task_model import TaskModel
 from keras_xlnet.models.vocabulary import check_vocabulary
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.length_batches import LengthBatches, split_rows
@@ -20,14 +22,17 @@ from keras_xlnet.preprocessing.weights import as_weight_array
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+_PARTS = ("backbone", "preprocessor")
 _BATCH_SIZE = 32  # That of Keras.
 
 
-class TextTaskModel(TaskModel):
-    """Base class of task models whose `fit`, `evaluate` and `predict` also take raw text.
+class Task(BaseModel):
+    """Base class of models with a head on a backbone. With a preprocessor they take raw text.
 
-    `preprocessor_cls` is the class of the preprocessor, which knows the forms of the texts and of
-    their labels. Inputs that are not text, such as features of a preprocessor, are passed to Keras.
+    A model lists in `_arguments` its constructor arguments, which are also attributes, and names in
+    `preprocessor_cls` the class of its preprocessor, which knows the forms of texts and labels. A
+    language model has none, and takes arrays. Inputs that are not text, such as features of a
+    preprocessor, are passed to Keras.
 
     Raw text is tokenized once, on the host, before the first step. Texts that do not fit in memory
     are batches of a `keras.utils.PyDataset` or a generator, or, where the preprocessor takes them,
@@ -37,10 +42,70 @@ class TextTaskModel(TaskModel):
     tuple in this tuple, `((text, pair), label)` or `((text, pair),)`.
     """
 
-    preprocessor_cls: type[Preprocessor]
-    _untracked = types.SimpleNamespace()
+    preprocessor_cls: Any = None
+    _arguments: tuple[str, ...] = ()
+    _learning_rate = 5e-5  # For a pretrained backbone.
+    _untracked = types.SimpleNamespace(preprocessor=None)
     # Of models with another argument, that.
     long_document = "truncate"
+
+    def __init__(self, backbone: keras.Model, *, inputs: Any, outputs: Any, **kwargs: Any) -> None:
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+        self.backbone = backbone
+        # Keras scales the loss of a model whose own policy is `mixed_float16`.
+        self.dtype_policy = backbone.dtype_policy
+        self._initial_head = self._head_values()
+
+    def _head_values(self):
+        """A copy of the last matrix of the head, `None` if it has none."""
+        of_backbone = {id(weight) for weight in self.backbone.weights}
+        own = [w for w in self.weights if id(w) not in of_backbone and len(w.shape) > 1]
+        if not own:
+            return None
+        try:
+            with warnings.catch_warnings():
+                # NumPy warns of how tensors become arrays.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                return ops.convert_to_numpy(own[-1]).copy()
+        except NotImplementedError:  # On the device `meta` of PyTorch, weights have no values.
+            return None
+
+    def _warn_if_untrained(self):
+        """Warns, once, if the head has the random weights that it was created with."""
+        initial, self._initial_head = self._initial_head, None
+        # Training and every way to load weights change them.
+        if initial is not None and np.array_equal(initial, self._head_values()):
+            warnings.warn(
+                f"The head of this {type(self).__name__} has the random weights that it was "
+                "created with, so its predictions mean nothing. Call `fit`, or load a trained "
+                "model",
+                stacklevel=3,
+            )
+
+    def _default_optimizer(self):
+        return keras.optimizers.AdamW(self._learning_rate)
+
+    def get_config(self) -> dict[str, Any]:
+        values = {key: getattr(self, key) for key in ("backbone", *self._arguments)}
+        parts = {key: values[key] for key in _PARTS if key in values}
+        return {
+            "name": self.name,
+            "trainable": self.trainable,
+            **values,
+            **{key: keras.saving.serialize_keras_object(part) for key, part in parts.items()},
+            **self.sublayer_config(),
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "Self":
+        parts = {
+            key: keras.saving.deserialize_keras_object(config[key])
+            for key in _PARTS
+            if key in config
+        }
+        return super().from_config({**config, **parts})
+
+    # === The text ===
 
     @property
     def preprocessor(self) -> Any:
@@ -220,14 +285,14 @@ class TextTaskModel(TaskModel):
         inputs are. A single batch of raw text is predicted at once, without a dataset and a
         progress bar, which take much longer than the model.
         """
-        if is_python_batches(x):
+        self._warn_if_untrained()
+        if is_python_batches(x) and self.preprocessor_cls is not None:
             features = map_python_batches(x, self._input_batch)
         else:
             features = self._features(x)
         is_encoded = isinstance(features, dict) and features is not x
         keras_options = {"verbose": verbose, "steps": steps, "callbacks": callbacks}
         if is_encoded and not steps and not callbacks and self._is_one_batch(features, batch_size):
-            self._warn_if_untrained()
             return self.predict_on_batch(features)
         is_grouped = is_encoded and group_by_length and not steps and self._can_group(features)
         # Outputs of tokens have the length of their batch, and Keras joins them.
@@ -278,11 +343,14 @@ class TextTaskModel(TaskModel):
     def clone(self) -> "Self":
         """Returns a model of the same class with the same arguments and new weights."""
         clone = super().clone()
-        clone._hold_preprocessor(self.preprocessor)
+        if self.preprocessor is not None:
+            clone._hold_preprocessor(self.preprocessor)
         return clone
 
     def with_arguments(self, **overrides: Any) -> "Self":
         """Returns a copy with the same weights and other arguments; see `BaseModel`."""
+        if self.preprocessor_cls is None:
+            return super().with_arguments(**overrides)
         preprocessor = overrides.pop("preprocessor", self.preprocessor)
         copy = super().with_arguments(**overrides, preprocessor=None)
         check_preprocessor(preprocessor, copy.backbone, self.preprocessor_cls)
@@ -306,6 +374,8 @@ class TextTaskModel(TaskModel):
         """What the preprocessor makes of raw text. `None` if `x` is something else."""
         if isinstance(x, Encoded):
             return x
+        if self.preprocessor_cls is None:
+            return None
         check_container(x, self.preprocessor_cls.row_name)
         if is_dataset(x) or not self.preprocessor_cls.takes(x):
             return None
@@ -315,7 +385,7 @@ class TextTaskModel(TaskModel):
         """The inputs of the model for raw text: a dict of arrays, or a dataset. Else `x` itself."""
         encoded = self._encode(x, shorten)
         if encoded is None:
-            return self._map(x) if is_dataset(x) else x
+            return self._map(x) if is_dataset(x) and self.preprocessor_cls is not None else x
         return encoded.features
 
     def _examples(self, x, y=None, sample_weight=None, *, shorten=True):
@@ -326,6 +396,8 @@ class TextTaskModel(TaskModel):
             if y is not None:
                 y = preprocessor.encode_labels(y, encoded, self.classes)
             return encoded.features, y, preprocessor.encode_weights(sample_weight, encoded)
+        if self.preprocessor_cls is None:
+            return x, y, sample_weight
         if is_dataset(x):
             return self._map(x, has_labels=True), y, sample_weight
         y = self.preprocessor_cls.check_labels(y, x, self.classes)
@@ -334,7 +406,7 @@ class TextTaskModel(TaskModel):
 
     def _batches(self, x, y=None, sample_weight=None):
         """Inputs, labels and weights of the model for what `fit` takes."""
-        if is_python_batches(x):
+        if is_python_batches(x) and self.preprocessor_cls is not None:
             return map_python_batches(x, self._batch), y, sample_weight
         return self._examples(x, y, sample_weight)
 
