@@ -31,7 +31,7 @@ from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.models import base_model
 from keras_xlnet.ops import long_attention
 
-AGE, ITERATORS = 20, 500
+AGE, ITERATORS = 20, 10
 
 
 def main():

@@ -4,9 +4,9 @@ Upstream: TensorFlow traces a `tf.function` anew if it created variables when it
 Keras creates those of the optimizer and of metrics in the first step, so that `fit` and `evaluate`
 trace a model twice before they begin.
 Without it: `python -m benchmarks.workarounds eager_variables` (6 layers of width 256, 2 steps)
-takes 32 to 42 s of a processor instead of 22 to 25; with 2 layers of width 64, 16 to 18 s instead
-of 11 to 12. Later steps are the same. Building the optimizer before `fit` is not enough: a metric
-given as a string is made in the first step too.
+takes 30 to 42 s of a processor instead of 16 to 25; with 2 layers of width 64, 16 to 18 s instead
+of 11 to 12. Later steps are the same. Building the optimizer before `fit` is not enough, as metrics
+are made in the first step too: 13 to 15 s.
 Reproduction: docs/upstream.md, "The train step is traced twice".
 Delete this file when: `fit` of a compiled model calls its `train_step` once.
 """

@@ -3,9 +3,9 @@
 Upstream: `keras.ops.map` is `tf.map_fn` with its default of ten parallel iterations on
 TensorFlow, and has no argument to change that. Ten elements are in memory at once, which for
 attention in chunks undoes what the chunks save.
-Without it: `python -m benchmarks.workarounds sequential_map` with `TF_NUM_INTEROP_THREADS=10` (a
-text of 6144 tokens in chunks of 128) needs 746 to 756 MiB instead of 455 to 525, in the same time.
-Where two operations run at once, as on two processors, the difference is small.
+Without it: `python -m benchmarks.workarounds sequential_map` (`predict` of 6144 tokens in chunks of
+128) needs 404 to 407 MiB instead of 256 to 283 on two processors, and 664 to 703 instead of 427 to
+496 with `TF_NUM_INTEROP_THREADS=10`.
 Reproduction: docs/upstream.md, "`keras.ops.map` runs ten elements at once".
 Delete this file when: `keras.ops.map` can be told to run one element at a time.
 """
