@@ -96,7 +96,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, OptionalInputs, keras.Mo
 
     def get_compile_config(self) -> dict[str, Any] | None:
         config = super().get_compile_config()
-        if config is not None:
+        if config is not None and self.compiled:
             config["has_optimizer_state"] = self.optimizer.built
             config |= self._optimized_weights()
         return config
