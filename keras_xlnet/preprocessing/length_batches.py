@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from keras_xlnet.compat.prefetched import prefetched
+from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
 from keras_xlnet.lazy_modules import tf
 
 # Rows of similar length are brought together within this many batches at most, and within a quarter
@@ -19,7 +20,7 @@ _POOLS = 4
 _SHORTEST = 16
 
 
-class LengthBatches(keras.utils.PyDataset):
+class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
     """Arrays of a preprocessor as batches of rows of similar length.
 
     Within pools of 8 batches, or of a quarter of the batches, rows are sorted by their length. Each
