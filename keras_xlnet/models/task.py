@@ -168,8 +168,8 @@ class Task(BaseModel):
             sample_weight: Optional weights of the texts.
             group_by_length: Bool, whether batches of raw text have texts of similar length, see
                 `LengthBatches`: they need less padding. There is no such grouping with several
-                replicas or devices, with `shuffle=False`, and of what needs one length for all
-                batches.
+                replicas or devices, on TPUs, with `shuffle=False`, and of what needs one length for
+                all batches.
             **kwargs: As in `keras.Model.fit`.
 
         Raises:
@@ -239,6 +239,9 @@ class Task(BaseModel):
     def _can_group(self, features):
         """Whether batches of arrays may have different lengths."""
         if self._num_replicas() > 1 or keras.distribution.distribution() is not None:
+            return False
+        # TPUs compile a step for one shape.
+        if type(getattr(self, "distribute_strategy", None)).__name__.startswith("TPU"):
             return False
         if self.long_document == "memory" and self.gradient_segments is None:
             return False

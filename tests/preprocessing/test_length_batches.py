@@ -248,6 +248,18 @@ def test_one_length_with_several_replicas(tokenizer):
     assert not model._can_group(model.preprocessor.encode(TEXTS).features)
 
 
+def test_one_length_on_tpus(tokenizer, monkeypatch):
+    class TPUStrategyV2:
+        num_replicas_in_sync = 1
+
+    model = classifier(tokenizer)
+    features = model.preprocessor.encode(TEXTS).features
+    assert model._can_group(features)
+    strategy = property(lambda self: TPUStrategyV2())
+    monkeypatch.setattr(XLNetTextClassifier, "distribute_strategy", strategy, raising=False)
+    assert not model._can_group(features)
+
+
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_tags_are_cut_with_their_tokens(side, tokenizer):
     keras.utils.set_random_seed(2)
