@@ -93,14 +93,28 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
         if keras.backend.backend() != "tensorflow":
             return self
 
-        def spec(array):
-            return tf.TensorSpec((None,) * array.ndim, array.dtype)
-
-        dataset = tf.data.Dataset.from_generator(
-            self._epoch, output_signature=keras.tree.map_structure(spec, self[0])
-        )
+        dataset = tf.data.Dataset.from_generator(self._epoch, output_signature=self._spec())
         dataset = dataset.apply(tf.data.experimental.assert_cardinality(len(self)))
         return prefetched(dataset)
+
+    def _spec(self):
+        """The `tf.TensorSpec`s of batches: any number of rows, of any length."""
+        full = self.features["padding_mask"].shape[-1]
+
+        def spec(array, axis):
+            shape = [None, *array.shape[1:]]
+            if axis is not None:
+                shape[axis] = None
+            return tf.TensorSpec(shape, array.dtype)
+
+        features = {
+            key: spec(x, -1 if _has_last_axis(x, full) else None)
+            for key, x in self.features.items()
+        }
+        others = keras.tree.map_structure(
+            lambda x: spec(x, 1 if self._is_of_tokens(x, full) else None), self.others
+        )
+        return (features, *others)
 
     def _epoch(self) -> Iterator[tuple[Any, ...]]:
         """The batches of one epoch. The next one has others."""
@@ -134,7 +148,7 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
         kept = slice(full - length, None) if self.padding_side == "left" else slice(0, length)
 
         features = {
-            key: x[rows][..., kept] if x.ndim > 1 and x.shape[-1] == full else x[rows]
+            key: x[rows][..., kept] if _has_last_axis(x, full) else x[rows]
             for key, x in self.features.items()
         }
         others = keras.tree.map_structure(
@@ -144,6 +158,10 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
 
     def _is_of_tokens(self, labels, length):
         return self.has_token_labels and labels.shape[1:2] == (length,)
+
+
+def _has_last_axis(array, length):
+    return array.ndim > 1 and array.shape[-1] == length
 
 
 def split_rows(data: Any, share: float) -> tuple[Any, Any]:

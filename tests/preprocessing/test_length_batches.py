@@ -248,6 +248,16 @@ def test_one_length_with_several_replicas(tokenizer):
     assert not model._can_group(model.preprocessor.encode(TEXTS).features)
 
 
+def test_shapes_but_rows_and_length_are_known():
+    features = {**random_features([9, 70]), "cls_index": np.array([8, 69])}
+    dataset = LengthBatches(features, np.ones((2, 1)), np.ones(2)).as_keras_input()
+    inputs, labels, weights = dataset.element_spec
+    assert {key: spec.shape.as_list() for key, spec in inputs.items()} == {
+        "token_ids": [None, None], "padding_mask": [None, None], "cls_index": [None],
+    }  # fmt: skip
+    assert labels.shape.as_list() == [None, 1] and weights.shape.as_list() == [None]
+
+
 def test_one_length_on_tpus(tokenizer, monkeypatch):
     class TPUStrategyV2:
         num_replicas_in_sync = 1
