@@ -10,10 +10,7 @@ from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers import (
     AdaptiveEmbedding,
     AdaptiveSoftmax,
-    AttentionBiases,
     AttentionMask,
-    HashDropout,
-    RecurrentMemory,
     RelativePositionEncoding,
     TransformerXLBlock,
 )
@@ -30,7 +27,7 @@ from keras_xlnet.models.keeps_memory import (
     read_memories,
 )
 from keras_xlnet.models.scoring import Scores, score_causally, take_tokens
-from keras_xlnet.models.xlnet_backbone import head_dim_of
+from keras_xlnet.models.xlnet_backbone import head_dim_of, new_common_layers
 from keras_xlnet.preprocessing.weights import weights_of_labels
 from keras_xlnet.types import Activation, DType, Initializer, Tensor
 
@@ -517,16 +514,12 @@ def _shared_weights(tables, projections, tie_projections, div_val):
 
 
 def _new_layers(config, position_encoding_class):
-    """The layers of a model, by the names of its attributes.
-
-    In a namespace: PyTorch accepts submodules only after its module is initialized.
-    """
-    layers = types.SimpleNamespace()
+    """The layers of a model, by the names of its attributes."""
+    layers = new_common_layers(config, "TransformerXLLanguageModel", has_segments=False)
     dtype = config.dtype_policy
     block_seeds = spawn_seeds(
         config.seed, config.num_layers, "TransformerXLBlock of the language model"
     )
-    dropout_seeds = spawn_seeds(config.seed, 3, "HashDropout of TransformerXLLanguageModel")
     vocabulary = {
         "vocabulary_size": config.vocabulary_size,
         "hidden_dim": config.hidden_dim,
@@ -538,10 +531,6 @@ def _new_layers(config, position_encoding_class):
     }
     layers.token_embedding = AdaptiveEmbedding(**vocabulary, name="token_embedding")
     layers.softmax = AdaptiveSoftmax(**vocabulary, name="softmax")
-    layers.embedding_dropout, layers.position_dropout, layers.output_dropout = (
-        HashDropout(config.dropout, seed=s, dtype=dtype, name=f"{what}_dropout")
-        for what, s in zip(("embedding", "position", "output"), dropout_seeds, strict=True)
-    )
     layers.position_encoding = position_encoding_class(
         config.hidden_dim,
         attention_type="uni",
@@ -555,16 +544,6 @@ def _new_layers(config, position_encoding_class):
         dtype=dtype,
         name="attention_mask",
     )
-    layers.attention_biases = None
-    if config.tie_attention_biases:
-        layers.attention_biases = AttentionBiases(
-            config.num_heads,
-            config.head_dim,
-            config.kernel_initializer,
-            has_segments=False,
-            dtype=dtype,
-            name="attention_biases",
-        )
     layers.blocks = [
         TransformerXLBlock(
             config.num_heads,
@@ -584,11 +563,6 @@ def _new_layers(config, position_encoding_class):
         )
         for i in range(config.num_layers)
     ]
-    layers.recurrent_memory = None
-    if config.memory_length:
-        layers.recurrent_memory = RecurrentMemory(
-            config.memory_length, config.reuse_length, dtype=dtype, name="recurrent_memory"
-        )
     return layers
 
 

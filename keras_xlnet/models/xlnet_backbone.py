@@ -362,26 +362,55 @@ def _check_memory_arguments(memory_length, reuse_length, remember_segment_ids):
         )
 
 
-def _new_layers(config):
-    """The layers of a backbone, by the names of its attributes.
+def new_common_layers(config: Any, owner: str, has_segments: bool = True) -> types.SimpleNamespace:
+    """Returns the layers that XLNet and Transformer-XL have alike, by the names of attributes.
 
     In a namespace: PyTorch accepts submodules only after its module is initialized.
+
+    Args:
+        config: Namespace of the arguments of the model.
+        owner: String, the class of the model, for the seeds of its dropout.
+        has_segments: Bool, whether tied attention biases have one for segments.
     """
+    dtype = config.dtype_policy
+    dropout_seeds = spawn_seeds(config.seed, 3, f"HashDropout of {owner}")
     layers = types.SimpleNamespace()
+    layers.embedding_dropout, layers.position_dropout, layers.output_dropout = (
+        HashDropout(config.dropout, seed=s, dtype=dtype, name=f"{what}_dropout")
+        for what, s in zip(("embedding", "position", "output"), dropout_seeds, strict=True)
+    )
+    layers.attention_biases = None
+    if config.tie_attention_biases:
+        layers.attention_biases = AttentionBiases(
+            config.num_heads,
+            config.head_dim,
+            config.kernel_initializer,
+            has_segments=has_segments,
+            dtype=dtype,
+            name="attention_biases",
+        )
+    layers.recurrent_memory = None
+    if config.memory_length:
+        layers.recurrent_memory = RecurrentMemory(
+            config.memory_length, config.reuse_length, dtype=dtype, name="recurrent_memory"
+        )
+    return layers
+
+
+def _new_layers(config):
+    """The layers of a backbone, by the names of its attributes."""
     dtype = config.dtype_policy
     block_seeds = spawn_seeds(config.seed, config.num_layers, "TwoStreamBlock of XLNetBackbone")
-    dropout_seeds = spawn_seeds(config.seed, 3, "HashDropout of XLNetBackbone")
-    layers.token_embedding = keras.layers.ReversibleEmbedding(
+    # First: a global seed gives layers their numbers in the order in which they are made.
+    token_embedding = keras.layers.ReversibleEmbedding(
         config.vocabulary_size,
         config.hidden_dim,
         embeddings_initializer=clone_initializer(config.kernel_initializer),
         dtype=dtype,
         name="token_embedding",
     )
-    layers.embedding_dropout, layers.position_dropout, layers.output_dropout = (
-        HashDropout(config.dropout, seed=s, dtype=dtype, name=f"{what}_dropout")
-        for what, s in zip(("embedding", "position", "output"), dropout_seeds, strict=True)
-    )
+    layers = new_common_layers(config, "XLNetBackbone")
+    layers.token_embedding = token_embedding
     layers.position_encoding = RelativePositionEncoding(
         config.hidden_dim,
         attention_type=config.attention_type,
@@ -394,15 +423,6 @@ def _new_layers(config):
         config.attention_type, same_length=config.same_length, dtype=dtype, name="attention_mask"
     )
     layers.segment_matrix = SegmentMatrix(dtype=dtype, name="segment_matrix")
-    layers.attention_biases = None
-    if config.tie_attention_biases:
-        layers.attention_biases = AttentionBiases(
-            config.num_heads,
-            config.head_dim,
-            config.kernel_initializer,
-            dtype=dtype,
-            name="attention_biases",
-        )
     layers.blocks = [
         TwoStreamBlock(
             config.num_heads,
@@ -421,11 +441,6 @@ def _new_layers(config):
         )
         for i in range(config.num_layers)
     ]
-    layers.recurrent_memory = None
-    if config.memory_length:
-        layers.recurrent_memory = RecurrentMemory(
-            config.memory_length, config.reuse_length, dtype=dtype, name="recurrent_memory"
-        )
     return layers
 
 
