@@ -92,14 +92,12 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
         """
         if keras.backend.backend() != "tensorflow":
             return self
-
         dataset = tf.data.Dataset.from_generator(self._epoch, output_signature=self._spec())
         dataset = dataset.apply(tf.data.experimental.assert_cardinality(len(self)))
         return prefetched(dataset)
 
     def _spec(self):
         """The `tf.TensorSpec`s of batches: any number of rows, of any length."""
-        full = self.features["padding_mask"].shape[-1]
 
         def spec(array, axis):
             shape = [None, *array.shape[1:]]
@@ -107,14 +105,7 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
                 shape[axis] = None
             return tf.TensorSpec(shape, array.dtype)
 
-        features = {
-            key: spec(x, -1 if _has_last_axis(x, full) else None)
-            for key, x in self.features.items()
-        }
-        others = keras.tree.map_structure(
-            lambda x: spec(x, 1 if self._is_of_tokens(x, full) else None), self.others
-        )
-        return (features, *others)
+        return self._map(spec)
 
     def _epoch(self) -> Iterator[tuple[Any, ...]]:
         """The batches of one epoch. The next one has others."""
@@ -146,22 +137,26 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
         full = self.features["padding_mask"].shape[-1]
         length = batch_length(int(self.lengths[rows].max()), full)
         kept = slice(full - length, None) if self.padding_side == "left" else slice(0, length)
+        cut = {None: (), 1: (slice(None), kept), -1: (..., kept)}
+        return self._map(lambda array, axis: array[rows][cut[axis]])
+
+    def _map(self, function):
+        """A batch of what a function makes of each array and its axis of tokens.
+
+        The axis is the last one of features and the one after the rows of labels and weights, or
+        `None` for arrays without tokens.
+        """
+        full = self.features["padding_mask"].shape[-1]
+
+        def axis_of(labels):
+            return 1 if self.has_token_labels and labels.shape[1:2] == (full,) else None
 
         features = {
-            key: x[rows][..., kept] if _has_last_axis(x, full) else x[rows]
+            key: function(x, -1 if x.ndim > 1 and x.shape[-1] == full else None)
             for key, x in self.features.items()
         }
-        others = keras.tree.map_structure(
-            lambda x: x[rows][:, kept] if self._is_of_tokens(x, full) else x[rows], self.others
-        )
+        others = keras.tree.map_structure(lambda x: function(x, axis_of(x)), self.others)
         return (features, *others)
-
-    def _is_of_tokens(self, labels, length):
-        return self.has_token_labels and labels.shape[1:2] == (length,)
-
-
-def _has_last_axis(array, length):
-    return array.ndim > 1 and array.shape[-1] == length
 
 
 def split_rows(data: Any, share: float) -> tuple[Any, Any]:
@@ -274,7 +269,6 @@ def _cut_in_graph(batch, padding_side, has_token_labels):
     lengths = tf.constant(sorted({batch_length(n, full) for n in range(1, full + 1)}))
     longest = tf.reduce_max(_lengths_in_graph(features))
     length = lengths[tf.searchsorted(lengths, longest[tf.newaxis])[0]]
-
     kept = slice(full - length, None) if padding_side == "left" else slice(0, length)
     features = {
         key: x[..., kept] if x.shape.rank > 1 and x.shape[-1] == full else x
