@@ -213,10 +213,8 @@ def check_long_document(
         )
 
 
-def fitting_preprocessor(
-    preprocessor: keras.layers.Layer | None, long_document: str
-) -> keras.layers.Layer | None:
-    """Returns a preprocessor as the model needs it: `"head_tail"` is what it cuts away.
+def fitting_preprocessor(preprocessor: Any, preprocessor_cls: type, long_document: str) -> Any:
+    """Returns a preprocessor as the model needs it: of its class, and cutting as it reads.
 
     Raises:
         ValueError: If segments are counted from the end, and it pads there.
@@ -228,10 +226,14 @@ def fitting_preprocessor(
             f"`long_document={long_document!r}` needs a preprocessor that pads on the left. "
             f"Received: preprocessor.padding_side={preprocessor.padding_side!r}"
         )
-    if long_document != "head_tail" or preprocessor.truncation == "middle":
+    is_of_class = isinstance(preprocessor, preprocessor_cls)
+    changed = {"truncation": "middle"} if long_document == "head_tail" else {}
+    if is_of_class and all(getattr(preprocessor, key) == value for key, value in changed.items()):
         return preprocessor
-    changed = {"tokenizer": preprocessor.tokenizer, "truncation": "middle"}
-    return type(preprocessor)(**{**preprocessor.get_config(), **changed})
+    config = {**preprocessor.get_config(), "tokenizer": preprocessor.tokenizer, **changed}
+    if not is_of_class:
+        del config["name"]
+    return preprocessor_cls(**config)
 
 
 def _whole_segments(inputs, length, at_least=1):

@@ -10,7 +10,6 @@ import keras
 
 from keras_xlnet.arguments import check_choice
 from keras_xlnet.models.vocabulary import check_vocabulary, recorded_vocabulary
-from keras_xlnet.preprocessing.text_preprocessor import XLNetTextPreprocessor
 from keras_xlnet.preset_files import file_in, preset_directory, replace_files
 from keras_xlnet.preset_files.files import quoted
 from keras_xlnet.preset_files.model_card import check_card, format_card
@@ -200,23 +199,11 @@ def _preprocessor(cls, directory, entry, overrides):
 
 
 def _entry_for(preprocessor_cls, entry):
-    """The config of a preprocessor of a class, for that of a preset; `None` if there is none.
-
-    Those of texts have the same arguments. Others are of another task.
-    """
+    """The config of a preprocessor, `None` if there is none or it is that of another task."""
     if entry is None:
         return None
     found = keras.saving.get_registered_object(entry["registered_name"])
-    if found is preprocessor_cls:
-        return entry
-    if not all(issubclass(each, XLNetTextPreprocessor) for each in (found, preprocessor_cls)):
-        return None
-    return {
-        "module": preprocessor_cls.__module__,
-        "class_name": preprocessor_cls.__name__,
-        "registered_name": keras.saving.get_registered_name(preprocessor_cls),
-        "config": {key: value for key, value in entry["config"].items() if key != "name"},
-    }
+    return entry if preprocessor_cls.accepts(found) else None
 
 
 def _check_vocabulary(preprocessor, model, file):

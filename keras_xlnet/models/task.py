@@ -7,6 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet.compat.prefetched import prefetched
+from keras_xlnet.lazy_modules import tf
 from keras_xlnet.models.base_model import BaseModel
 from keras_xlnet.models.inspection import Inspection
 from keras_xlnet.models.long_documents import fitting_preprocessor
@@ -15,7 +16,6 @@ from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.length_batches import LengthBatches, split_rows
 from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
 from keras_xlnet.preprocessing.python_batches import is_python_batches, map_python_batches
-from keras_xlnet.preprocessing.text_preprocessor import XLNetTextPreprocessor
 from keras_xlnet.preprocessing.texts import check_container, is_dataset, is_text, split_spec
 from keras_xlnet.preprocessing.weights import as_weight_array
 
@@ -123,11 +123,7 @@ class Task(BaseModel):
         return None
 
     def _hold_preprocessor(self, preprocessor):
-        preprocessor = fitting_preprocessor(preprocessor, self.long_document)
-        if preprocessor is not None and not isinstance(preprocessor, self.preprocessor_cls):
-            # That of another task of texts, which has the same arguments.
-            config = preprocessor.get_config() | {"tokenizer": preprocessor.tokenizer}
-            preprocessor = self.preprocessor_cls(**{k: v for k, v in config.items() if k != "name"})
+        preprocessor = fitting_preprocessor(preprocessor, self.preprocessor_cls, self.long_document)
         # Not a sublayer: it uses strings, which XLA does not support, and Keras would not compile
         # the model. Saving finds it through the property.
         self._untracked = types.SimpleNamespace(
@@ -238,7 +234,7 @@ class Task(BaseModel):
 
     def _can_group(self, features):
         """Whether batches of arrays may have different lengths."""
-        if self._num_replicas() > 1 or keras.distribution.distribution() is not None:
+        if self._has_replicas() or keras.distribution.distribution() is not None:
             return False
         # TPUs compile a step for one shape.
         if type(getattr(self, "distribute_strategy", None)).__name__.startswith("TPU"):
@@ -247,10 +243,6 @@ class Task(BaseModel):
             return False
         # Positions count from the left.
         return "cls_index" not in features or self.preprocessor.padding_side == "right"
-
-    def _num_replicas(self):
-        strategy = getattr(self, "distribute_strategy", None)
-        return 1 if strategy is None else strategy.num_replicas_in_sync
 
     def evaluate(
         self,
@@ -309,7 +301,7 @@ class Task(BaseModel):
 
     def _is_one_batch(self, features, batch_size):
         is_few = len(features["token_ids"]) <= (batch_size or _BATCH_SIZE)
-        return is_few and self._num_replicas() == 1
+        return is_few and not self._has_replicas()
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Computes the outputs as `keras.Model` does, also for raw text."""
@@ -427,8 +419,6 @@ class Task(BaseModel):
 
     def _map(self, dataset, has_labels=False):
         """A dataset with the features of its texts, and of its labels, if needed, the numbers."""
-        import tensorflow as tf  # tf.data, on every backend.
-
         inputs, others = split_spec(dataset.element_spec)
         if not has_labels and others:
             dataset = dataset.map(lambda x, *_: (x,), tf.data.AUTOTUNE)
@@ -474,7 +464,7 @@ class Task(BaseModel):
 
     # === From outputs to results ===
 
-    def _results(self, x, batch_size, verbose, prepare=None, **options):
+    def _results(self, x, batch_size, verbose, **options):
         """What the preprocessor makes of the outputs for raw text."""
         encoded = self._encode(x)
         if encoded is None:
@@ -484,8 +474,8 @@ class Task(BaseModel):
                 f"{type(x).__name__}"
             )
         outputs = self.predict(encoded, batch_size=batch_size, verbose=verbose)
-        if prepare is not None:
-            outputs = prepare(outputs)
+        if getattr(self, "activation", None) == "linear":
+            outputs = ops.convert_to_numpy(ops.softmax(outputs))
         return self._required_preprocessor().decode(outputs, encoded, **options)
 
     def _attended(self, batch_size, length):
@@ -509,8 +499,7 @@ def check_preprocessor(
     """
     if preprocessor is None:
         return
-    is_of_texts = issubclass(preprocessor_cls, XLNetTextPreprocessor)
-    if not isinstance(preprocessor, XLNetTextPreprocessor if is_of_texts else preprocessor_cls):
+    if not preprocessor_cls.accepts(type(preprocessor)):
         raise ValueError(
             f"`preprocessor` must be an instance of keras_xlnet.preprocessing."
             f"{preprocessor_cls.__name__}. Received: preprocessor={preprocessor!r}"

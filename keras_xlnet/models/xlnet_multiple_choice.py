@@ -1,7 +1,6 @@
 from typing import Any
 
 import keras
-from keras import ops
 
 from keras_xlnet.arguments import check_choice
 from keras_xlnet.compat.unknown_arguments import register
@@ -126,9 +125,4 @@ class XLNetMultipleChoice(Task):
         Returns:
             A list of `Choice`: `index`, `text`, `score` and `scores`.
         """
-        return self._results(x, batch_size, verbose, prepare=self._probabilities)
-
-    def _probabilities(self, outputs):
-        if self.activation == "softmax":
-            return outputs
-        return ops.convert_to_numpy(ops.softmax(outputs))
+        return self._results(x, batch_size, verbose)

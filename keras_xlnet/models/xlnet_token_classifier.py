@@ -216,14 +216,7 @@ class XLNetTokenClassifier(Task):
         return [sentence.entities(scheme) for sentence in self._tagged(x, batch_size, verbose)]
 
     def _tagged(self, x, batch_size, verbose):
-        return self._results(
-            x, batch_size, verbose, prepare=self._probabilities, classes=self.classes
-        )
-
-    def _probabilities(self, outputs):
-        if self.activation == "softmax":
-            return outputs
-        return ops.convert_to_numpy(ops.softmax(outputs))
+        return self._results(x, batch_size, verbose, classes=self.classes)
 
 
 def _without_missing(y, sample_weight):

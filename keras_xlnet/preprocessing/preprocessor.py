@@ -171,6 +171,11 @@ class Preprocessor(StringLayer):
         self.tokenizer.load_assets(dir_path)
 
     @classmethod
+    def accepts(cls, other: type) -> bool:
+        """Whether a preprocessor of another class can be converted to this one."""
+        return issubclass(other, cls)
+
+    @classmethod
     def takes(cls, x: Any) -> bool:
         """Whether `x` has the form that `encode` takes. Arrays of numbers do not."""
         raise NotImplementedError

@@ -13,7 +13,6 @@ from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.preprocessing.labels import (
     Classes,
     as_label_array,
-    check_number_of_rows,
     is_names,
     learn_class_names,
 )
@@ -92,11 +91,6 @@ class XLNetTextClassifierPreprocessor(XLNetTextPreprocessor):
     Source: `classifier_utils.py` of the original; Yang et al. 2019 (XLNet), section 2.5; Sun et
     al. 2019, "How to fine-tune BERT for text classification?", section 5.3.1 (head and tail).
     """
-
-    def encode_labels(self, y: Any, encoded: Encoded, classes: Classes | None = None) -> Any:
-        y = self.check_labels(y, encoded.features, classes)
-        check_number_of_rows(y, encoded.num_given)
-        return y
 
     def decode(self, outputs: Any, encoded: Encoded | None = None, **options: Any) -> list[Any]:
         """Returns a `Classification` for each text.

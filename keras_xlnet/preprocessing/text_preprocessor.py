@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from keras_xlnet.lazy_modules import tf
+from keras_xlnet.preprocessing.labels import Classes, check_number_of_rows
 from keras_xlnet.preprocessing.packing import first_tokens, repeated, tokens_at
 from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
 from keras_xlnet.preprocessing.texts import is_text, text_columns
@@ -70,6 +71,11 @@ class XLNetTextPreprocessor(Preprocessor):
             return outputs
 
     @classmethod
+    def accepts(cls, other: type) -> bool:
+        # The preprocessors of texts have the same arguments.
+        return issubclass(other, XLNetTextPreprocessor)
+
+    @classmethod
     def takes(cls, x: Any) -> bool:
         return is_text(x)
 
@@ -91,6 +97,11 @@ class XLNetTextPreprocessor(Preprocessor):
         """
         columns = text_columns(x)
         return Encoded(self._encode_columns(columns["text"], columns.get("pair"), shorten), columns)
+
+    def encode_labels(self, y: Any, encoded: Encoded, classes: Classes | None = None) -> Any:
+        y = self.check_labels(y, encoded.features, classes)
+        check_number_of_rows(y, encoded.num_given)
+        return y
 
     def _encode_columns(self, text, pair, shorten):
         rows_a = self.tokenizer.encode(text)

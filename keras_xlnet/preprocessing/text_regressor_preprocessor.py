@@ -12,7 +12,6 @@ from keras_xlnet.preprocessing.labels import (
     as_columns,
     as_label_array,
     check_finite,
-    check_number_of_rows,
     is_names,
     numbers_of_strings,
 )
@@ -37,11 +36,6 @@ class XLNetTextRegressorPreprocessor(XLNetTextPreprocessor):
     >>> encoded.features["token_ids"].shape, preprocessor.encode_labels([1, 2.5], encoded).shape
     ((2, 16), (2, 1))
     """
-
-    def encode_labels(self, y: Any, encoded: Encoded, classes: Classes | None = None) -> Any:
-        y = self.check_labels(y, encoded.features)
-        check_number_of_rows(y, encoded.num_given)
-        return y
 
     def decode(self, outputs: Any, encoded: Encoded | None = None, **options: Any) -> list[float]:
         """Returns a float for each row of outputs `(batch, 1)`."""
