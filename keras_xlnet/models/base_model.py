@@ -116,7 +116,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, OptionalInputs, keras.Mo
     def compile_from_config(self, config: dict[str, Any]) -> None:
         """Compiles as a saved model was. Keras calls this when it loads a model."""
         config = dict(config)
-        # Of a model that was not trained there is none to load, of which Keras would warn.
+        # A model that was not trained has no state. Keras would warn that it cannot load one.
         has_optimizer_state = config.pop("has_optimizer_state", True)
         paths = config.pop("optimizer_weights", None)
         self.compile(**keras.saving.deserialize_keras_object(config))

@@ -132,7 +132,7 @@ class Task(BaseModel):
 
     # === The methods of Keras, also on raw text ===
 
-    def fit(  # type: ignore[override]  # The arguments of Keras, of which `BaseModel` names some.
+    def fit(  # type: ignore[override]  # `BaseModel.fit` names only some arguments of Keras.
         self,
         x: Any = None,
         y: Any = None,
@@ -490,7 +490,7 @@ class Task(BaseModel):
 def check_preprocessor(
     preprocessor: Any, backbone: keras.Model, preprocessor_cls: type[Preprocessor]
 ) -> None:
-    """Raises `ValueError` if a preprocessor is that of another task, or has too many ids.
+    """Raises `ValueError` if a preprocessor is for another task, or has too many ids.
 
     Args:
         preprocessor: The preprocessor, or `None`.

@@ -41,7 +41,7 @@ class AnswerWindows(Encoded):
 
     @property
     def contexts(self) -> list[str]:
-        """List of strings, one a question."""
+        """List of strings, one for each question."""
         return self.columns["context"]
 
     def labels(self, answers: Sequence[GoldAnswer | None]) -> dict[str, np.ndarray]:

@@ -98,7 +98,7 @@ class Classes:
         Args:
             probabilities: Tensor `(batch, num_classes)`.
             threshold: Float from 0 to 1. Of two classes, a text has the second if its probability
-                is at least this; with `"sigmoid"` it has all classes of which that is true.
+                is at least this; with `"sigmoid"` it has each class with such a probability.
 
         Returns:
             Int32 tensor `(batch,)`; with `"sigmoid"` `(batch, num_classes)`, 1 for each class that

@@ -36,8 +36,8 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
         shuffle: Bool, whether rows and batches are shuffled for each epoch, with a seed that is
             drawn from `np.random`. Otherwise all rows are sorted by their length.
         padding_side: `"left"` or `"right"`.
-        has_token_labels: Bool, whether labels, and weights of their shape, are one a token, and are
-            cut with the tokens.
+        has_token_labels: Bool, whether each token has a label. Such labels, and weights of their
+            shape, are cut with the tokens.
 
     Example:
 
@@ -216,7 +216,7 @@ def batch_by_length(
     Args:
         batch_size: Int, rows of a batch.
         padding_side: `"left"` or `"right"`, that of the preprocessor.
-        has_token_labels: Bool, whether labels, and weights of their shape, are one a token.
+        has_token_labels: Bool, whether each token has a label.
 
     Returns:
         A function for `dataset.apply`. The elements of the dataset are rows, not batches: the
