@@ -4,7 +4,7 @@ import os
 import time
 
 from benchmarks.comparison.machine import busy_seconds
-from benchmarks.comparison.worker import SubjectError, Worker
+from benchmarks.comparison.worker import FreshWorker, SubjectError, Worker
 
 # Threads of a pool wait actively for more work for some milliseconds; the next subject is not to
 # pay for that.
@@ -70,10 +70,11 @@ def measure(subjects, start, repetitions, say=print):
 
 def starter(workload, peers_dir, assets, logs, timeout):
     """The `start` of `measure` for real subjects."""
+    kind = FreshWorker if workload.fresh else Worker
 
     def start(subject):
         log = os.path.join(logs, f"{workload.name}-{subject.name}.log")
-        return Worker(subject, workload, peers_dir, assets, log, timeout)
+        return kind(subject, workload, peers_dir, assets, log, timeout)
 
     return start
 

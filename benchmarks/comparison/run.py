@@ -56,8 +56,7 @@ def compare(workloads, subjects, reference, settings, say=print):
 
 def _prepare(workloads, assets, log_file, say):
     """Trains the vocabulary, where one is needed; without it those workloads fail, no others."""
-    kinds = {workload.kind for workload in workloads}
-    if not kinds & {"tokenize", "serve_texts", "predict_texts"}:
+    if not any(workload.reads_texts for workload in workloads):
         return
     command = [sys.executable, "-m", "benchmarks.comparison.prepare", assets]
     environment = {**os.environ, "KERAS_BACKEND": "tensorflow"}

@@ -18,27 +18,32 @@ import numpy as np
 from benchmarks.comparison.workloads import WORKLOADS
 
 WARM_UP = 3
+BEGIN = time.perf_counter()
 
 
 def main(module, workload, options):
-    begin = time.perf_counter()
     workload = WORKLOADS[workload]
     answers = _private_output()
     build = getattr(importlib.import_module(module), workload.kind)
     subject = build(workload, **json.loads(options))
-    meter = Meter(answers, workload.calls, time.perf_counter() - begin, subject.facts)
+    meter = Meter(answers, workload, subject.facts)
     subject.loop(meter)
 
 
 class Meter:
-    """Times what is between `begin` and `end`. Only after the warm-up does `begin` wait."""
+    """Times what is between `begin` and `end`. Only after the warm-up does `begin` wait.
 
-    def __init__(self, answers, calls, start_seconds, facts):
-        self.calls = calls
+    The time of the first call of a process counts from the start of the process, if that is what
+    the workload is about.
+    """
+
+    def __init__(self, answers, workload, facts):
+        self.calls = workload.calls
         self._answers = answers
-        self._ready = {"start_seconds": start_seconds, **facts}
-        self._remaining = WARM_UP
         self._created = time.perf_counter()
+        self._ready = {"start_seconds": self._created - BEGIN, **facts}
+        self._is_fresh = workload.fresh
+        self._remaining = 1 if workload.fresh else WARM_UP
 
     def begin(self):
         if not self._remaining and not sys.stdin.readline():
@@ -47,13 +52,13 @@ class Meter:
 
     def end(self, result, **more):
         """`result` is what was computed; `more` are numbers that go into the report."""
-        wall, cpu = time.perf_counter() - self._wall, time.process_time() - self._cpu
+        since, cpu_before = (BEGIN, 0.0) if self._is_fresh else (self._wall, self._cpu)
+        wall, cpu = time.perf_counter() - since, time.process_time() - cpu_before
         answer = {"wall": wall, "cpu": cpu, "peak_mib": _peak_mib(), **_summary(result), **more}
         if not self._remaining:
             self._answer(answer)
             return
-        if self._remaining == WARM_UP:
-            self._ready["first_call_seconds"] = time.perf_counter() - self._created
+        self._ready.setdefault("first_call_seconds", time.perf_counter() - self._created)
         self._remaining -= 1
         if not self._remaining:
             self._answer({**answer, **self._ready})

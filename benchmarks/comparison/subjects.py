@@ -4,7 +4,7 @@ import dataclasses
 import pathlib
 import sys
 
-TRAINING = ("W3", "W4", "W4m")
+TRAINING = ("W3", "W4", "W4m", "W12")
 FORWARD = ("W1", "W2", "W5")
 
 
@@ -51,7 +51,7 @@ def _keras_hub(name, backend="tensorflow", **options):
     return Subject(
         name,
         "benchmarks.comparison.with_keras_hub",
-        (*FORWARD, "W3"),
+        (*FORWARD, "W3", "W12"),
         "keras_hub",
         options,
         {"KERAS_BACKEND": backend},

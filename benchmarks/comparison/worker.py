@@ -85,3 +85,23 @@ class Worker:
         lines = [line.strip() for line in self._log_file.read_text(errors="replace").splitlines()]
         errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Interrupt)\b", line)]
         return (errors or [line for line in lines if line] or ["no message"])[-1][:200]
+
+
+class FreshWorker:
+    """As `Worker`, but a process for each repetition: what is measured is how it starts.
+
+    The first one is a warm-up: it reads the files of the libraries from disk.
+    """
+
+    def __init__(self, *arguments):
+        self._arguments = arguments
+        self.facts = self.repeat()
+
+    def repeat(self):
+        """One repetition: a process, which ends with it."""
+        worker = Worker(*self._arguments)
+        worker.close()
+        return worker.facts
+
+    def close(self):
+        """Does nothing: no process is left."""

@@ -38,10 +38,16 @@ class Workload:
     unit: str = ""
     units: int = 0
     gigabytes: float = 2.5  # about what a process takes: decides how many run side by side
+    fresh: bool = False  # whether a repetition is the first call of a new process, imports included
 
     @property
     def intermediate_dim(self):
         return 4 * self.dim
+
+    @property
+    def reads_texts(self):
+        """Whether it needs the vocabulary that `prepare.py` trains."""
+        return "text" in self.kind or self.kind == "tokenize"
 
     @property
     def flop(self):
@@ -91,6 +97,7 @@ WORKLOADS = {
         Workload("W9", "predict([text]) in Python, Base", "predict_texts", unit="texts", units=32),
         _small("W10", "fit on 1,024 messages, 6 x 256", "fit_texts"),
         _small("W11", "predict on 1,024 messages, 6 x 256", "predict_many_texts"),
+        Workload("W12", "import to first step, 6 x 256", "finetune", 32, 64, 6, 256, 4, fresh=True),
     )
 }
 

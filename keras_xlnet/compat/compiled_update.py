@@ -1,25 +1,47 @@
-"""The update of all weights as one XLA program, with dense gradients.
+"""The update of all weights by XLA programs, one for each shape, with dense gradients.
 
-Upstream: (1) an optimizer is a dozen elementwise operations a weight, and TensorFlow reads and
-writes memory for each. (2) The gradient of an embedding is a `tf.IndexedSlices` with an entry for
-each occurrence of a token. Keras squares the entries, where it should square their sum, so Adam on
-TensorFlow computes another update than on JAX and PyTorch.
+Upstream: (1) an optimizer is a dozen elementwise operations for each weight. TensorFlow traces and
+optimizes each of them before the first step, and reads and writes memory for each in every step.
+(2) The gradient of an embedding is a `tf.IndexedSlices` with an entry for each occurrence of a
+token. Keras squares the entries, where it should square their sum, so Adam on TensorFlow computes
+another update than on JAX and PyTorch.
+Without it: `python -m benchmarks.workarounds compiled_update`.
 Reproduction of (2): docs/upstream.md, "Sparse gradients are squared before they are summed".
 Delete this file when: the two give equal weights, and `optimizer.apply` is compiled.
 """
 
 import contextlib
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import keras
+
+# Their update of a weight depends on its value, its gradient and its slots, and on nothing else.
+_OF_KERAS = (
+    keras.optimizers.SGD,
+    keras.optimizers.RMSprop,
+    keras.optimizers.Adam,
+    keras.optimizers.AdamW,
+    keras.optimizers.Adadelta,
+    keras.optimizers.Adagrad,
+    keras.optimizers.Adamax,
+    keras.optimizers.Adafactor,
+    keras.optimizers.Nadam,
+    keras.optimizers.Lion,
+    keras.optimizers.Lamb,
+)
 
 
 @contextlib.contextmanager
 def compiled_update(optimizer: keras.optimizers.Optimizer | None) -> Iterator[None]:
     """Compiles with XLA what `optimizer` does in a train step that is traced in this context.
 
-    The rest of the step is not compiled. Neither is the update in eager mode, or under a
-    `tf.distribute` strategy, where replicas communicate in it.
+    The rest of the step is not compiled. Neither is the update in eager mode, under a
+    `tf.distribute` strategy, where replicas communicate in it, or by an optimizer of unknown class,
+    which may treat each weight in its own way. A class of optimizers with a method `update_group`
+    is compiled: from the index of a weight it returns what its update depends on besides its
+    value, its gradient and its slots.
 
     Args:
         optimizer: A Keras optimizer, or `None`.
@@ -29,17 +51,27 @@ def compiled_update(optimizer: keras.optimizers.Optimizer | None) -> Iterator[No
     if nothing_to_do or optimizer is None or "apply" in vars(optimizer):
         yield
         return
-    vars(optimizer)["apply"] = _update_with(optimizer)
+    with _replaced(optimizer, apply=_update_with(optimizer)):
+        yield
+
+
+@contextlib.contextmanager
+def _replaced(optimizer, **methods):
+    """Replaces methods of an object, not of its class."""
+    vars(optimizer).update(methods)
     try:
         yield
     finally:
-        del vars(optimizer)["apply"]
+        for name in methods:
+            del vars(optimizer)[name]
 
 
 def _update_with(optimizer):
     import tensorflow as tf
 
     apply = optimizer.apply
+    # A `LossScaleOptimizer` has another optimizer, which updates the weights.
+    updating = getattr(optimizer, "inner_optimizer", optimizer)
 
     def update(gradients, trainable_variables=None):
         pairs = zip(gradients, trainable_variables, strict=True)
@@ -47,19 +79,87 @@ def _update_with(optimizer):
         if not pairs:
             return apply(gradients, trainable_variables)  # Let Keras raise its error.
         gradients, variables = zip(*pairs, strict=True)
-        if tf.executing_eagerly() or tf.distribute.has_strategy():
+        if tf.executing_eagerly() or tf.distribute.has_strategy() or not _is_known(updating):
             return apply(gradients, variables)
         if not optimizer.built:
-            # Here, because in the program its variables would have this traced a second time.
+            # Here, because the slots have to be known before the first weight is updated.
             with keras.name_scope(optimizer.name):
                 optimizer.build(list(trainable_variables))
-        return compiled(gradients, variables)
-
-    def compiled(gradients, variables):
-        @tf.function(jit_compile=True, autograph=False)
-        def apply_all(gradients):
-            apply(gradients, variables)
-
-        apply_all(gradients)
+        with _replaced(updating, update_step=_shared_update_step(updating)):
+            return apply(gradients, variables)
 
     return update
+
+
+def _is_known(optimizer):
+    return type(optimizer) in _OF_KERAS or hasattr(optimizer, "update_group")
+
+
+def _shared_update_step(optimizer: Any) -> Callable[..., None]:
+    """Returns an `update_step` with one program for all weights that are updated alike."""
+    import tensorflow as tf
+
+    programs: dict[Any, Any] = {}
+    weights, slots = list(optimizer._trainable_variables), _slots(optimizer)
+    group_of = getattr(optimizer, "update_group", lambda index: None)
+
+    def update_step(gradient, variable, learning_rate):
+        index = optimizer._get_variable_index(variable)
+        state = [weights[index], *(slot[index] for slot in slots)]
+        specs = [(tuple(part.shape), part.dtype) for part in state]
+        key = (group_of(index), gradient.dtype, *specs)
+        if key not in programs:
+            programs[key] = _program(optimizer, index, state)
+        tensors = map(tf.convert_to_tensor, (gradient, learning_rate, *state))
+        values = programs[key](*tensors)
+        for place, value in values.items():
+            state[int(place)].assign(value)
+
+    return update_step
+
+
+def _slots(optimizer):
+    """Lists with a variable for each weight, such as the momentums of Adam."""
+    count = len(optimizer._trainable_variables)
+    lists = [
+        part
+        for name, part in vars(optimizer).items()
+        if isinstance(part, (list, tuple)) and len(part) == count and name not in _NO_SLOTS
+    ]
+    return [part for part in lists if all(isinstance(v, keras.Variable) for v in part)]
+
+
+# The weights, all variables, and what Keras updates outside of `update_step`.
+_NO_SLOTS = (
+    "_trainable_variables",
+    "_variables",
+    "_accumulated_gradients",
+    "_model_variables_moving_average",
+)
+
+
+def _program(optimizer, index, state):
+    """A function of tensors: the update of a weight and its slots, for those that are like it."""
+    import tensorflow as tf
+
+    update_step = type(optimizer).update_step
+
+    @functools.partial(tf.function, jit_compile=True, autograph=False)
+    def program(gradient, learning_rate, *values):
+        with (
+            keras.StatelessScope(list(zip(state, values, strict=True))) as scope,
+            # On TensorFlow they assign to the variables themselves, outside of the scope.
+            _replaced(
+                optimizer,
+                assign=lambda variable, value: variable.assign(value),
+                assign_add=lambda variable, value: variable.assign_add(value),
+                assign_sub=lambda variable, value: variable.assign_sub(value),
+                _get_variable_index=lambda variable: index,
+            ),
+        ):
+            update_step(optimizer, gradient, state[0], learning_rate)
+        new = map(scope.get_current_value, state)
+        pairs = enumerate(zip(new, values, strict=True))
+        return {str(i): value for i, (value, given) in pairs if value is not given}
+
+    return program

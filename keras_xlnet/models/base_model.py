@@ -1,3 +1,4 @@
+import types
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -7,7 +8,7 @@ import keras
 from keras_xlnet.arguments import as_values, check_range
 from keras_xlnet.compat.compiled_update import compiled_update
 from keras_xlnet.compat.eager_variables import eager_variables
-from keras_xlnet.compat.optional_inputs import OptionalInputs
+from keras_xlnet.compat.optional_inputs import complete_inputs
 from keras_xlnet.compat.quick_deletion import quick_deletion
 from keras_xlnet.compat.sublayers import RestoresSublayers, variables_by_path
 from keras_xlnet.models.inspection import Inspection, inspect_model
@@ -35,14 +36,19 @@ class _ClassProperty:
         return self.function(cls)
 
 
-class BaseModel(RestoresSublayers, DistributedTraining, OptionalInputs, keras.Model):
+class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
     """Base class of all models: what Keras has to be told about them, in one place.
 
-    The mixins of `keras_xlnet.compat` close gaps of Keras; each says which. This class adds
+    The mixins close gaps of Keras; each says which. This class adds inputs that may be omitted,
     presets, copies, LoRA, checks of arrays before the first step, and the compiled update of the
     weights.
     """
 
+    # Inputs of `call` that the graph does not take.
+    _inputs_without_default: tuple[str, ...] = ()
+    # The argument that holds a layer of strings: "preprocessor" or "tokenizer".
+    _text_argument: str | None = None
+    _untracked = types.SimpleNamespace(text_layer=None)
     # Whether a backbone from another model's preset is read forwards and without memory.
     _is_fine_tuned = True
     # The rank of labels that are class indices: 1 for a label for each row of a batch.
@@ -62,6 +68,23 @@ class BaseModel(RestoresSublayers, DistributedTraining, OptionalInputs, keras.Mo
         They share its weights, and are neither saved nor tracked: they contain the model itself.
         """
         return self.__dict__.setdefault("_derived", {})
+
+    # === Inputs ===
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Computes the outputs as `keras.Model` does, with defaults for omitted inputs."""
+        return super().__call__(self._complete(inputs), *args, **kwargs)
+
+    def call(
+        self, inputs: Any, training: bool | None = None, mask: Any = None, **kwargs: Any
+    ) -> Any:
+        """Computes the outputs. `stateless_call`, with which JAX trains, skips `__call__`."""
+        return super().call(self._complete(inputs), training=training, mask=mask, **kwargs)
+
+    def _complete(self, inputs):
+        return complete_inputs(inputs, self.input, self._inputs_without_default)
+
+    # === Training ===
 
     def _compile_defaults(self):
         """What `"auto"` means in `compile`: the `loss`, and other arguments that belong to it."""
@@ -402,7 +425,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, OptionalInputs, keras.Mo
 
         What is frozen, quantized or has LoRA in this model is so in the new one.
         """
-        clone = type(self).from_config(self.get_config())
+        clone = self._copy({})
         if self.compiled:
             clone.compile_from_config(self.get_compile_config() or {})
         return clone
@@ -427,11 +450,30 @@ class BaseModel(RestoresSublayers, DistributedTraining, OptionalInputs, keras.Mo
         ...     50, 2, 2, 16, 32, memory_length=8, stateful=True, batch_size=4)
         >>> found = model.with_arguments(stateful=False, batch_size=None).generate([[5, 17]])
         """
-        copy = type(self).from_config({**self.get_config(), **overrides})
+        copy = self._copy(overrides)
         copy.assign_weights(self)
         if "trainable" in overrides:
             copy.trainable = overrides["trainable"]
         return copy
+
+    def _copy(self, overrides):
+        """A model with other arguments and new weights, and with the same layer of strings."""
+        name = self._text_argument
+        if name is None:
+            return type(self).from_config({**self.get_config(), **overrides})
+        # A layer of strings that is made from a config has no vocabulary.
+        text_layer = {name: getattr(self, name), **overrides}[name]
+        copy = type(self).from_config({**self.get_config(), **overrides, name: None})
+        setattr(copy, name, text_layer)
+        return copy
+
+    def _hold(self, text_layer):
+        """Keeps a layer of strings.
+
+        It is not a sublayer: XLA does not support strings, and Keras would not compile the model.
+        Saving finds it through the property of its name.
+        """
+        self._untracked = types.SimpleNamespace(text_layer=text_layer)
 
     def with_vocabulary(self, vocabulary: int | keras.layers.Layer) -> "Self":
         """Returns a copy for a vocabulary with more or fewer tokens at its end.

@@ -90,7 +90,7 @@ def _row_with_blanks(place, text, model, tokenizer):
 
 def _tokenize(text, tokenizer):
     if tokenizer is None:
-        raise ValueError("`texts` are strings: pass their `tokenizer`, or token ids")
+        raise ValueError("`texts` contains strings: pass `tokenizer=` or token ids")
     if hasattr(tokenizer, "split_at_blanks"):
         parts = tokenizer.split_at_blanks(text, MASK)
     else:

@@ -14,6 +14,7 @@ from keras_xlnet.arguments import (
     check_token_ids,
 )
 from keras_xlnet.models.base_model import backbone_of
+from keras_xlnet.models.vocabulary import check_vocabulary
 from keras_xlnet.preprocessing.token_lists import as_text, as_token_lists
 from keras_xlnet.types import Tokenizer
 
@@ -80,11 +81,29 @@ class Sampling:
 
 
 class GeneratesText:
-    """Mixin of language models: continues prompts.
+    """Mixin of language models: holds a tokenizer, and continues prompts.
 
     A model returns from `_decoder` a decoder of `keras_xlnet/models/decoding.py`, or raises
     `ValueError` if it cannot continue prompts.
     """
+
+    _text_argument = "tokenizer"
+
+    @property
+    def tokenizer(self) -> Any:
+        """The tokenizer for strings, or `None`. It can be replaced by another one for the model."""
+        return self._untracked.text_layer
+
+    @tokenizer.setter
+    def tokenizer(self, tokenizer: Any) -> None:
+        # A tokenizer that is made from a config has no vocabulary until its assets are loaded.
+        if getattr(tokenizer, "has_vocabulary", False):
+            check_vocabulary(tokenizer, self)
+        self._hold(tokenizer)
+
+    def _tokenizer_or(self, given):
+        """The tokenizer that was given to a method, or that of the model."""
+        return self.tokenizer if given is None else given
 
     def generate(
         self,
@@ -117,7 +136,8 @@ class GeneratesText:
                 the next word has it. The pieces of a prompt stay as they are: a prompt that ends
                 within a word, such as "New Yo", can have other pieces than the whole word.
             tokenizer: What makes token ids of strings, such as an `XLNetTokenizer`, and has
-                `detokenize`. The `end_token` of a `VocabularyTokenizer` is not put after prompts.
+                `detokenize`. `None` for the tokenizer of the model. The `end_token` of a
+                `VocabularyTokenizer` is not put after prompts.
             max_new_tokens: Int, the largest number of new tokens.
             method: `"greedy"`: always the most probable token. `"sample"`: tokens are drawn.
                 `"beam"`: the most probable continuation that beam search finds.
@@ -161,7 +181,7 @@ class GeneratesText:
             )
         if method == "beam" and callback is not None:
             raise ValueError("`callback` cannot be used with `method='beam'`: beams change")
-        backbone = backbone_of(self)
+        tokenizer, backbone = self._tokenizer_or(tokenizer), backbone_of(self)
         stops = check_token_ids("stop_token_ids", stop_token_ids, backbone.vocabulary_size)
         decoder = self._decoder()
         rows = as_token_lists(prompts, backbone, _of_prompts(tokenizer), name="prompts")
@@ -182,7 +202,7 @@ def _of_prompts(tokenizer):
     """A tokenizer that puts no end token after prompts, which go on."""
     if getattr(tokenizer, "end_token", None) is None:
         return tokenizer
-    return lambda texts: [row[:-1] for row in tokenizer(texts)]
+    return lambda texts: [row[:-1] for row in tokenizer.encode(texts)]
 
 
 def _chooser(method, sampling, num_rows, seed):

@@ -52,8 +52,10 @@ def save_preset(
                 "model has a tokenizer, which is saved"
             )
         tokenizer = preprocessor.tokenizer
+    elif tokenizer is None:
+        tokenizer = getattr(model, "tokenizer", None)
     if tokenizer is not None:
-        check_vocabulary(tokenizer, model)
+        _check_tokenizer(tokenizer, model)
     recorded = recorded_vocabulary(model) if tokenizer is None else tokenizer.vocabulary_sha256
     if recorded is not None:
         config[KEY] = recorded
@@ -70,6 +72,15 @@ def save_preset(
         if writes_card:
             text = format_card(model, directory.resolve().name, card)
             (folder / _CARD).write_text(text, encoding="utf-8")
+
+
+def _check_tokenizer(tokenizer, model):
+    if not isinstance(tokenizer, XLNetTokenizer):
+        raise ValueError(
+            "A preset holds an `XLNetTokenizer`. Save other tokenizers by themselves, and the "
+            f"model with `model.tokenizer = None`. Received: tokenizer={tokenizer!r}"
+        )
+    check_vocabulary(tokenizer, model)
 
 
 def load_preset(
@@ -94,6 +105,7 @@ def load_preset(
     given["load_weights"] = load_weights
     # What is given holds for all layers inside, whatever the config says about them.
     trainable = {part: given[part].pop("trainable", None) for part in ("model", "backbone")}
+    _add_tokenizer(cls, directory, given)
     if config["registered_name"] == keras.saving.get_registered_name(cls):
         model = _load_same(directory, config, given)
     elif _has_backbone(cls):
@@ -107,6 +119,15 @@ def load_preset(
     return model
 
 
+def _add_tokenizer(cls, directory, given):
+    """Adds the tokenizer of the preset to the arguments of a language model."""
+    if cls._text_argument != "tokenizer" or not (directory / _TOKENIZER).exists():
+        return
+    arguments = given["model" if _has_backbone(cls) else "backbone"]
+    if "tokenizer" not in arguments:
+        arguments["tokenizer"] = XLNetTokenizer.from_preset(directory)
+
+
 def _load_same(directory, config, given):
     """Returns the model that a preset holds."""
     entry = config["config"].get("preprocessor")
@@ -117,7 +138,7 @@ def _load_same(directory, config, given):
         preprocessor = _preprocessor(type(model), directory, entry, given["preprocessor"])
     if preprocessor is not None:
         _check_vocabulary(preprocessor, model, None if has_other else directory / _VOCABULARY)
-        model._hold_preprocessor(preprocessor)
+        model.preprocessor = preprocessor
     _load_weights(model, directory, given)
     return model
 
@@ -155,12 +176,14 @@ def _make(directory, config, given):
     """Returns the model of a config with other arguments, without a preprocessor."""
     config_file = directory / _CONFIG
     with _naming(config_file, given["model"] | given["backbone"]):
+        for key in {"preprocessor", "tokenizer"} & config["config"].keys():
+            config["config"][key] = None
         config["config"] |= given["model"]
         _backbone_entry(config)["config"] |= given["backbone"]
-        if "preprocessor" in config["config"]:
-            config["config"]["preprocessor"] = None
         model = keras.saving.deserialize_keras_object(config)
     getattr(model, "backbone", model).vocabulary_sha256 = config[KEY]
+    if getattr(model, "tokenizer", None) is not None:
+        _check_vocabulary(model, model, directory / _VOCABULARY)
     return model
 
 

@@ -1,4 +1,3 @@
-import types
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -6,18 +5,14 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_xlnet.compat.prefetched import prefetched
-from keras_xlnet.lazy_modules import tf
 from keras_xlnet.models.base_model import BaseModel
 from keras_xlnet.models.inspection import Inspection
 from keras_xlnet.models.long_documents import fitting_preprocessor
 from keras_xlnet.models.vocabulary import check_vocabulary
 from keras_xlnet.preprocessing.labels import Classes
-from keras_xlnet.preprocessing.length_batches import LengthBatches, split_rows
-from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
-from keras_xlnet.preprocessing.python_batches import is_python_batches, map_python_batches
-from keras_xlnet.preprocessing.texts import check_container, is_dataset, is_text, split_spec
-from keras_xlnet.preprocessing.weights import as_weight_array
+from keras_xlnet.preprocessing.data_adapter import DataAdapter
+from keras_xlnet.preprocessing.length_batches import split_rows
+from keras_xlnet.preprocessing.preprocessor import Preprocessor
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -30,9 +25,8 @@ class Task(BaseModel):
     """Base class of models with a head on a backbone. With a preprocessor they take raw text.
 
     A model lists in `_arguments` its constructor arguments, which are also attributes, and names in
-    `preprocessor_cls` the class of its preprocessor, which knows the forms of texts and labels. A
-    language model has none, and takes arrays. Inputs that are not text, such as features of a
-    preprocessor, are passed to Keras.
+    `preprocessor_cls` the class of its preprocessor, which knows the forms of texts and labels.
+    Inputs that are not text, such as features of a preprocessor, are passed to Keras.
 
     Raw text is tokenized once, on the host, before the first step. Texts that do not fit in memory
     are batches of a `keras.utils.PyDataset` or a generator, or, where the preprocessor takes them,
@@ -43,10 +37,10 @@ class Task(BaseModel):
     """
 
     preprocessor_cls: Any = None
+    _text_argument = "preprocessor"
     _arguments: tuple[str, ...] = ()
     _learning_rate = 5e-5  # For a pretrained backbone.
-    _untracked = types.SimpleNamespace(preprocessor=None)
-    # Of models with another argument, that.
+    # Overridden per instance by models with an argument of this name.
     long_document = "truncate"
 
     def __init__(self, backbone: keras.Model, *, inputs: Any, outputs: Any, **kwargs: Any) -> None:
@@ -110,25 +104,20 @@ class Task(BaseModel):
     @property
     def preprocessor(self) -> Any:
         """The preprocessor, or `None`. It can be replaced by another one for the backbone."""
-        return self._untracked.preprocessor
+        return self._untracked.text_layer
 
     @preprocessor.setter
     def preprocessor(self, preprocessor: Any) -> None:
         check_preprocessor(preprocessor, self.backbone, self.preprocessor_cls)
-        self._hold_preprocessor(preprocessor)
+        self._hold(preprocessor)
 
     @property
     def classes(self) -> Classes | None:
         """What the labels of a model with classes are, otherwise `None`."""
         return None
 
-    def _hold_preprocessor(self, preprocessor):
-        preprocessor = fitting_preprocessor(preprocessor, self.preprocessor_cls, self.long_document)
-        # Not a sublayer: it uses strings, which XLA does not support, and Keras would not compile
-        # the model. Saving finds it through the property.
-        self._untracked = types.SimpleNamespace(
-            **vars(self._untracked) | {"preprocessor": preprocessor}
-        )
+    def _hold(self, text_layer):
+        super()._hold(fitting_preprocessor(text_layer, self.preprocessor_cls, self.long_document))
 
     # === The methods of Keras, also on raw text ===
 
@@ -173,17 +162,16 @@ class Task(BaseModel):
                 or a key of `class_weight` is no class. The message names the row. Datasets are not
                 checked.
         """
-        self._learn_from_labels(y)
+        self._learn_class_names(y)
         held_out_size = kwargs.get("validation_batch_size") or batch_size
         if validation_data is not None:
             validation_data = self._validation_data(validation_data, held_out_size, group_by_length)
             validation_split = 0.0
-        encoded = self._encode(x)
-        x, y, sample_weight = self._batches(x if encoded is None else encoded, y, sample_weight)
-        if encoded is not None and group_by_length and shuffle and self._can_group(x):
+        *rows, is_grouped = self._examples(x, y, sample_weight, group_by_length)
+        x, y, sample_weight = rows
+        if is_grouped and shuffle:
             self._check_ranges(x)
             self._warn_of_memory(x, batch_size)
-            rows = (x, y, sample_weight)
             if validation_split:
                 rows, held_out = split_rows(rows, validation_split)
                 validation_data = self._by_length(held_out, held_out_size)
@@ -204,46 +192,6 @@ class Task(BaseModel):
             **kwargs,
         )
 
-    def _validation_data(self, data, batch_size, group_by_length):
-        """What `fit` is given as `validation_data`, in the form that Keras takes."""
-        if not isinstance(data, (list, tuple)):
-            return self._batches(data)[0]
-        encoded = self._encode(data[0])
-        if encoded is None:
-            return self._examples(*data)[: len(data)]
-        rows = self._examples(encoded, *data[1:])
-        if group_by_length and self._can_group(rows[0]):
-            return self._by_length(rows, batch_size)
-        return rows[: len(data)]
-
-    def _by_length(self, rows, batch_size, shuffle=False):
-        """Arrays of inputs, labels and weights as batches of similar length, for Keras."""
-        return self._length_batches(rows, batch_size, shuffle).as_keras_input()
-
-    def _length_batches(self, rows, batch_size, shuffle=False):
-        features, labels, weights = rows
-        return LengthBatches(
-            features,
-            labels,
-            weights,
-            batch_size=batch_size or _BATCH_SIZE,
-            shuffle=shuffle,
-            padding_side=self._required_preprocessor().padding_side,
-            has_token_labels=self.preprocessor_cls.has_token_labels,
-        )
-
-    def _can_group(self, features):
-        """Whether batches of arrays may have different lengths."""
-        if self._has_replicas() or keras.distribution.distribution() is not None:
-            return False
-        # TPUs compile a step for one shape.
-        if type(getattr(self, "distribute_strategy", None)).__name__.startswith("TPU"):
-            return False
-        if self.long_document == "memory" and self.gradient_segments is None:
-            return False
-        # Positions count from the left.
-        return "cls_index" not in features or self.preprocessor.padding_side == "right"
-
     def evaluate(
         self,
         x: Any = None,
@@ -256,13 +204,12 @@ class Task(BaseModel):
         **kwargs: Any,
     ) -> Any:
         """Evaluates as `keras.Model.evaluate` does, also on raw text, grouped as in `fit`."""
-        encoded = self._encode(x)
-        x, y, sample_weight = self._batches(x if encoded is None else encoded, y, sample_weight)
-        if encoded is None or not (group_by_length and self._can_group(x)):
+        *rows, is_grouped = self._examples(x, y, sample_weight, group_by_length)
+        if not is_grouped:
+            x, y, sample_weight = rows
             return super().evaluate(x, y, batch_size, verbose, sample_weight, **kwargs)
-        self._check_ranges(x)
-        batches = self._by_length((x, y, sample_weight), batch_size)
-        return super().evaluate(batches, verbose=verbose, **kwargs)
+        self._check_ranges(rows[0])
+        return super().evaluate(self._by_length(rows, batch_size), verbose=verbose, **kwargs)
 
     def predict(
         self,
@@ -281,35 +228,40 @@ class Task(BaseModel):
         progress bar, which take much longer than the model.
         """
         self._warn_if_untrained()
-        if is_python_batches(x) and self.preprocessor_cls is not None:
-            features = map_python_batches(x, self._input_batch)
-        else:
-            features = self._features(x)
-        is_encoded = isinstance(features, dict) and features is not x
-        keras_options = {"verbose": verbose, "steps": steps, "callbacks": callbacks}
-        if is_encoded and not steps and not callbacks and self._is_one_batch(features, batch_size):
+        encoded = self._data.encode(x)
+        features = self._data.features(x) if encoded is None else encoded.features
+        if encoded is None or steps:
+            return super().predict(features, batch_size, verbose, steps, callbacks)
+        if len(encoded) <= (batch_size or _BATCH_SIZE) and not (
+            callbacks or self._has_replicas()
+        ):
             return self.predict_on_batch(features)
-        is_grouped = is_encoded and group_by_length and not steps and self._can_group(features)
-        # Outputs of tokens have the length of their batch, and Keras joins them.
-        if not is_grouped or self.preprocessor_cls.has_token_labels:
-            return super().predict(features, batch_size=batch_size, **keras_options)
+        is_tokens = self.preprocessor_cls.has_token_labels
+        if not (group_by_length and self._can_group(features)) or (is_tokens and callbacks):
+            return super().predict(features, batch_size, verbose, callbacks=callbacks)
         self._check_ranges(features)
-        batches = self._length_batches((features, None, None), batch_size)
-        outputs = super().predict(batches.as_keras_input(), **keras_options)
-        place = np.argsort(batches.order)
-        return keras.tree.map_structure(lambda array: array[place], outputs)
+        batches = self._data.by_length((features, None, None), batch_size or _BATCH_SIZE)
+        if is_tokens:
+            return self._predict_tokens(batches, verbose)
+        outputs = super().predict(batches.as_keras_input(), None, verbose, callbacks=callbacks)
+        return batches.in_order(outputs)
 
-    def _is_one_batch(self, features, batch_size):
-        is_few = len(features["token_ids"]) <= (batch_size or _BATCH_SIZE)
-        return is_few and not self._has_replicas()
+    def _predict_tokens(self, batches, verbose):
+        """The outputs for tokens. Batches have different lengths, which Keras does not join."""
+        progress = keras.utils.Progbar(len(batches), verbose=1 if verbose == "auto" else verbose)
+        outputs = []
+        for (features,) in batches:
+            outputs.append(self.predict_on_batch(features))
+            progress.add(1)
+        return batches.join_tokens(outputs)
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Computes the outputs as `keras.Model` does, also for raw text."""
-        return super().__call__(self._features(inputs), *args, **kwargs)
+        return super().__call__(self._data.features(inputs), *args, **kwargs)
 
     def predict_on_batch(self, x: Any) -> Any:
         """Predicts as `keras.Model.predict_on_batch` does, also for raw text."""
-        return super().predict_on_batch(self._features(x))
+        return super().predict_on_batch(self._data.features(x))
 
     def train_on_batch(
         self,
@@ -320,42 +272,30 @@ class Task(BaseModel):
         **kwargs: Any,
     ) -> Any:
         """Trains as `keras.Model.train_on_batch` does, also on raw text."""
-        self._learn_from_labels(y)
-        x, y, sample_weight = self._examples(x, y, sample_weight)
+        self._learn_class_names(y)
+        x, y, sample_weight = self._data.examples(x, y, sample_weight)
         return super().train_on_batch(x, y, sample_weight, class_weight, **kwargs)
 
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, **kwargs: Any) -> Any:
         """Evaluates as `keras.Model.test_on_batch` does, also on raw text."""
-        x, y, sample_weight = self._examples(x, y, sample_weight)
+        x, y, sample_weight = self._data.examples(x, y, sample_weight)
         return super().test_on_batch(x, y, sample_weight, **kwargs)
 
     def inspect(self, inputs: Any) -> Inspection:
         """Inspects as `BaseModel.inspect` does, also for raw text."""
-        return super().inspect(self._features(inputs))
+        return super().inspect(self._data.features(inputs))
 
-    # === Copies have the preprocessor: that of the config has no vocabulary ===
+    # === Labels and batches ===
 
-    def clone(self) -> "Self":
-        """Returns a model of the same class with the same arguments and new weights."""
-        clone = super().clone()
-        if self.preprocessor is not None:
-            clone._hold_preprocessor(self.preprocessor)
-        return clone
+    @property
+    def _data(self):
+        """What converts raw text, labels and weights for this model."""
+        return DataAdapter(
+            self.preprocessor_cls, self.preprocessor, self.classes, type(self).__name__
+        )
 
-    def with_arguments(self, **overrides: Any) -> "Self":
-        """Returns a copy with the same weights and other arguments; see `BaseModel`."""
-        if self.preprocessor_cls is None:
-            return super().with_arguments(**overrides)
-        preprocessor = overrides.pop("preprocessor", self.preprocessor)
-        copy = super().with_arguments(**overrides, preprocessor=None)
-        check_preprocessor(preprocessor, copy.backbone, self.preprocessor_cls)
-        copy._hold_preprocessor(preprocessor)
-        return copy
-
-    # === From what users pass to arrays ===
-
-    def _learn_from_labels(self, y):
-        """Sets what the model learns from labels before the first step: the names of classes."""
+    def _learn_class_names(self, y):
+        """Sets the names of classes that have none, if the labels are strings."""
         if self.classes is not None and self.classes.class_names is None:
             names = self.preprocessor_cls.learn_class_names(y, self.classes.num_classes)
             self.class_names = names
@@ -365,108 +305,41 @@ class Task(BaseModel):
             return super()._weights_of_classes(class_weight)
         return self.classes.weights(class_weight)
 
-    def _encode(self, x, shorten=True):
-        """What the preprocessor makes of raw text. `None` if `x` is something else."""
-        if isinstance(x, Encoded):
-            return x
-        if self.preprocessor_cls is None:
-            return None
-        check_container(x, self.preprocessor_cls.row_name)
-        if is_dataset(x) or not self.preprocessor_cls.takes(x):
-            return None
-        return self._required_preprocessor().encode(x, shorten=shorten)
+    def _examples(self, x, y=None, sample_weight=None, group_by_length=True):
+        """Inputs, labels and weights of the model, and whether to group them by length."""
+        encoded = self._data.encode(x)
+        rows = self._data.examples(x if encoded is None else encoded, y, sample_weight)
+        return *rows, encoded is not None and group_by_length and self._can_group(rows[0])
 
-    def _features(self, x, shorten=True):
-        """The inputs of the model for raw text: a dict of arrays, or a dataset. Else `x` itself."""
-        encoded = self._encode(x, shorten)
-        if encoded is None:
-            return self._map(x) if is_dataset(x) and self.preprocessor_cls is not None else x
-        return encoded.features
+    def _validation_data(self, data, batch_size, group_by_length):
+        """What `fit` is given as `validation_data`, in the form that Keras takes."""
+        if not isinstance(data, (list, tuple)):
+            return self._data.examples(data)[0]
+        *rows, is_grouped = self._examples(*data, group_by_length=group_by_length)
+        return self._by_length(rows, batch_size) if is_grouped else rows[: len(data)]
 
-    def _examples(self, x, y=None, sample_weight=None, *, shorten=True):
-        """Inputs, labels and weights of the model for raw text or arrays, and their labels."""
-        encoded = self._encode(x, shorten)
-        if encoded is not None:
-            preprocessor = self._required_preprocessor()
-            if y is not None:
-                y = preprocessor.encode_labels(y, encoded, self.classes)
-            return encoded.features, y, preprocessor.encode_weights(sample_weight, encoded)
-        if self.preprocessor_cls is None:
-            return x, y, sample_weight
-        if is_dataset(x):
-            return self._map(x, has_labels=True), y, sample_weight
-        y = self.preprocessor_cls.check_labels(y, x, self.classes)
-        rows = len(y) if isinstance(y, np.ndarray) else None
-        return x, y, as_weight_array(sample_weight, rows)
+    def _by_length(self, rows, batch_size, shuffle=False):
+        """Arrays of inputs, labels and weights as batches of similar length, for Keras."""
+        batches = self._data.by_length(rows, batch_size or _BATCH_SIZE, shuffle)
+        return batches.as_keras_input()
 
-    def _batches(self, x, y=None, sample_weight=None):
-        """Inputs, labels and weights of the model for what `fit` takes."""
-        if is_python_batches(x) and self.preprocessor_cls is not None:
-            return map_python_batches(x, self._batch), y, sample_weight
-        return self._examples(x, y, sample_weight)
-
-    def _batch(self, batch):
-        """Inputs, labels and weights for a batch of a `PyDataset` or a generator."""
-        # Keras infers the shapes of all batches from the first ones, so none is shortened.
-        if not isinstance(batch, tuple) or len(batch) == 1:
-            return self._input_batch(batch)
-        return self._examples(*batch, shorten=False)[: len(batch)]
-
-    def _input_batch(self, batch):
-        """The inputs in a batch of a `PyDataset` or a generator, as a batch without labels."""
-        x = batch[0] if isinstance(batch, tuple) else batch
-        return (self._features(x, shorten=False),)
-
-    def _map(self, dataset, has_labels=False):
-        """A dataset with the features of its texts, and of its labels, if needed, the numbers."""
-        inputs, others = split_spec(dataset.element_spec)
-        if not has_labels and others:
-            dataset = dataset.map(lambda x, *_: (x,), tf.data.AUTOTUNE)
-            others = ()
-        encode_inputs, encode_labels = None, None
-        if others:
-            encode_labels = self.preprocessor_cls.label_mapper(others[0], self.classes)
-        if self._is_raw(inputs):
-            encode_inputs = self._required_preprocessor()
-        if encode_inputs is encode_labels is None:
-            return dataset
-
-        def encode(x, *rest):
-            rest = list(rest)
-            if encode_inputs is not None:
-                x = encode_inputs(x)
-            if encode_labels is not None:
-                rest[0] = encode_labels(rest[0])
-            return (x, *rest) if rest else x
-
-        return prefetched(dataset.map(encode, tf.data.AUTOTUNE))
-
-    def _is_raw(self, spec):
-        """Whether the inputs of a dataset are raw text. `ValueError` if they cannot be."""
-        if not any(map(is_text, spec.values() if isinstance(spec, dict) else [spec])):
+    def _can_group(self, features):
+        """Whether batches of arrays may have different lengths."""
+        if self._has_replicas() or keras.distribution.distribution() is not None:
             return False
-        if not self.preprocessor_cls.takes_datasets:
-            raise ValueError(
-                f"`x` is a dataset of raw text, which {type(self).__name__} takes from lists, "
-                "`keras.utils.PyDataset` and generators. Pass one of these, or a dataset of the "
-                "features of the preprocessor"
-            )
-        return True
-
-    def _required_preprocessor(self) -> Any:
-        """The preprocessor, for raw text."""
-        if self.preprocessor is None:
-            raise ValueError(
-                f"`x` is raw text, but this {type(self).__name__} has no `preprocessor`. Pass one "
-                "to its constructor, or pass the features of one as `x`."
-            )
-        return self.preprocessor
+        # TPUs compile a step for one shape.
+        if type(getattr(self, "distribute_strategy", None)).__name__.startswith("TPU"):
+            return False
+        if self.long_document == "memory" and self.gradient_segments is None:
+            return False
+        # Positions count from the left.
+        return "cls_index" not in features or self.preprocessor.padding_side == "right"
 
     # === From outputs to results ===
 
     def _results(self, x, batch_size, verbose, **options):
         """What the preprocessor makes of the outputs for raw text."""
-        encoded = self._encode(x)
+        encoded = self._data.encode(x)
         if encoded is None:
             raise ValueError(
                 f"`x` must be raw text, in a form that {self.preprocessor_cls.__name__} takes, for "
@@ -476,7 +349,7 @@ class Task(BaseModel):
         outputs = self.predict(encoded, batch_size=batch_size, verbose=verbose)
         if getattr(self, "activation", None) == "linear":
             outputs = ops.convert_to_numpy(ops.softmax(outputs))
-        return self._required_preprocessor().decode(outputs, encoded, **options)
+        return self._data.preprocessor.decode(outputs, encoded, **options)
 
     def _attended(self, batch_size, length):
         if self.long_document not in ("windows", "memory"):

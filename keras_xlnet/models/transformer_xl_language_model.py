@@ -1,6 +1,6 @@
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 from keras import ops
@@ -31,6 +31,9 @@ from keras_xlnet.models.xlnet_backbone import head_dim_of, new_common_layers
 from keras_xlnet.preprocessing.weights import weights_of_labels
 from keras_xlnet.types import Activation, DType, Initializer, Tensor
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 
 @register
 class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type: ignore[misc]  # `fit` names Keras' arguments.
@@ -48,6 +51,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
         num_heads: Int, number of attention heads.
         hidden_dim: Even int, width of the blocks.
         intermediate_dim: Int, width of the feed-forward networks.
+        tokenizer: Optional `VocabularyTokenizer` or `XLNetTokenizer`, for `score` and `generate`.
         head_dim: Int, size of each head. `None` for `hidden_dim / num_heads`.
         embedding_dim: Int, width of the token embeddings, which are projected to `hidden_dim`.
             `None` for `hidden_dim`.
@@ -138,6 +142,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
         num_heads: int,
         hidden_dim: int,
         intermediate_dim: int,
+        tokenizer: keras.layers.Layer | None = None,
         head_dim: int | None = None,
         embedding_dim: int | None = None,
         dropout: float = 0.1,
@@ -236,6 +241,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
         for attribute, value in {**vars(config), **vars(layers)}.items():
             setattr(self, attribute, value)
         self.memories = list(memories.values())
+        self.tokenizer = tokenizer
         self.compile()
 
     def encode(
@@ -317,7 +323,8 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
 
         Args:
             texts: List of strings, or of sequences of token ids; or an int array.
-            tokenizer: What makes token ids of strings, such as an `XLNetTokenizer`.
+            tokenizer: What makes token ids of strings, such as a `VocabularyTokenizer`. `None` for
+                the tokenizer of the model.
             start_token_id: Int, a token that is put before each text, such as the one that
                 separates documents. `None`: the first token is given, and not scored.
             segment_length: Int, longer texts are read in segments of so many tokens, with memory.
@@ -338,6 +345,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
         [3, 2]
         """
         self._check_stateless("score")
+        tokenizer = self._tokenizer_or(tokenizer)
         return score_causally(self, texts, tokenizer, start_token_id, segment_length, batch_size)
 
     def _decoder(self):
@@ -470,12 +478,20 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
             "trainable": self.trainable,
             "dtype": keras.dtype_policies.serialize(self.dtype_policy),
             **{name: getattr(self, name) for name in names},
+            "tokenizer": keras.saving.serialize_keras_object(self.tokenizer),
             "activation": serialize_activation(self.activation),
             "cutoffs": list(self.cutoffs),
             "tie_projections": list(self.tie_projections),
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             **self.sublayer_config(),
         }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "Self":
+        tokenizer = config.get("tokenizer")
+        if isinstance(tokenizer, dict):
+            config = {**config, "tokenizer": keras.saving.deserialize_keras_object(tokenizer)}
+        return super().from_config(config)
 
 
 def _longest_attention(same_length, memory_length):

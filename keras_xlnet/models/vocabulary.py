@@ -14,7 +14,7 @@ def check_vocabulary(
     """Raises `ValueError` if a tokenizer has more ids than a model, or another vocabulary.
 
     Args:
-        tokenizer: An `XLNetTokenizer`.
+        tokenizer: A tokenizer. The vocabulary of an `XLNetTokenizer` is compared by its sha256.
         model: A backbone, or a model that has one.
         owner: What the error calls the model.
     """
@@ -26,10 +26,11 @@ def check_vocabulary(
             f"The tokenizer has {size} ids, but the {owner} knows only vocabulary_size={expected}"
         )
     recorded = recorded_vocabulary(model)
-    if recorded not in (None, tokenizer.vocabulary_sha256):
+    digest = getattr(tokenizer, "vocabulary_sha256", None)
+    if None not in (digest, recorded) and digest != recorded:
         raise ValueError(
             f"The tokenizer is of another model: the sha256 of its vocabulary is "
-            f"{tokenizer.vocabulary_sha256}, and the {owner} was loaded with {recorded}. To train "
+            f"{digest}, and the {owner} was loaded with {recorded}. To train "
             "it for another vocabulary, set `backbone.vocabulary_sha256 = None`"
         )
 
@@ -55,13 +56,15 @@ def with_vocabulary(model: Any, vocabulary: int | keras.layers.Layer) -> Any:
         raise ValueError("A quantized model keeps its vocabulary: quantize the copy instead")
     entry = config["backbone"]["config"] if "backbone" in config else config
     entry["vocabulary_size"] = size
-    if "preprocessor" in config:
-        config["preprocessor"] = None
+    if model._text_argument is not None:
+        config[model._text_argument] = None
     new = type(model).from_config(config)
     _copy_rows(model, new)
     preprocessor = getattr(model, "preprocessor", None)
     if preprocessor is not None:
-        new._hold_preprocessor(_with_tokenizer(preprocessor, tokenizer or preprocessor.tokenizer))
+        new.preprocessor = _with_tokenizer(preprocessor, tokenizer or preprocessor.tokenizer)
+    elif model._text_argument == "tokenizer":
+        new.tokenizer = tokenizer or model.tokenizer
     digest = getattr(tokenizer, "vocabulary_sha256", None)
     getattr(new, "backbone", new).vocabulary_sha256 = digest
     return new

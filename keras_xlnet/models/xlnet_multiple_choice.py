@@ -102,7 +102,7 @@ class XLNetMultipleChoice(Task):
         self.activation = activation
         self.pooling = pooling
         self.dropout = dropout
-        self._hold_preprocessor(preprocessor)
+        self._hold(preprocessor)
         self.compile()
 
     def _compile_defaults(self):

@@ -1,5 +1,5 @@
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 from keras import ops
@@ -8,6 +8,7 @@ from keras_xlnet.arguments import check_choice
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers import HashDropout, LogitBias, MaskEmbedding
 from keras_xlnet.layers.initializers import spawn_seeds
+from keras_xlnet.models.base_model import BaseModel
 from keras_xlnet.models.decoding import PermutationDecoder
 from keras_xlnet.models.filling import fill_blanks
 from keras_xlnet.models.generation import GeneratesText
@@ -19,14 +20,16 @@ from keras_xlnet.models.keeps_memory import (
     read_memories,
 )
 from keras_xlnet.models.scoring import Scores, check_orders, score_permutations
-from keras_xlnet.models.task import Task
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.preprocessing.weights import weights_of_labels
 from keras_xlnet.types import Tensor, Tokenizer
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 
 @register
-class XLNetPermutationLM(GeneratesText, KeepsMemory, Task):  # type: ignore[misc]  # `fit` names Keras' arguments.
+class XLNetPermutationLM(GeneratesText, KeepsMemory, BaseModel):  # type: ignore[misc]  # `fit` names Keras' arguments.
     """Permutation language model: pretrains an `XLNetBackbone`, and shares every weight with it.
 
     The query stream represents the position of a token but not the token. It predicts the tokens
@@ -42,6 +45,8 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, Task):  # type: ignore[misc
 
     Args:
         backbone: An `XLNetBackbone` of type `"bi"`.
+        tokenizer: Optional `XLNetTokenizer`, for `score`, `fill` and `generate`. `from_preset` sets
+            that of the preset.
         objective: `"permutation"`, or `"denoising"` for the objective of BERT, for comparisons:
             there is no query stream, the targets are masked in the content, all tokens attend to
             all tokens, and `permutation_mask` is not used.
@@ -95,19 +100,12 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, Task):  # type: ignore[misc
     Source: Yang et al. 2019 (XLNet), sections 2.2 to 2.5; zihangdai/xlnet, `two_stream_loss`.
     """
 
-    _arguments = (
-        "objective",
-        "partial_prediction",
-        "stateful",
-        "batch_size",
-        "attend_to_empty_memory",
-    )
     _is_fine_tuned = False
-    _learning_rate = 1e-4
 
     def __init__(
         self,
         backbone: XLNetBackbone,
+        tokenizer: keras.layers.Layer | None = None,
         objective: str = "permutation",
         partial_prediction: bool = True,
         stateful: bool = False,
@@ -158,7 +156,10 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, Task):  # type: ignore[misc
             "logits": logit_bias(backbone.token_embedding(hidden, reverse=True)),
             **next_memory(backbone.recurrent_memory, layer_inputs, inputs),
         }
-        super().__init__(backbone, inputs=inputs, outputs=outputs, name=name, **kwargs)
+        super().__init__(inputs=inputs, outputs=outputs, name=name, **kwargs)
+        self.backbone = backbone
+        # Keras scales the loss of a model whose own policy is `mixed_float16`.
+        self.dtype_policy = dtype
 
         # PyTorch accepts submodules only after its module is initialized.
         self.mask_embedding = mask_embedding
@@ -172,7 +173,34 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, Task):  # type: ignore[misc
         self.stateful = stateful
         self.batch_size = batch_size
         self.attend_to_empty_memory = attend_to_empty_memory
+        self.tokenizer = tokenizer
         self.compile()
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "trainable": self.trainable,
+            "backbone": keras.saving.serialize_keras_object(self.backbone),
+            "tokenizer": keras.saving.serialize_keras_object(self.tokenizer),
+            "objective": self.objective,
+            "partial_prediction": self.partial_prediction,
+            "stateful": self.stateful,
+            "batch_size": self.batch_size,
+            "attend_to_empty_memory": self.attend_to_empty_memory,
+            **self.sublayer_config(),
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "Self":
+        parts = {
+            key: keras.saving.deserialize_keras_object(config[key])
+            for key in ("backbone", "tokenizer")
+            if isinstance(config.get(key), dict)
+        }
+        return super().from_config({**config, **parts})
+
+    def _default_optimizer(self):
+        return keras.optimizers.AdamW(1e-4)
 
     def _compile_defaults(self):
         # The mean over the targets of the batch, as in the original, not over all rows.
@@ -203,7 +231,7 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, Task):  # type: ignore[misc
 
         Args:
             texts: List of strings, or of sequences of token ids; or an int array.
-            tokenizer: An `XLNetTokenizer`, required for strings.
+            tokenizer: An `XLNetTokenizer`, for strings. `None` for the tokenizer of the model.
             order: `"left_to_right"`, `"right_to_left"` or `"random"`; or for each text the ranks
                 of its tokens, each number from 0 to `length - 1` once.
             num_orders: Int, the number of random orders, the mean over which is returned.
@@ -227,6 +255,7 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, Task):  # type: ignore[misc
 
         Source: Yang et al. 2019 (XLNet), section 2.2.
         """
+        tokenizer = self._tokenizer_or(tokenizer)
         return score_permutations(
             self, texts, tokenizer, order, num_orders, batch_size=batch_size, seed=seed
         )
@@ -243,8 +272,8 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, Task):  # type: ignore[misc
         Args:
             texts: String with blanks, `"<mask>"`, each of one token; token ids with the id of
                 `<mask>`, 6, in the blanks; or a list of these.
-            tokenizer: An `XLNetTokenizer`, required for strings. The tokens around blanks are those
-                that the text has with its blanks filled (`XLNetTokenizer.split_at_blanks`): a blank
+            tokenizer: An `XLNetTokenizer`, for strings. `None` for the tokenizer of the model. The
+                tokens around blanks are those that the text has with its blanks filled (`XLNetTokenizer.split_at_blanks`): a blank
                 has the space before it, and blanks without a space between them are the pieces of
                 one word. A tokenizer without `split_at_blanks` tokenizes the parts each alone.
             num_results: Int, the number of ways to fill all blanks that are returned.
@@ -269,7 +298,7 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, Task):  # type: ignore[misc
 
         Source: Yang et al. 2019 (XLNet), section 2.6.
         """
-        return fill_blanks(self, texts, tokenizer, num_results, beam_size)
+        return fill_blanks(self, texts, self._tokenizer_or(tokenizer), num_results, beam_size)
 
     def _decoder(self):
         check_orders(self)

@@ -165,7 +165,7 @@ class XLNetQuestionAnswering(Task):
             # With an axis of one class: Keras takes the mean over the last axis for sample weights.
             "is_impossible": ops.expand_dims(cls_logits, 1),
         }
-        self._hold_preprocessor(preprocessor)
+        self._hold(preprocessor)
         # Not tracked: it has the layers of this model, and would be saved a second time.
         with_start = keras.Model({**inputs, "start_positions": start}, of_labels)
         self._untracked.with_start = with_start

@@ -157,7 +157,7 @@ class XLNetRanker(Task):
         # === Config ===
         self.pooling = pooling
         self.dropout = dropout
-        self._hold_preprocessor(preprocessor)
+        self._hold(preprocessor)
         self.compile()
 
     def _compile_defaults(self):

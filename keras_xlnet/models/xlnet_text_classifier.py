@@ -153,7 +153,7 @@ class XLNetTextClassifier(Task):
         self.long_document = long_document
         self.segment_length = segment_length
         self.gradient_segments = gradient_segments
-        self._hold_preprocessor(preprocessor)
+        self._hold(preprocessor)
         self.compile()
 
     def _compile_defaults(self):

@@ -130,7 +130,7 @@ class XLNetTokenClassifier(Task):
         self.activation = activation
         self.dropout = dropout
         self.class_names = None if class_names is None else list(class_names)
-        self._hold_preprocessor(preprocessor)
+        self._hold(preprocessor)
         self.compile()
 
     def _compile_defaults(self):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import keras
@@ -85,6 +85,32 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
         """Int array, the row of `features` of each row of the batches."""
         return np.concatenate(self.batches)
 
+    def in_order(self, outputs: Any) -> Any:
+        """Returns the outputs of a model in the order of the rows of `features`.
+
+        Args:
+            outputs: Nested structure of arrays, the outputs of all batches, joined.
+        """
+        place = np.argsort(self.order)
+        return keras.tree.map_structure(lambda array: array[place], outputs)
+
+    def join_tokens(self, outputs: Iterable[np.ndarray]) -> np.ndarray:
+        """Returns the outputs for tokens as one array, in the order of the rows of `features`.
+
+        Args:
+            outputs: An array `(batch_size, batch_length, ...)` for each batch.
+
+        Returns:
+            Array `(rows, length, ...)`, 0 at the padding that batches did not have.
+        """
+        joined = None
+        for rows, output in zip(self.batches, outputs, strict=True):
+            if joined is None:
+                shape = self.features["padding_mask"].shape + output.shape[2:]
+                joined = np.zeros(shape, output.dtype)
+            joined[rows, self._kept(output.shape[1])] = output
+        return joined
+
     def as_keras_input(self) -> Any:
         """Returns what `fit` takes: on TensorFlow a `tf.data.Dataset` of any shapes.
 
@@ -135,10 +161,14 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
 
     def _take(self, rows):
         full = self.features["padding_mask"].shape[-1]
-        length = batch_length(int(self.lengths[rows].max()), full)
-        kept = slice(full - length, None) if self.padding_side == "left" else slice(0, length)
+        kept = self._kept(batch_length(int(self.lengths[rows].max()), full))
         cut = {None: (), 1: (slice(None), kept), -1: (..., kept)}
         return self._map(lambda array, axis: array[rows][cut[axis]])
+
+    def _kept(self, length):
+        """The columns of a batch of this length."""
+        full = self.features["padding_mask"].shape[-1]
+        return slice(full - length, None) if self.padding_side == "left" else slice(0, length)
 
     def _map(self, function):
         """A batch of what a function makes of each array and its axis of tokens.

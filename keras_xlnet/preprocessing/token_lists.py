@@ -36,8 +36,10 @@ def as_token_lists(
         raise ValueError(f"`{name}` must have at least one text. Received: none")
     if isinstance(texts[0], (str, bytes)):
         if tokenizer is None:
-            raise ValueError(f"`{name}` are strings: pass their `tokenizer`, or token ids")
-        texts = [np.asarray(row) for row in tokenizer(texts)]
+            raise ValueError(f"`{name}` contains strings: pass `tokenizer=` or token ids")
+        # On the host, where the tokenizer can.
+        encode = getattr(tokenizer, "encode", tokenizer)
+        texts = [np.asarray(row) for row in encode(texts)]
     rows = [np.asarray(row) for row in texts]
     for i, row in enumerate(rows):
         if row.ndim != 1 or not len(row):

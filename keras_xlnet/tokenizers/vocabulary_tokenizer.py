@@ -346,6 +346,11 @@ class VocabularyTokenizer(StringTokenizer):
         self._require_vocabulary()
         return list(self._untracked.tokens)
 
+    @property
+    def has_vocabulary(self) -> bool:
+        """Bool, whether the tokenizer has a vocabulary. A config does not contain one."""
+        return self._untracked.tokens is not None
+
     def vocabulary_size(self) -> int:
         """Returns the number of tokens."""
         self._require_vocabulary()

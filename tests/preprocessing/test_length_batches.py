@@ -12,6 +12,7 @@ from keras_xlnet.preprocessing import (
     XLNetTextClassifierPreprocessor,
     XLNetTokenClassifierPreprocessor,
 )
+from keras_xlnet.preprocessing.data_adapter import DataAdapter
 from keras_xlnet.preprocessing.length_batches import (
     LengthBatches,
     batch_by_length,
@@ -279,8 +280,8 @@ def test_tags_are_cut_with_their_tokens(side, tokenizer):
     sentences = [text.split()[:14] for text in TEXTS]
     tags = [[int(word == "ship") for word in words] for words in sentences]
     weights = [[1.0 + (word == "rose") for word in words] for words in sentences]
-    features, labels, token_weights = model._examples(sentences, tags, weights)
-    batches = model._length_batches((features, labels, token_weights), 8)
+    data = DataAdapter(XLNetTokenClassifierPreprocessor, preprocessor, model.classes)
+    batches = data.by_length(data.examples(sentences, tags, weights), 8)
     assert batches[0][1].shape == batches[0][2].shape == batches[0][0]["token_ids"].shape
     model.compile(keras.optimizers.SGD(0.1))
     found, expected = (
@@ -292,6 +293,27 @@ def test_tags_are_cut_with_their_tokens(side, tokenizer):
     assert model.tag(sentences, verbose=0) == [
         row for i in range(0, 70, 7) for row in model.tag(sentences[i : i + 7], verbose=0)
     ]
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_outputs_for_tokens_are_joined_in_order(side, tokenizer, capsys):
+    keras.utils.set_random_seed(2)
+    preprocessor = XLNetTokenClassifierPreprocessor(tokenizer, LENGTH, side)
+    model = XLNetTokenClassifier(XLNetBackbone(200, 1, 2, 16, 32), 2, preprocessor)
+    sentences = [text.split() for text in TEXTS]
+    is_token = preprocessor.encode(sentences).features["padding_mask"]
+    found = model.predict(sentences, batch_size=8, verbose=1)
+    assert "9/9" in capsys.readouterr().out
+    expected = model.predict(sentences, batch_size=8, group_by_length=False, verbose=0)
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found[is_token], expected[is_token], atol=1e-5)
+    lengths = []
+    model.predict_on_batch = lambda x: (
+        lengths.append(x["token_ids"].shape[1]) or type(model).predict_on_batch(model, x)
+    )
+    model.predict(sentences, batch_size=8, verbose=0)
+    assert len(lengths) == 9
+    assert lengths[0] == 16 < lengths[-1]
 
 
 def test_memory_of_all_segments_needs_one_length(tokenizer):

@@ -1,0 +1,208 @@
+"""What users pass to `fit`, `evaluate` and `predict`, converted to what Keras takes."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_xlnet.compat.prefetched import prefetched
+from keras_xlnet.lazy_modules import tf
+from keras_xlnet.preprocessing.labels import Classes
+from keras_xlnet.preprocessing.length_batches import LengthBatches
+from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
+from keras_xlnet.preprocessing.texts import check_container, is_dataset, is_text, split_spec
+from keras_xlnet.preprocessing.weights import as_weight_array
+
+
+class DataAdapter:
+    """Converts raw text, labels and weights to the arrays of a model.
+
+    It takes the containers that `keras.Model.fit` takes: lists and arrays are converted at once,
+    and a `tf.data.Dataset`, a `keras.utils.PyDataset` or a generator batch by batch. Inputs that
+    are not text are passed on.
+
+    Args:
+        preprocessor_cls: The class of preprocessors that the model takes.
+        preprocessor: An object of this class, or `None`. Raw text needs one.
+        classes: The `Classes` of the model, or `None` if its labels are not classes.
+        model_name: String, for errors.
+    """
+
+    def __init__(
+        self,
+        preprocessor_cls: type[Preprocessor],
+        preprocessor: Any = None,
+        classes: Classes | None = None,
+        model_name: str = "model",
+    ) -> None:
+        self.preprocessor_cls = preprocessor_cls
+        self.classes = classes
+        self._preprocessor = preprocessor
+        self._model_name = model_name
+
+    @property
+    def preprocessor(self) -> Any:
+        """The preprocessor. `ValueError` if there is none."""
+        if self._preprocessor is None:
+            raise ValueError(
+                f"`x` is raw text, but this {self._model_name} has no `preprocessor`. Pass one "
+                "to its constructor, or pass the features of one as `x`."
+            )
+        return self._preprocessor
+
+    def encode(self, x: Any, shorten: bool = True) -> Encoded | None:
+        """Returns what the preprocessor makes of raw text, `None` if `x` is something else.
+
+        Args:
+            x: What a user passed. `Encoded` is returned as it is.
+            shorten: As in `Preprocessor.encode`.
+
+        Raises:
+            ValueError: If `x` is empty, or raw text that the preprocessor does not take.
+        """
+        if isinstance(x, Encoded):
+            return x
+        check_container(x, self.preprocessor_cls.row_name)
+        if is_dataset(x) or is_python_batches(x) or not self.preprocessor_cls.takes(x):
+            return None
+        return self.preprocessor.encode(x, shorten=shorten)
+
+    def features(self, x: Any, shorten: bool = True) -> Any:
+        """Returns the inputs of the model: a dict of arrays, or batches of them.
+
+        Args:
+            x, shorten: As in `encode`.
+        """
+        encoded = self.encode(x, shorten)
+        if encoded is not None:
+            return encoded.features
+        if is_python_batches(x):
+            return _map_batches(x, self._inputs_of_batch)
+        return self._map(x) if is_dataset(x) else x
+
+    def examples(
+        self, x: Any, y: Any = None, sample_weight: Any = None, shorten: bool = True
+    ) -> tuple[Any, Any, Any]:
+        """Returns inputs, labels and weights of the model. Batches hold all three.
+
+        Args:
+            x, shorten: As in `encode`.
+            y, sample_weight: As in `keras.Model.fit`.
+
+        Raises:
+            ValueError: If a label or weight is missing or not as the model expects. The message
+                names the row.
+        """
+        encoded = self.encode(x, shorten)
+        if encoded is not None:
+            if y is not None:
+                y = self.preprocessor.encode_labels(y, encoded, self.classes)
+            weights = self.preprocessor.encode_weights(sample_weight, encoded)
+            return encoded.features, y, weights
+        if is_python_batches(x):
+            return _map_batches(x, self._examples_of_batch), y, sample_weight
+        if is_dataset(x):
+            return self._map(x, has_labels=True), y, sample_weight
+        y = self.preprocessor_cls.check_labels(y, x, self.classes)
+        rows = len(y) if isinstance(y, np.ndarray) else None
+        return x, y, as_weight_array(sample_weight, rows)
+
+    def by_length(self, rows: Any, batch_size: int, shuffle: bool = False) -> LengthBatches:
+        """Returns arrays as batches of rows of similar length.
+
+        Args:
+            rows: The inputs, labels and weights that `examples` made of raw text.
+            batch_size, shuffle: As in `LengthBatches`.
+        """
+        return LengthBatches(
+            *rows,
+            batch_size=batch_size,
+            shuffle=shuffle,
+            padding_side=self.preprocessor.padding_side,
+            has_token_labels=self.preprocessor_cls.has_token_labels,
+        )
+
+    def _examples_of_batch(self, batch):
+        """A batch of Python, with the inputs, labels and weights that it has."""
+        # Keras infers the shapes of all batches from the first ones, so none is shortened.
+        if not isinstance(batch, tuple) or len(batch) == 1:
+            return self._inputs_of_batch(batch)
+        return self.examples(*batch, shorten=False)[: len(batch)]
+
+    def _inputs_of_batch(self, batch):
+        """A batch of Python as a batch without labels."""
+        x = batch[0] if isinstance(batch, tuple) else batch
+        return (self.features(x, shorten=False),)
+
+    def _map(self, dataset, has_labels=False):
+        """A dataset with the features of its texts and, if needed, the numbers of its labels."""
+        inputs, others = split_spec(dataset.element_spec)
+        if not has_labels and others:
+            dataset = dataset.map(lambda x, *_: (x,), tf.data.AUTOTUNE)
+            others = ()
+        encode_labels = None
+        if others:
+            encode_labels = self.preprocessor_cls.label_mapper(others[0], self.classes)
+        encode_inputs = self.preprocessor if self._is_raw(inputs) else None
+        if encode_inputs is encode_labels is None:
+            return dataset
+
+        def encode(x, *rest):
+            rest = list(rest)
+            if encode_inputs is not None:
+                x = encode_inputs(x)
+            if encode_labels is not None:
+                rest[0] = encode_labels(rest[0])
+            return (x, *rest) if rest else x
+
+        return prefetched(dataset.map(encode, tf.data.AUTOTUNE))
+
+    def _is_raw(self, spec):
+        """Whether the inputs of a dataset are raw text. `ValueError` if they cannot be."""
+        if not any(map(is_text, spec.values() if isinstance(spec, dict) else [spec])):
+            return False
+        if not self.preprocessor_cls.takes_datasets:
+            raise ValueError(
+                f"`x` is a dataset of raw text, which {self._model_name} takes from lists, "
+                "`keras.utils.PyDataset` and generators. Pass one of these, or a dataset of the "
+                "features of the preprocessor"
+            )
+        return True
+
+
+def is_python_batches(x: Any) -> bool:
+    """Whether `x` is a `keras.utils.PyDataset` or a generator: batches that Python makes."""
+    return isinstance(x, (keras.utils.PyDataset, types.GeneratorType))
+
+
+def _map_batches(batches: Any, function: Callable[[Any], Any]) -> Any:
+    """Returns the same batches, each changed by a function when it is needed."""
+    if isinstance(batches, keras.utils.PyDataset):
+        return _MappedBatches(batches, function)
+    return (function(batch) for batch in batches)
+
+
+class _MappedBatches(keras.utils.PyDataset):
+    """The batches of another `PyDataset`, which threads make and change, not processes."""
+
+    def __init__(self, batches, function):
+        super().__init__(workers=batches.workers, max_queue_size=batches.max_queue_size)
+        self.batches = batches
+        self.function = function
+
+    @property
+    def num_batches(self):
+        return self.batches.num_batches
+
+    def __getitem__(self, index):
+        return self.function(self.batches[index])
+
+    def on_epoch_begin(self):
+        self.batches.on_epoch_begin()
+
+    def on_epoch_end(self):
+        self.batches.on_epoch_end()
