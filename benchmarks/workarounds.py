@@ -2,6 +2,8 @@
 
     python -m benchmarks.workarounds eager_variables            # a first `fit`
     python -m benchmarks.workarounds eager_variables --without
+    python -m benchmarks.workarounds compiled_update            # the same, and later steps
+    python -m benchmarks.workarounds shared_graph               # the same
     python -m benchmarks.workarounds quick_deletion             # `quantize`, and loading the model
     python -m benchmarks.workarounds sequential_map             # `predict` in chunks
     python -m benchmarks.workarounds prefetched                 # deleting old iterators
@@ -26,7 +28,7 @@ import keras
 import numpy as np
 
 from keras_xlnet import models
-from keras_xlnet.compat import sublayers
+from keras_xlnet.compat import shared_graph, sublayers
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.models import base_model
 from keras_xlnet.ops import long_attention
@@ -50,6 +52,28 @@ def measure_eager_variables(without):
         model, tokens = _classifier(), _tokens(8, 64)
         with _processor_seconds("first fit, 2 steps"):
             model.fit(tokens, np.arange(8) % 2, batch_size=4, verbose=0)
+
+
+def measure_compiled_update(without):
+    replaced = mock.patch.object(base_model, "compiled_update", lambda optimizer: _nothing())
+    with replaced if without else _nothing():
+        _measure_steps()
+
+
+def measure_shared_graph(without):
+    replaced = mock.patch.object(shared_graph, "_is_shareable", lambda: False)
+    with replaced if without else _nothing():
+        _measure_steps()
+
+
+def _measure_steps():
+    model, tokens, labels = _classifier(), _tokens(32, 48), np.arange(32) % 2
+    with _processor_seconds("first step"):
+        model.train_on_batch(tokens, labels)
+    model.train_on_batch(tokens, labels)
+    with _processor_seconds("10 more"):
+        for _ in range(10):
+            model.train_on_batch(tokens, labels)
 
 
 def measure_quick_deletion(without):

@@ -58,8 +58,8 @@ def fused_method(method: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @fused
-    def compute(*tensors, configuration):
-        layer = _LAYERS[configuration]
+    def compute(*tensors, key):
+        layer = _LAYERS[key]
         weights, inputs = tensors[: len(layer.weights)], tensors[len(layer.weights) :]
         with keras.StatelessScope(list(zip(layer.weights, weights, strict=True))):
             return method(layer, *inputs)
@@ -68,11 +68,11 @@ def fused_method(method: Callable[..., Any]) -> Callable[..., Any]:
     def call(layer, *tensors, fuse=False):
         if not fuse or not _in_tensorflow_graph():
             return method(layer, *tensors)
-        configuration = _configuration(layer)
+        key = configuration(layer)
         # While a program is traced, the layer that needs it is alive.
-        _LAYERS[configuration] = layer
+        _LAYERS[key] = layer
         weights = [weight.value for weight in layer.weights]
-        return compute(*weights, *tensors, configuration=configuration, fuse=True)
+        return compute(*weights, *tensors, key=key, fuse=True)
 
     return call
 
@@ -81,7 +81,8 @@ def fused_method(method: Callable[..., Any]) -> Callable[..., Any]:
 _LAYERS: "weakref.WeakValueDictionary[Any, Any]" = weakref.WeakValueDictionary()
 
 
-def _configuration(layer):
+def configuration(layer: keras.layers.Layer) -> tuple[Any, ...]:
+    """Returns what layers that compute the same have in common, besides values of weights."""
     config = layer.get_config()
     arguments = {key: config[key] for key in sorted(config) if key not in ("name", "seed")}
     shapes = [(tuple(weight.shape), weight.dtype) for weight in layer.weights]

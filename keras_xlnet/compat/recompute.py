@@ -52,7 +52,7 @@ def _call_recomputed(layer, call, arguments):
     names = [name for name, value in arguments.items() if _is_differentiable(value)]
     weights = layer.trainable_variables
     frozen = [(v, ops.convert_to_tensor(v.value)) for v in layer.non_trainable_weights]
-    seeds = _seeds_of(layer)
+    seeds = seeds_of(layer)
     # Copies: otherwise the second run would use the seeds of after the first.
     first_seeds = [ops.copy(seed.value) for seed in seeds]
 
@@ -76,8 +76,8 @@ def _call_recomputed(layer, call, arguments):
     return outputs
 
 
-def _seeds_of(layer):
-    """The states of seed generators: variables that are no weights."""
+def seeds_of(layer: keras.layers.Layer) -> list[keras.Variable]:
+    """Returns the states of the seed generators in a layer: its variables that are no weights."""
     weights = {id(weight) for weight in layer.weights}
     return [v for v in layer.variables if id(v) not in weights]
 

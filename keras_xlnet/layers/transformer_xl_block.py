@@ -4,6 +4,7 @@ import keras
 
 from keras_xlnet.arguments import check_positions, check_rate
 from keras_xlnet.compat.recompute import recomputable
+from keras_xlnet.compat.shared_graph import shared_graph
 from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.activations import serialize_activation
@@ -141,6 +142,7 @@ class TransformerXLBlock(RestoresSublayers, keras.layers.Layer):
             layer.build(content_shape)
         self.restore_sublayers()
 
+    @shared_graph
     @recomputable
     def call(
         self,

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_xlnet.arguments import check_positions, check_rate, check_shape
 from keras_xlnet.compat.recompute import recomputable
+from keras_xlnet.compat.shared_graph import shared_graph
 from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.compat.varying_outputs import VaryingOutputs
@@ -160,6 +161,7 @@ class TwoStreamBlock(RestoresSublayers, VaryingOutputs, keras.layers.Layer):
         self.feed_forward_add_and_norm.build(content_stream_shape)
         self.restore_sublayers()
 
+    @shared_graph
     @recomputable
     def call(
         self,

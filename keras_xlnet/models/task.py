@@ -9,8 +9,8 @@ from keras_xlnet.models.base_model import BaseModel
 from keras_xlnet.models.inspection import Inspection
 from keras_xlnet.models.long_documents import fitting_preprocessor
 from keras_xlnet.models.vocabulary import check_vocabulary
-from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.data_adapter import DataAdapter
+from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.length_batches import split_rows
 from keras_xlnet.preprocessing.preprocessor import Preprocessor
 
@@ -232,9 +232,7 @@ class Task(BaseModel):
         features = self._data.features(x) if encoded is None else encoded.features
         if encoded is None or steps:
             return super().predict(features, batch_size, verbose, steps, callbacks)
-        if len(encoded) <= (batch_size or _BATCH_SIZE) and not (
-            callbacks or self._has_replicas()
-        ):
+        if len(encoded) <= (batch_size or _BATCH_SIZE) and not (callbacks or self._has_replicas()):
             return self.predict_on_batch(features)
         is_tokens = self.preprocessor_cls.has_token_labels
         if not (group_by_length and self._can_group(features)) or (is_tokens and callbacks):
@@ -315,7 +313,8 @@ class Task(BaseModel):
         """What `fit` is given as `validation_data`, in the form that Keras takes."""
         if not isinstance(data, (list, tuple)):
             return self._data.examples(data)[0]
-        *rows, is_grouped = self._examples(*data, group_by_length=group_by_length)
+        x, y, weights = (*data, None, None)[:3]
+        *rows, is_grouped = self._examples(x, y, weights, group_by_length)
         return self._by_length(rows, batch_size) if is_grouped else rows[: len(data)]
 
     def _by_length(self, rows, batch_size, shuffle=False):

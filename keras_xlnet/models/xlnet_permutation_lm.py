@@ -273,9 +273,10 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, BaseModel):  # type: ignore
             texts: String with blanks, `"<mask>"`, each of one token; token ids with the id of
                 `<mask>`, 6, in the blanks; or a list of these.
             tokenizer: An `XLNetTokenizer`, for strings. `None` for the tokenizer of the model. The
-                tokens around blanks are those that the text has with its blanks filled (`XLNetTokenizer.split_at_blanks`): a blank
-                has the space before it, and blanks without a space between them are the pieces of
-                one word. A tokenizer without `split_at_blanks` tokenizes the parts each alone.
+                tokens around blanks are those that the text has with its blanks filled
+                (`XLNetTokenizer.split_at_blanks`): a blank has the space before it, and blanks
+                without a space between them are the pieces of one word. A tokenizer without
+                `split_at_blanks` tokenizes the parts each alone.
             num_results: Int, the number of ways to fill all blanks that are returned.
             beam_size: Int, the number of ways that are followed from blank to blank.
 

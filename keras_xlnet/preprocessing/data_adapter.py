@@ -118,8 +118,11 @@ class DataAdapter:
             rows: The inputs, labels and weights that `examples` made of raw text.
             batch_size, shuffle: As in `LengthBatches`.
         """
+        features, labels, weights = rows
         return LengthBatches(
-            *rows,
+            features,
+            labels,
+            weights,
             batch_size=batch_size,
             shuffle=shuffle,
             padding_side=self.preprocessor.padding_side,
@@ -131,7 +134,8 @@ class DataAdapter:
         # Keras infers the shapes of all batches from the first ones, so none is shortened.
         if not isinstance(batch, tuple) or len(batch) == 1:
             return self._inputs_of_batch(batch)
-        return self.examples(*batch, shorten=False)[: len(batch)]
+        x, y, weights = (*batch, None)[:3]
+        return self.examples(x, y, weights, shorten=False)[: len(batch)]
 
     def _inputs_of_batch(self, batch):
         """A batch of Python as a batch without labels."""

@@ -103,11 +103,10 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
         Returns:
             Array `(rows, length, ...)`, 0 at the padding that batches did not have.
         """
-        joined = None
+        outputs = list(outputs)
+        shape = self.features["padding_mask"].shape + outputs[0].shape[2:]
+        joined = np.zeros(shape, outputs[0].dtype)
         for rows, output in zip(self.batches, outputs, strict=True):
-            if joined is None:
-                shape = self.features["padding_mask"].shape + output.shape[2:]
-                joined = np.zeros(shape, output.dtype)
             joined[rows, self._kept(output.shape[1])] = output
         return joined
 

@@ -300,7 +300,7 @@ def test_outputs_for_tokens_are_joined_in_order(side, tokenizer, capsys):
     keras.utils.set_random_seed(2)
     preprocessor = XLNetTokenClassifierPreprocessor(tokenizer, LENGTH, side)
     model = XLNetTokenClassifier(XLNetBackbone(200, 1, 2, 16, 32), 2, preprocessor)
-    sentences = [text.split() for text in TEXTS]
+    sentences = [text.split()[:14] for text in TEXTS]
     is_token = preprocessor.encode(sentences).features["padding_mask"]
     found = model.predict(sentences, batch_size=8, verbose=1)
     assert "9/9" in capsys.readouterr().out
@@ -313,7 +313,7 @@ def test_outputs_for_tokens_are_joined_in_order(side, tokenizer, capsys):
     )
     model.predict(sentences, batch_size=8, verbose=0)
     assert len(lengths) == 9
-    assert lengths[0] == 16 < lengths[-1]
+    assert lengths[0] < lengths[-1]
 
 
 def test_memory_of_all_segments_needs_one_length(tokenizer):

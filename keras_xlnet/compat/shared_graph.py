@@ -1,0 +1,96 @@
+"""The call of equal layers, traced once for all of them.
+
+Upstream: a model of twelve equal blocks is traced twelve times, forwards and backwards, before its
+first step. TensorFlow shares what is in a `tf.function` between calls, but finds variables by
+identity, so that each layer would have a function of its own.
+Without it: `python -m benchmarks.workarounds shared_graph`.
+Reproduction: docs/upstream.md, "Equal layers are traced one by one".
+Delete this file when: Keras has a layer that repeats a block, such as `jax.lax.scan` over weights.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import keras
+from keras import ops
+
+from keras_xlnet.compat.fused import configuration
+from keras_xlnet.compat.recompute import seeds_of
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+# The collection of a graph with the functions that are shared in it.
+_FUNCTIONS = "keras_xlnet_shared_functions"
+
+
+def shared_graph(call: _Method) -> _Method:
+    """Decorates the `call` of a layer that models repeat, with the attribute
+    `gradient_checkpointing`.
+
+    Calls with `training=True` in a TensorFlow graph share one function between layers of equal
+    configuration: their weights and the states of their seed generators are its arguments. It is
+    inlined, so that the graph that runs is the same. With gradient checkpointing, under a
+    `tf.distribute` strategy, where variables belong to replicas, and on other backends nothing
+    changes.
+
+    Args:
+        call: Method `call` with an argument `training`. It may use no variables but those of the
+            layer.
+
+    Returns:
+        A method with the same signature.
+    """
+    signature = inspect.signature(call)
+
+    @functools.wraps(call)
+    def wrapper(layer, *args, **kwargs):
+        arguments = dict(signature.bind(layer, *args, **kwargs).arguments)
+        # What is recomputed has functions of its own.
+        is_shared = arguments.get("training") and not layer.gradient_checkpointing
+        if not (is_shared and _is_shareable()):
+            return call(layer, *args, **kwargs)
+        del arguments[next(iter(arguments))]
+        return _call_shared(layer, functools.partial(call, layer), arguments)
+
+    return wrapper  # type: ignore[return-value]  # `wraps` gives it the signature of `call`.
+
+
+def _is_shareable():
+    if keras.backend.backend() != "tensorflow":
+        return False
+    import tensorflow as tf
+
+    return not tf.executing_eagerly() and not tf.distribute.has_strategy()
+
+
+def _call_shared(layer, call, arguments):
+    """`call(**arguments)` by a function of the graph."""
+    import tensorflow as tf
+
+    names = [name for name, value in arguments.items() if ops.is_tensor(value)]
+    static = {name: value for name, value in arguments.items() if name not in names}
+    seeds = seeds_of(layer)
+    variables = [*layer.weights, *seeds]
+
+    def compute(*tensors):
+        inputs = dict(zip(names, tensors[: len(names)], strict=True))
+        values = list(zip(variables, tensors[len(names) :], strict=True))
+        with keras.StatelessScope(values, initialize_variables=False) as scope:
+            outputs = call(**static, **inputs)
+            return outputs, [scope.get_current_value(seed) for seed in seeds]
+
+    # The layers in a layer may have been changed one by one.
+    parts = tuple(configuration(part) for part in layer._flatten_layers())
+    key = (parts, tuple(names), repr(static), tuple(v.trainable for v in layer.weights))
+    # Kept with the graph, and no longer.
+    functions = tf.compat.v1.get_default_graph().get_collection_ref(_FUNCTIONS)
+    function = next((known for other, known in functions if other == key), None)
+    if function is None:
+        function = tf.function(compute, autograph=False)
+        functions.append((key, function))
+    tensors = [arguments[name] for name in names] + [tf.convert_to_tensor(v) for v in variables]
+    outputs, next_seeds = function(*tensors)
+    for seed, value in zip(seeds, next_seeds, strict=True):
+        seed.assign(value)
+    return outputs
