@@ -27,7 +27,7 @@ from keras_xlnet.models.keeps_memory import (
     read_memories,
 )
 from keras_xlnet.models.scoring import Scores, score_causally, take_tokens
-from keras_xlnet.models.xlnet_backbone import head_dim_of, new_common_layers
+from keras_xlnet.models.xlnet_backbone import head_dim_of, new_common_layers, run_blocks
 from keras_xlnet.preprocessing.weights import weights_of_labels
 from keras_xlnet.types import Activation, DType, Initializer, Tensor
 
@@ -263,18 +263,15 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
             content, padding_mask=padding_mask, memory=memory, memory_mask=memory_mask
         )
         biases = None if self.attention_biases is None else self.attention_biases(positions)
-        layer_inputs = []
-        for i, block in enumerate(self.blocks):
-            if i > 0 and read_memory:
-                memory = read_memory(i, content)
-            layer_inputs.append(content)
-            content = block(
-                content,
-                memory=memory,
-                position_encoding=positions,
-                attention_mask=mask,
-                attention_biases=biases,
-            )
+        content, _, layer_inputs = run_blocks(
+            self.blocks,
+            content,
+            memory=memory,
+            read_memory=read_memory,
+            position_encoding=positions,
+            attention_mask=mask,
+            attention_biases=biases,
+        )
         return content, layer_inputs
 
     def log_probs(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
