@@ -105,8 +105,8 @@ class GeneratesText:
         Keys and values are kept, and nothing is computed twice.
 
         - A `TransformerXLLanguageModel` reads a prompt as one segment, whatever its length, and
-          then one token at a time, with memory: the numbers are those of `log_probs` for the same
-          segments.
+          then one token at a time, with memory: the numbers are those that the model returns for
+          the same segments.
         - In an `XLNetPermutationLM` the tokens of a prompt see each other. A new token sees the
           prompt and the new tokens before it: the factorization order in which the prompt comes
           first. No memory is used.

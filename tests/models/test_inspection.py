@@ -95,7 +95,7 @@ def test_each_term_depends_on_what_it_says():
 @pytest.mark.parametrize("normalize_first", [False, True])
 def test_a_causal_model(normalize_first):
     model = causal_model(30, memory_length=4, normalize_first=normalize_first)
-    first = model.log_probs({"token_ids": TOKENS})
+    first = model({"token_ids": TOKENS})
     inputs = {"token_ids": TOKENS, **{k: first[k] for k in ("memory", "memory_mask")}}
     inspection = model.inspect(inputs)
     assert [(a.layer, a.stream) for a in inspection.attentions] == [(0, "content"), (1, "content")]
