@@ -15,7 +15,7 @@ from keras import ops
 
 from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.models.scoring import check_orders, new_inputs, ordered_features, visible
-from keras_xlnet.preprocessing.token_lists import as_text, as_token_lists, predict
+from keras_xlnet.preprocessing.token_lists import as_token_lists, predict
 from keras_xlnet.types import Tokenizer
 
 MASK = "<mask>"
@@ -178,4 +178,4 @@ def _text(row, blanks, tokens, tokenizer):
         return None
     filled = row.copy()
     filled[blanks] = tokens
-    return as_text(tokenizer, filled)
+    return tokenizer.decode(filled)

@@ -14,7 +14,7 @@ from keras_xlnet.arguments import (
     check_token_ids,
 )
 from keras_xlnet.models.base_model import backbone_of
-from keras_xlnet.preprocessing.token_lists import as_text, as_token_lists
+from keras_xlnet.preprocessing.token_lists import as_token_lists
 from keras_xlnet.types import Tokenizer
 
 _METHODS = ("greedy", "sample", "beam")
@@ -117,7 +117,7 @@ class GeneratesText:
                 the next word has it. The pieces of a prompt stay as they are: a prompt that ends
                 within a word, such as "New Yo", can have other pieces than the whole word.
             tokenizer: What makes token ids of strings, such as an `XLNetTokenizer`, and has
-                `detokenize`. The `end_token` of a `VocabularyTokenizer` is not put after prompts.
+                `decode`. The `end_token` of a `VocabularyTokenizer` is not put after prompts.
             max_new_tokens: Int, the largest number of new tokens.
             method: `"greedy"`: always the most probable token. `"sample"`: tokens are drawn.
                 `"beam"`: the most probable continuation that beam search finds.
@@ -174,7 +174,7 @@ class GeneratesText:
         texts = None
         if tokenizer is not None:
             pairs = zip(rows, token_ids, strict=True)
-            texts = [as_text(tokenizer, np.concatenate(pair)) for pair in pairs]
+            texts = [tokenizer.decode(np.concatenate(pair)) for pair in pairs]
         return Continuations(token_ids, log_probs, texts)
 
 
