@@ -15,15 +15,18 @@ from keras_xlnet.arguments import (
 )
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preprocessing.token_lists import as_token_lists
+from keras_xlnet.results import Result, first, short, titled
 from keras_xlnet.types import Tokenizer
 
 _METHODS = ("greedy", "sample", "beam")
 # What `callback` gets in place of a token for a continuation that has ended.
 _ENDED = -1
+# A text is what the result is: it is not cut where other strings are.
+_MOST_CHARACTERS = 1000
 
 
-@dataclasses.dataclass(frozen=True)
-class Continuations:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Continuations(Result):
     """Continuations of prompts.
 
     Args:
@@ -31,11 +34,24 @@ class Continuations:
             that ended the continuation, if one did.
         log_probs: List of float arrays, the log-probability of each new token.
         texts: List of strings, prompts with their continuations; `None` without a tokenizer.
+
+    Example:
+
+    >>> from keras_xlnet.models import Continuations
+    >>> token_ids, log_probs = [np.array([11, 12, 13])], [np.array([-0.1, -0.5, -0.2])]
+    >>> Continuations(token_ids, log_probs, ["a rose is a rose"])
+    Continuations
+      'a rose is a rose'
     """
 
     token_ids: list[np.ndarray]
     log_probs: list[np.ndarray]
     texts: list[str] | None = None
+
+    def __repr__(self) -> str:
+        found: Sequence[Any] = self.token_ids if self.texts is None else self.texts
+        lines = (short(x, _MOST_CHARACTERS) for x in found)
+        return titled("Continuations", first(lines, len(found)))
 
 
 @dataclasses.dataclass(frozen=True)
