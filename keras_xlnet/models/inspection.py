@@ -32,8 +32,8 @@ class Attention(Result):
     Example:
 
     >>> backbone = keras_xlnet.models.XLNetBackbone(40, 2, 2, 16, 32)
-    >>> attention = backbone.inspect({"token_ids": np.array([[5, 17, 8]])}).attention(layer=1)
-    >>> attention.probabilities
+    >>> inspection = backbone.inspect({"token_ids": np.array([[5, 17, 8]])})
+    >>> inspection.attention(layer=1)
     Attention(layer=1, stream='content', terms={'content': <float32 (1, 2, 3, 3)>, ...
     """
 

@@ -170,6 +170,6 @@ def test_log_probs_of_a_given_continuation(continued):
     segments, memory, log_probs = [prompt, *([token] for token in continuation)], {}, []
     for segment, following in zip(segments, continuation, strict=False):
         outputs = model({"token_ids": np.array([segment]), **memory})
-        log_probs.append(np.asarray(outputs.pop("log_probs"))[0, -1, following])
-        memory = outputs
+        log_probs.append(np.asarray(outputs["log_probs"])[0, -1, following])
+        memory = {key: outputs[key] for key in ("memory", "memory_mask")}
     np.testing.assert_allclose(log_probs, expected["continuation_log_probs"], atol=1e-4)
