@@ -68,7 +68,7 @@ def new_models():
         model.compile(jit_compile=True)
 
     def next_causal(tokens, prompt_length):
-        return causal.predict_on_batch({"token_ids": tokens})["logits"][0, -1].argmax()
+        return causal.predict_on_batch({"token_ids": tokens})["log_probs"][0, -1].argmax()
 
     def next_permuted(tokens, prompt_length):
         num_tokens = tokens.shape[1]

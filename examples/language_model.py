@@ -253,11 +253,11 @@ def continued(model, tokenizer, prompt, seed, callback=None):
 def detokenize(tokenizer, ids):
     """Returns the text of ids, line by line."""
     if is_of_characters(tokenizer):
-        return tokenizer.detokenize(ids).numpy().decode()
+        return tokenizer.decode(ids)
     is_piece = isinstance(tokenizer, XLNetTokenizer)
     end = END_OF_LINE if is_piece else tokenizer.token_to_id("<eos>")
     lines = np.split(ids, np.flatnonzero(ids == end) + 1)
-    return "\n".join(tokenizer.detokenize(line).numpy().decode() for line in lines)
+    return "\n".join(map(tokenizer.decode, lines))
 
 
 def report(output_dir, model, held_out, text):

@@ -47,8 +47,9 @@ BELOW = {
         "checkpoints",
     },
 }
-# What all rooms may import: aliases for annotations, checks of arguments, modules of extras.
-WITHOUT_A_ROOM = {"types", "arguments", "lazy_modules"}
+# What all rooms may import: aliases for annotations, checks of arguments, modules of extras, and
+# how results print.
+WITHOUT_A_ROOM = {"types", "arguments", "lazy_modules", "results"}
 
 
 def imports_of(file):

@@ -18,18 +18,19 @@ class BitsPerCharacter(RefusesUnknownArguments, keras.metrics.Metric):
     space counts as one.
 
     Use it as a weighted metric, `compile(weighted_metrics={"logits": [metric]})`, so that tokens of
-    weight 0 are ignored.
+    weight 0 are ignored. The output of a `TransformerXLLanguageModel` is `"log_probs"`.
 
     Args:
         characters: Sequence of ints, the number of characters of each token. For a tokenizer,
             `BitsPerCharacter.of(tokenizer)` counts them.
-        from_logits: Bool, whether predictions are logits. `False` for probabilities.
+        from_logits: Bool, whether predictions are logits or log-probabilities. `False` for
+            probabilities.
         name: String, the name of the metric.
         dtype: The dtype of the result.
 
     Call arguments:
         y_true: Int tensor `(...)`, the token ids.
-        y_pred: Float tensor `(..., vocabulary_size)`, logits or probabilities.
+        y_pred: Float tensor `(..., vocabulary_size)`, logits, log-probabilities or probabilities.
         sample_weight: Optional float tensor `(...)`.
 
     Raises:

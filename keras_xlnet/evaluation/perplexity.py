@@ -12,16 +12,17 @@ class Perplexity(RefusesUnknownArguments, keras.metrics.Mean):
     """Computes the perplexity of a language model, the exponential of the mean cross-entropy.
 
     Use it as a weighted metric, `compile(weighted_metrics={"logits": [Perplexity()]})`, so that
-    tokens of weight 0 are ignored.
+    tokens of weight 0 are ignored. The output of a `TransformerXLLanguageModel` is `"log_probs"`.
 
     Args:
-        from_logits: Bool, whether predictions are logits. `False` for probabilities.
+        from_logits: Bool, whether predictions are logits or log-probabilities. `False` for
+            probabilities.
         name: String, the name of the metric.
         dtype: The dtype of the result.
 
     Call arguments:
         y_true: Int tensor `(...)`, the token ids.
-        y_pred: Float tensor `(..., vocabulary_size)`, logits or probabilities.
+        y_pred: Float tensor `(..., vocabulary_size)`, logits, log-probabilities or probabilities.
         sample_weight: Optional float tensor `(...)`.
 
     Example:

@@ -1,5 +1,9 @@
 """Functional models made of the layers: the backbone, and one model for each task."""
 
+from keras_xlnet.models.filling import Filling, Fillings
+from keras_xlnet.models.generation import Continuations
+from keras_xlnet.models.inspection import Attention, Inspection
+from keras_xlnet.models.scoring import Scores
 from keras_xlnet.models.transformer_xl_language_model import TransformerXLLanguageModel
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.models.xlnet_multiple_choice import XLNetMultipleChoice
@@ -11,8 +15,14 @@ from keras_xlnet.models.xlnet_text_regressor import XLNetTextRegressor
 from keras_xlnet.models.xlnet_token_classifier import XLNetTokenClassifier
 
 __all__ = [
+    "Attention",
+    "Continuations",
+    "Filling",
+    "Fillings",
+    "Inspection",
     "ListSoftmaxLoss",
     "PairwiseHingeLoss",
+    "Scores",
     "TransformerXLLanguageModel",
     "XLNetBackbone",
     "XLNetMultipleChoice",

@@ -11,14 +11,15 @@ from keras_xlnet.compat.compiled_function import compiled
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preprocessing.token_lists import pad_rows, rounded
 
-_BATCH_AXIS = 1  # Of keys and values: (heads, batch, length, head_dim).
+# Of keys and values: (heads, batch, length, head_dim).
+_BATCH_AXIS, _LENGTH_AXIS = 1, 2
 
 
 class Decoder:
     """Base class of decoders: `reserve`, `start`, any number of `step` and `reorder`.
 
     `start` and `step` return log-probabilities `(batch, vocabulary_size)` of the next token as a
-    NumPy array, and a state: a list with the keys and values of all layers, and a mask of the rows
+    NumPy array, and a state: a list with the keys and values of each block, and a mask of the rows
     that are real.
 
     Args:
@@ -49,14 +50,21 @@ class Decoder:
     def reorder(self, state: Any, rows: np.ndarray) -> Any:
         """Returns the state with other rows, an int array."""
         keys_and_values, is_real = state
-        taken = [ops.take(x, rows, axis=_BATCH_AXIS) for x in keys_and_values]
+        taken = keras.tree.map_structure(
+            lambda x: ops.take(x, rows, axis=_BATCH_AXIS), keys_and_values
+        )
         return taken, ops.take(is_real, rows, axis=0)
+
+    def _advance(self, rows, state, position_keys):
+        """Reads new rows, arrays that `read` takes."""
+        log_probs, state = self.read(*map(ops.convert_to_tensor, rows), state, position_keys)
+        return ops.convert_to_numpy(log_probs), state
 
     def _empty(self, batch_size):
         """Keys and values of a state without tokens."""
         backbone = self.backbone
         shape = (backbone.num_heads, batch_size, self.num_rows, backbone.head_dim)
-        return [ops.zeros(shape, backbone.compute_dtype) for _ in range(2 * backbone.num_layers)]
+        return [(ops.zeros(shape, backbone.compute_dtype),) * 2 for _ in backbone.blocks]
 
     def _position_keys(self, *rows):
         """The position keys of each layer, for rows of this length and of the memory."""
@@ -96,19 +104,14 @@ class CausalDecoder(Decoder):
         # Those of the prompt, and then those of one token at a time.
         self.step_position_keys = self._position_keys(*self._blank_rows(1))
         position_keys = self._position_keys(*self._blank_rows(length))
-        state = keys_and_values, is_real
-        return self._advance(token_ids, is_token, may_attend, state, position_keys)
+        state = keys_and_values, ops.convert_to_tensor(is_real)
+        return self._advance((token_ids, is_token, may_attend), state, position_keys)
 
     def step(self, token_ids: np.ndarray, state: Any) -> tuple[np.ndarray, Any]:
         """Reads one more token of each row, an int array `(batch,)`."""
         token_ids = token_ids[:, None]
         is_token = token_ids >= 0
-        return self._advance(token_ids, is_token, is_token, state, self.step_position_keys)
-
-    def _advance(self, token_ids, is_token, may_attend, state, position_keys):
-        rows = map(ops.convert_to_tensor, (token_ids, is_token, may_attend, state[1]))
-        log_probs, *state = self.read(*rows, state[0], position_keys)
-        return ops.convert_to_numpy(log_probs), tuple(state)
+        return self._advance((token_ids, is_token, is_token), state, self.step_position_keys)
 
     def _blank_rows(self, length):
         """Content and memory of which only the lengths are used."""
@@ -118,17 +121,14 @@ class CausalDecoder(Decoder):
         """Keys and values of memory rows that are zero."""
         model = self.model
         memory = ops.zeros((batch_size, self.num_rows, model.hidden_dim), model.compute_dtype)
-        return [
-            projected
-            for block in model.blocks
-            for projected in block.attention.project_content(block.join(memory))
-        ]
+        return [block.attention.project_content(block.join(memory)) for block in model.blocks]
 
     @staticmethod
     def _reader(model):
-        def read(token_ids, is_token, may_attend, is_real, keys_and_values, position_keys):
+        def read(token_ids, is_token, may_attend, state, position_keys):
+            keys_and_values, is_real = state
             content, tables, projections = model.token_embedding(token_ids, return_weights=True)
-            num_rows = keys_and_values[0].shape[2]
+            num_rows = is_real.shape[1]
             # Of the memory only the length is used.
             attention_mask, _ = model.attention_mask(
                 content,
@@ -136,29 +136,26 @@ class CausalDecoder(Decoder):
                 memory=ops.zeros((1, num_rows, 1)),
                 memory_mask=is_real,
             )
-            biases = None if model.attention_biases is None else model.attention_biases(content)
-            kept = []
-            for i, block in enumerate(model.blocks):
+
+            def context_of(block, content):
                 # Zeros at padding, for an empty memory that is attended to.
-                rows = ops.where(ops.expand_dims(is_token, -1), content, ops.zeros_like(content))
-                new = block.attention.project_content(block.join(rows))
-                key, value = (
-                    ops.concatenate([old, x], axis=2)
-                    for old, x in zip(keys_and_values[2 * i : 2 * i + 2], new, strict=True)
-                )
-                content = block.attend(
-                    content,
-                    key,
-                    value,
-                    position_keys[i],
-                    attention_mask=attention_mask,
-                    attention_biases=biases,
-                )
-                kept += [x[:, :, -num_rows:] for x in (key, value)]
+                zeros = ops.zeros_like(content)
+                return block.join(ops.where(ops.expand_dims(is_token, -1), content, zeros))
+
+            content, extended = _run_with_cache(
+                model,
+                content,
+                keys_and_values,
+                position_keys,
+                context_of,
+                extend=lambda kept, new: ops.concatenate([kept, new], axis=_LENGTH_AXIS),
+                attention_mask=attention_mask,
+            )
+            kept = keras.tree.map_structure(lambda x: x[:, :, -num_rows:], extended)
             shared = model.shared_weights(tables, projections)
             log_probs = model.softmax(content[:, -1:], **shared)[:, 0]
             is_real = ops.concatenate([is_real, may_attend], axis=1)[:, -num_rows:]
-            return log_probs, kept, is_real
+            return log_probs, (kept, is_real)
 
         return read
 
@@ -180,64 +177,75 @@ class PermutationDecoder(Decoder):
         token_ids = pad_rows(prompts, side="left")
         num_padding = np.array([[token_ids.shape[1] - len(prompt)] for prompt in prompts])
         is_real = ops.convert_to_tensor(np.arange(self.num_rows) >= num_padding)
-        self.num_read = 0
+        self.num_read = 0  # Tokens of each row, with padding.
         self.position_keys = self._position_keys(ops.zeros((1, self.num_rows, 1)))
-        return self._advance(token_ids, (self._empty(len(prompts)), is_real))
+        return self._read_on(token_ids, (self._empty(len(prompts)), is_real))
 
     def step(self, token_ids: np.ndarray, state: Any) -> tuple[np.ndarray, Any]:
         """Reads one more token of each row, an int array `(batch,)`."""
-        return self._advance(token_ids[:, None], state)
+        return self._read_on(token_ids[:, None], state)
 
-    def _advance(self, token_ids, state):
-        keys_and_values, is_real = state
-        log_probs, keys_and_values = self.read(
-            ops.convert_to_tensor(token_ids),
-            ops.convert_to_tensor(self.num_read, "int32"),
-            keys_and_values,
-            is_real,
-            self.position_keys,
-        )
+    def _read_on(self, token_ids, state):
+        first = np.array(self.num_read, "int32")
         self.num_read += token_ids.shape[1]
-        return ops.convert_to_numpy(log_probs), (keys_and_values, is_real)
+        return self._advance((token_ids, first), state, self.position_keys)
 
     @staticmethod
     def _reader(model):
         backbone = model.backbone
 
-        def read(token_ids, first, keys_and_values, is_real, position_keys):
+        def read(token_ids, first, state, position_keys):
+            keys_and_values, is_real = state
             batch_size, length = token_ids.shape
-            num_rows = keys_and_values[0].shape[2]
             content = backbone.token_embedding(token_ids)
             query = model.mask_embedding(ops.zeros((batch_size, 1), "int32"))
-            biases = backbone.attention_biases
-            biases = None if biases is None else biases(content)
             # The rows of the content stream, and one of the query stream at the next position.
-            targets = ops.tile(first + ops.arange(length + 1)[None], (batch_size, 1))
+            positions = ops.tile(first + ops.arange(length + 1)[None], (batch_size, 1))
             # New tokens: those of the prompt see each other, a generated one sees itself.
-            visible = ops.arange(num_rows)[None, None] < first + length
-            mask = ops.logical_and(visible, is_real[:, None])
-            kept = []
-            for i, block in enumerate(backbone.blocks):
-                key, value = (
-                    ops.slice_update(old, (0, 0, first, 0), x)
-                    for old, x in zip(
-                        keys_and_values[2 * i : 2 * i + 2],
-                        block.attention.project_content(content),
-                        strict=True,
-                    )
-                )
-                streams = block.attend(
-                    ops.concatenate([content, query], axis=1),
-                    key,
-                    value,
-                    position_keys[i],
-                    attention_mask=mask,
-                    target_positions=targets,
-                    attention_biases=biases,
-                )
-                content, query = streams[:, :length], streams[:, length:]
-                kept += [key, value]
+            visible = ops.arange(is_real.shape[1])[None, None] < first + length
+            streams, kept = _run_with_cache(
+                backbone,
+                ops.concatenate([content, query], axis=1),
+                keys_and_values,
+                position_keys,
+                lambda block, streams: streams[:, :length],
+                extend=lambda kept, new: ops.slice_update(kept, (0, 0, first, 0), new),
+                attention_mask=ops.logical_and(visible, is_real[:, None]),
+                target_positions=positions,
+            )
+            query = streams[:, length:]
             logits = model.logit_bias(backbone.token_embedding(query, reverse=True))
-            return ops.log_softmax(logits[:, 0]), kept
+            return ops.log_softmax(logits[:, 0]), (kept, is_real)
 
         return read
+
+
+def _run_with_cache(
+    backbone, stream, keys_and_values, position_keys, context_of, extend, **attention_arguments
+):
+    """Runs the blocks on new rows, with the keys and values of the rows before them.
+
+    Args:
+        backbone: The backbone.
+        stream: `(batch, rows, hidden_dim)`, the new rows.
+        keys_and_values: List of the pairs of keys and values of each block.
+        position_keys: List of the position keys of each block.
+        context_of: Function of a block and the stream that enters it, which returns the rows that
+            are attended to.
+        extend: Function of kept keys or values and of those of these rows, which returns all.
+        **attention_arguments: As in `RelativeMultiHeadAttention.attend`, of all blocks.
+
+    Returns:
+        What leaves the last block, and a list of the extended keys and values.
+    """
+    biases = backbone.attention_biases
+    biases = None if biases is None else biases(stream)
+    extended = []
+    for i, block in enumerate(backbone.blocks):
+        new = block.attention.project_content(context_of(block, stream))
+        key, value = map(extend, keys_and_values[i], new)
+        stream = block.attend(
+            stream, key, value, position_keys[i], attention_biases=biases, **attention_arguments
+        )
+        extended.append((key, value))
+    return stream, extended

@@ -15,15 +15,16 @@ from keras import ops
 
 from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.models.scoring import check_orders, new_inputs, ordered_features, visible
-from keras_xlnet.preprocessing.token_lists import as_text, as_token_lists, predict
+from keras_xlnet.preprocessing.token_lists import as_token_lists, predict
+from keras_xlnet.results import Result, table, titled
 from keras_xlnet.types import Tokenizer
 
 MASK = "<mask>"
 _MASK_ID = 6
 
 
-@dataclasses.dataclass(frozen=True)
-class Filling:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Filling(Result):
     """One way to fill the blanks of a text.
 
     Args:
@@ -32,6 +33,12 @@ class Filling:
         independent_log_prob: Float, the sum of their log-probabilities if each blank is predicted
             without the others.
         text: String, the whole text; `None` for token ids without a tokenizer.
+
+    Example:
+
+    >>> from keras_xlnet.models import Filling
+    >>> Filling(np.array([11, 12]), -0.5, -2.3)
+    Filling(token_ids=[11, 12], log_prob=-0.5, independent_log_prob=-2.3)
     """
 
     token_ids: np.ndarray
@@ -40,18 +47,49 @@ class Filling:
     text: str | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Fillings:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Fillings(Result):
     """The best ways to fill the blanks of a text.
 
     Args:
         joint: List of `Filling`s, the most probable together first.
         independent: List of `Filling`s, the most probable if each blank is predicted without the
             others first.
+
+    Example:
+
+    >>> from keras_xlnet.models import Filling, Fillings
+    >>> york = Filling(np.array([11, 12]), -0.5, -2.3, "New York is a city")
+    >>> angeles = Filling(np.array([13, 14]), -1.6, -2.5, "Los Angeles is a city")
+    >>> mixed = Filling(np.array([11, 14]), -9.0, -2.4, "New Angeles is a city")
+    >>> Fillings([york, angeles], [york, mixed])
+    Fillings, together
+      probability  each alone  text
+           0.6065      0.1003  'New York is a city'
+           0.2019     0.08208  'Los Angeles is a city'
+    Fillings, each alone
+      probability  each alone  text
+           0.6065      0.1003  'New York is a city'
+        0.0001234     0.09072  'New Angeles is a city'
     """
 
     joint: list[Filling]
     independent: list[Filling]
+
+    def __repr__(self) -> str:
+        tables = {"together": self.joint, "each alone": self.independent}
+        return "\n".join(
+            titled(f"Fillings, {name}", _table(found)) for name, found in tables.items()
+        )
+
+
+def _table(fillings):
+    columns = {
+        "probability": np.exp([filling.log_prob for filling in fillings]),
+        "each alone": np.exp([filling.independent_log_prob for filling in fillings]),
+        "text": [f.token_ids if f.text is None else f.text for f in fillings],
+    }
+    return table(columns, most_rows=5)
 
 
 def fill_blanks(
@@ -178,4 +216,4 @@ def _text(row, blanks, tokens, tokenizer):
         return None
     filled = row.copy()
     filled[blanks] = tokens
-    return as_text(tokenizer, filled)
+    return tokenizer.decode(filled)

@@ -15,16 +15,19 @@ from keras_xlnet.arguments import (
 )
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.models.vocabulary import check_vocabulary
-from keras_xlnet.preprocessing.token_lists import as_text, as_token_lists
+from keras_xlnet.preprocessing.token_lists import as_token_lists
+from keras_xlnet.results import Result, first, short, titled
 from keras_xlnet.types import Tokenizer
 
 _METHODS = ("greedy", "sample", "beam")
 # What `callback` gets in place of a token for a continuation that has ended.
 _ENDED = -1
+# A text is what the result is: it is not cut where other strings are.
+_MOST_CHARACTERS = 1000
 
 
-@dataclasses.dataclass(frozen=True)
-class Continuations:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Continuations(Result):
     """Continuations of prompts.
 
     Args:
@@ -32,11 +35,24 @@ class Continuations:
             that ended the continuation, if one did.
         log_probs: List of float arrays, the log-probability of each new token.
         texts: List of strings, prompts with their continuations; `None` without a tokenizer.
+
+    Example:
+
+    >>> from keras_xlnet.models import Continuations
+    >>> token_ids, log_probs = [np.array([11, 12, 13])], [np.array([-0.1, -0.5, -0.2])]
+    >>> Continuations(token_ids, log_probs, ["a rose is a rose"])
+    Continuations
+      'a rose is a rose'
     """
 
     token_ids: list[np.ndarray]
     log_probs: list[np.ndarray]
     texts: list[str] | None = None
+
+    def __repr__(self) -> str:
+        found: Sequence[Any] = self.token_ids if self.texts is None else self.texts
+        lines = (short(x, _MOST_CHARACTERS) for x in found)
+        return titled("Continuations", first(lines, len(found)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,8 +140,8 @@ class GeneratesText:
         Keys and values are kept, and nothing is computed twice.
 
         - A `TransformerXLLanguageModel` reads a prompt as one segment, whatever its length, and
-          then one token at a time, with memory: the numbers are those of `log_probs` for the same
-          segments.
+          then one token at a time, with memory: the numbers are those that the model returns for
+          the same segments.
         - In an `XLNetPermutationLM` the tokens of a prompt see each other. A new token sees the
           prompt and the new tokens before it: the factorization order in which the prompt comes
           first. No memory is used.
@@ -136,7 +152,7 @@ class GeneratesText:
                 the next word has it. The pieces of a prompt stay as they are: a prompt that ends
                 within a word, such as "New Yo", can have other pieces than the whole word.
             tokenizer: What makes token ids of strings, such as an `XLNetTokenizer`, and has
-                `detokenize`. `None` for the tokenizer of the model. The `end_token` of a
+                `decode`. `None` for the tokenizer of the model. The `end_token` of a
                 `VocabularyTokenizer` is not put after prompts.
             max_new_tokens: Int, the largest number of new tokens.
             method: `"greedy"`: always the most probable token. `"sample"`: tokens are drawn.
@@ -194,7 +210,7 @@ class GeneratesText:
         texts = None
         if tokenizer is not None:
             pairs = zip(rows, token_ids, strict=True)
-            texts = [as_text(tokenizer, np.concatenate(pair)) for pair in pairs]
+            texts = [tokenizer.decode(np.concatenate(pair)) for pair in pairs]
         return Continuations(token_ids, log_probs, texts)
 
 

@@ -11,10 +11,11 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet.ops import masked_softmax
+from keras_xlnet.results import Result, short, titled
 
 
-@dataclasses.dataclass(frozen=True)
-class Attention:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Attention(Result):
     """The attention of one layer, for one stream.
 
     Args:
@@ -27,6 +28,13 @@ class Attention:
         probabilities: Float array `(batch, num_heads, query_length, context_length)`.
         memory_length: Int, the number of context rows that are memory.
         positions: Int array `(batch, query_length)`, the position in the content of each query row.
+
+    Example:
+
+    >>> backbone = keras_xlnet.models.XLNetBackbone(40, 2, 2, 16, 32)
+    >>> inspection = backbone.inspect({"token_ids": np.array([[5, 17, 8]])})
+    >>> inspection.attention(layer=1)
+    Attention(layer=1, stream='content', terms={'content': <float32 (1, 2, 3, 3)>, ...
     """
 
     layer: int
@@ -49,8 +57,8 @@ class Attention:
         return self.positions[..., None] - context
 
 
-@dataclasses.dataclass(frozen=True)
-class Inspection:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Inspection(Result):
     """What a model computed on the way to its outputs.
 
     Args:
@@ -58,11 +66,30 @@ class Inspection:
         attentions: List of `Attention`s, layer by layer, the content stream first.
         hidden_states: List of float arrays `(batch, length, hidden_dim)`: the content stream that
             enters each layer, and the one that leaves the last, if it is computed.
+
+    Example:
+
+    >>> backbone = keras_xlnet.models.XLNetBackbone(40, 2, 2, 16, 32)
+    >>> backbone.inspect({"token_ids": np.array([[5, 17, 8]])})
+    Inspection
+      outputs: {'sequence_output': <float32 (1, 3, 16)>}
+      attentions, content stream: 2 of <float32 (1, 2, 3, 3)>
+      hidden_states: 3 of <float32 (1, 3, 16)>
     """
 
     outputs: object
     attentions: list[Attention]
     hidden_states: list[np.ndarray]
+
+    def __repr__(self) -> str:
+        lines = [f"outputs: {short(self.outputs)}"]
+        for stream in ("content", "query"):
+            found = [x.probabilities for x in self.attentions if x.stream == stream]
+            if found:
+                lines.append(f"attentions, {stream} stream: {len(found)} of {short(found[0])}")
+        states = self.hidden_states
+        lines.append(f"hidden_states: {len(states)} of {short(states[0])}")
+        return titled("Inspection", lines)
 
     def attention(self, layer: int, stream: str = "content") -> Attention:
         """Returns the `Attention` of a layer and a stream.

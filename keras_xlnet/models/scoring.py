@@ -19,6 +19,7 @@ from keras import ops
 from keras_xlnet.arguments import check_choice, check_positive_int, check_token_id
 from keras_xlnet.models.task_graph import check_backbone
 from keras_xlnet.preprocessing.token_lists import as_token_lists, pad_rows, predict, rounded
+from keras_xlnet.results import Result, table, titled
 from keras_xlnet.types import Tensor
 
 _ORDERS = ("left_to_right", "right_to_left", "random")
@@ -26,8 +27,8 @@ _ORDERS = ("left_to_right", "right_to_left", "random")
 _SPECIALS, _SPECIAL_SEGMENTS = (4, 3), (0, 2)
 
 
-@dataclasses.dataclass(frozen=True)
-class Scores:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Scores(Result):
     """Log-probabilities of texts, in nats.
 
     Args:
@@ -37,12 +38,45 @@ class Scores:
         totals: Array `(texts,)`, the log-probability of each text: the sum of `log_probs`.
         standard_errors: Array `(texts,)`, the standard error of `totals` as a mean over random
             orders. NaN for a single order.
+
+    Example:
+
+    >>> from keras_xlnet.models import Scores
+    >>> token_ids = [np.array([5, 17, 8]), np.array([6, 7])]
+    >>> log_probs = [np.array([-2.0, -0.5, -1.0]), np.array([np.nan, -3.0])]
+    >>> Scores(token_ids, log_probs, np.array([-3.5, -3.0]), np.array([np.nan, np.nan]))
+    Scores
+      total  tokens  perplexity  bits per token
+       -3.5       3       3.211           1.683
+       -3.0       1       20.09           4.328
     """
 
     token_ids: list[np.ndarray]
     log_probs: list[np.ndarray]
     totals: np.ndarray
     standard_errors: np.ndarray
+
+    def __repr__(self) -> str:
+        perplexities = self.perplexities
+        columns = {
+            "total": self.totals,
+            "tokens": self._num_scored,
+            "perplexity": perplexities,
+            "bits per token": np.log2(perplexities),
+        }
+        if not np.isnan(self.standard_errors).all():
+            columns["standard error"] = self.standard_errors
+        return titled("Scores", table(columns))
+
+    @property
+    def perplexities(self) -> np.ndarray:
+        """Array `(texts,)`, `exp(-total / tokens)`. NaN for texts all of whose tokens are given."""
+        count = np.where(self._num_scored, self._num_scored, np.nan)
+        return np.exp(-self.totals / count)
+
+    @property
+    def _num_scored(self):
+        return np.array([(~np.isnan(row)).sum() for row in self.log_probs])
 
 
 def score_permutations(

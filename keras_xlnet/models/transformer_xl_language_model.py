@@ -27,7 +27,7 @@ from keras_xlnet.models.keeps_memory import (
     read_memories,
 )
 from keras_xlnet.models.scoring import Scores, score_causally, take_tokens
-from keras_xlnet.models.xlnet_backbone import head_dim_of, new_common_layers
+from keras_xlnet.models.xlnet_backbone import head_dim_of, new_common_layers, run_blocks
 from keras_xlnet.preprocessing.weights import weights_of_labels
 from keras_xlnet.types import Activation, DType, Initializer, Tensor
 
@@ -104,7 +104,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
             `stateful`; accepted and not used without memory.
 
     Outputs, a dict:
-        logits: `(batch, length, vocabulary_size)` float32, the log-probabilities of the token
+        log_probs: `(batch, length, vocabulary_size)` float32, the log-probabilities of the token
             after each.
         sequence_output: `(batch, length, hidden_dim)`, what the softmax is computed from.
         memory, memory_mask: The inputs for the next segment, unless `stateful`. They carry no
@@ -125,6 +125,11 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
     >>> labels = np.concatenate([segment[:, 1:] for segment in segments])
     >>> history = model.fit(
     ...     {"token_ids": inputs}, labels, batch_size=4, shuffle=False, verbose=0)
+    >>> model = model.with_arguments(stateful=False, batch_size=None)
+    >>> first = model({"token_ids": text[:, :6]})
+    >>> memory = {key: first[key] for key in ("memory", "memory_mask")}
+    >>> model({"token_ids": text[:, 6:12], **memory})["log_probs"].shape
+    TensorShape([4, 6, 50])
 
     Source: Dai et al. 2019, "Transformer-XL: attentive language models beyond a fixed-length
     context"; kimiyoung/transformer-xl.
@@ -230,7 +235,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
             tables if tie_embeddings else None, projections, config.tie_projections, div_val
         )
         outputs = {
-            "logits": layers.softmax(hidden, **shared),
+            "log_probs": layers.softmax(hidden, **shared),
             "sequence_output": hidden,
             **next_memory(layers.recurrent_memory, layer_inputs, inputs),
         }
@@ -269,47 +274,16 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
             content, padding_mask=padding_mask, memory=memory, memory_mask=memory_mask
         )
         biases = None if self.attention_biases is None else self.attention_biases(positions)
-        layer_inputs = []
-        for i, block in enumerate(self.blocks):
-            if i > 0 and read_memory:
-                memory = read_memory(i, content)
-            layer_inputs.append(content)
-            content = block(
-                content,
-                memory=memory,
-                position_encoding=positions,
-                attention_mask=mask,
-                attention_biases=biases,
-            )
+        content, _, layer_inputs = run_blocks(
+            self.blocks,
+            content,
+            memory=memory,
+            read_memory=read_memory,
+            position_encoding=positions,
+            attention_mask=mask,
+            attention_biases=biases,
+        )
         return content, layer_inputs
-
-    def log_probs(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Computes the log-probabilities of all tokens after each token of a segment.
-
-        Args:
-            inputs: The inputs of the model, a dict.
-
-        Returns:
-            A dict of `log_probs`, `(batch, length, vocabulary_size)` float32, and, if the model has
-            a memory, `memory` and `memory_mask` for the next segment.
-
-        Raises:
-            ValueError: If the model is stateful, or the keys of the inputs are not as they should.
-
-        Example:
-
-        >>> model = keras_xlnet.models.TransformerXLLanguageModel(50, 2, 2, 16, 32, memory_length=4)
-        >>> first = model.log_probs({"token_ids": np.array([[5, 17, 8]])})
-        >>> memory = {key: first[key] for key in ("memory", "memory_mask")}
-        >>> second = model.log_probs({"token_ids": np.array([[6, 7, 3]]), **memory})
-        >>> second["log_probs"].shape, second["memory"].shape
-        (TensorShape([1, 3, 50]), TensorShape([1, 2, 4, 16]))
-        """
-        self._check_stateless("log_probs")
-        outputs = self(inputs, training=False)
-        outputs["log_probs"] = outputs.pop("logits")
-        del outputs["sequence_output"]
-        return outputs
 
     def score(
         self,
@@ -415,7 +389,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
             sample_weight = weights_of_labels(sample_weight, keras.tree.flatten(y)[0])
         if self.loss is not None or y is None:
             return super().compute_loss(x, y, y_pred, sample_weight, training=training)
-        labels = y["logits"] if isinstance(y, dict) else y
+        labels = y["log_probs"] if isinstance(y, dict) else y
         losses = self._negative_log_likelihood(y_pred, labels)
         weights = ops.ones_like(losses)
         padding_mask = x.get("padding_mask") if isinstance(x, dict) else None
@@ -429,7 +403,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
         """`(batch, length)`, from as few of the outputs as possible: graphs drop the others."""
         if self.cutoffs:
             return -self.label_log_probs(outputs["sequence_output"], labels)
-        return -take_tokens(outputs["logits"], ops.cast(labels, "int32"))
+        return -take_tokens(outputs["log_probs"], ops.cast(labels, "int32"))
 
     def label_log_probs(self, sequence_output: Tensor, labels: Tensor) -> Tensor:
         """Computes the log-probabilities of labels alone.

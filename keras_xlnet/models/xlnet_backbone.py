@@ -1,5 +1,5 @@
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -249,31 +249,19 @@ class XLNetBackbone(BaseModel):
             memory_mask=memory_mask,
         )
         biases = None if self.attention_biases is None else self.attention_biases(positions)
-        layer_inputs = []
-        for i, block in enumerate(self.blocks):
-            if i > 0 and read_memory:
-                memory = read_memory(i, content)
-            layer_inputs.append(content)
-            is_last = i + 1 == len(self.blocks)
-            streams = block(
-                content,
-                query,
-                memory=memory,
-                position_encoding=positions,
-                segment_matrix=segment_matrix,
-                content_attention_mask=content_mask,
-                query_attention_mask=None if query is None else query_mask,
-                target_positions=target_positions,
-                attention_biases=biases,
-                return_content_stream=query is None or not is_last,
-            )
-            if query is None:
-                content = streams
-            elif is_last:
-                content, query = None, streams
-            else:
-                content, query = streams
-        return content, query, layer_inputs
+        return run_blocks(
+            self.blocks,
+            content,
+            query,
+            memory=memory,
+            read_memory=read_memory,
+            position_encoding=positions,
+            segment_matrix=segment_matrix,
+            content_attention_mask=content_mask,
+            query_attention_mask=None if query is None else query_mask,
+            target_positions=target_positions,
+            attention_biases=biases,
+        )
 
     @classmethod
     def from_config_name(cls, name: str, **overrides: Any) -> "XLNetBackbone":
@@ -335,6 +323,41 @@ class XLNetBackbone(BaseModel):
             "gradient_checkpointing": self.gradient_checkpointing,
             **self.sublayer_config(),
         }
+
+
+def run_blocks(
+    blocks: Sequence[keras.layers.Layer],
+    content: Tensor,
+    query: Tensor | None = None,
+    *,
+    memory: Tensor | None = None,
+    read_memory: Callable[[int, Tensor], Tensor] | None = None,
+    **arguments: Any,
+) -> tuple[Tensor | None, Tensor | None, list[Tensor]]:
+    """Runs blocks one after the other, with or without a query stream.
+
+    Args:
+        blocks: List of `TwoStreamBlock`s; without a query stream also of `TransformerXLBlock`s.
+        content, query, read_memory: As in `XLNetBackbone.encode`.
+        memory: Optional, the memory of the first block.
+        **arguments: The other arguments of all blocks.
+
+    Returns:
+        As `XLNetBackbone.encode`.
+    """
+    layer_inputs = []
+    for i, block in enumerate(blocks):
+        if i > 0 and read_memory:
+            memory = read_memory(i, content)
+        layer_inputs.append(content)
+        if query is None:
+            content = block(content, memory=memory, **arguments)
+        elif i + 1 < len(blocks):
+            content, query = block(content, query, memory=memory, **arguments)
+        else:  # Nothing follows that attends to the content stream.
+            query = block(content, query, memory=memory, return_content_stream=False, **arguments)
+            content = None
+    return content, query, layer_inputs
 
 
 def head_dim_of(head_dim: int | None, hidden_dim: int, num_heads: int) -> int:

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from keras_xlnet.preprocessing.answer_windows import AnswerWindows
+from keras_xlnet.results import Result, short, table, titled
 
 # The score of a question for which no beam is an answer, as in the original.
 _NO_SCORE = -1e6
 
 
-@dataclasses.dataclass(frozen=True)
-class Answer:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Answer(Result):
     """A part of a context as the answer to a question.
 
     Args:
@@ -21,6 +22,12 @@ class Answer:
         end: Int, the character after the last one.
         probability: Float, among the answers that are returned for the question.
         start_log_prob, end_log_prob: Floats, the log-probabilities of the model.
+
+    Example:
+
+    >>> from keras_xlnet.preprocessing import Answer
+    >>> Answer("a mat", 15, 20, 1.0, -0.1, -0.2)
+    Answer(text='a mat', start=15, end=20, probability=1.0, start_log_prob=-0.1, end_log_prob=-0.2)
     """
 
     text: str
@@ -31,8 +38,8 @@ class Answer:
     end_log_prob: float
 
 
-@dataclasses.dataclass(frozen=True)
-class AnswerPrediction:
+@dataclasses.dataclass(frozen=True, repr=False)
+class AnswerPrediction(Result):
     """What a model found for a question.
 
     Args:
@@ -44,9 +51,13 @@ class AnswerPrediction:
 
     Example:
 
-    >>> from keras_xlnet.preprocessing.answer_decoding import Answer, AnswerPrediction
+    >>> from keras_xlnet.preprocessing import Answer, AnswerPrediction
     >>> answer = Answer("a mat", 15, 20, 1.0, -0.1, -0.2)
     >>> found = AnswerPrediction((answer,), null_score=2.5)
+    >>> found
+    AnswerPrediction of 'a mat', null score 2.5
+      probability  start  end  text
+              1.0     15   20  'a mat'
     >>> found.text, found.text_at(3.0), found.text_at(0.0)
     ('a mat', 'a mat', '')
     """
@@ -54,6 +65,12 @@ class AnswerPrediction:
     answers: tuple[Answer, ...]
     null_score: float
     null_threshold: float | None = None
+
+    def __repr__(self) -> str:
+        title = f"AnswerPrediction of {short(self.text)}, null score {short(self.null_score)}"
+        names = ("probability", "start", "end", "text")
+        columns = {name: [getattr(answer, name) for answer in self.answers] for name in names}
+        return titled(title, table(columns)) if self.answers else title
 
     @property
     def text(self) -> str:

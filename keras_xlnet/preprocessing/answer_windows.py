@@ -13,7 +13,7 @@ _LABELS = ("start_positions", "end_positions", "is_impossible")
 _LENGTH_SHARE = 0.01
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class AnswerWindows(Encoded):
     """Questions with windows of their contexts as arrays, and what is needed to find the text.
 

@@ -107,7 +107,7 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
         shape = self.features["padding_mask"].shape + outputs[0].shape[2:]
         joined = np.zeros(shape, outputs[0].dtype)
         for rows, output in zip(self.batches, outputs, strict=True):
-            joined[rows, self._kept(output.shape[1])] = output
+            joined[rows, _kept(output.shape[1], shape[1], self.padding_side)] = output
         return joined
 
     def as_keras_input(self) -> Any:
@@ -124,13 +124,13 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
     def _spec(self):
         """The `tf.TensorSpec`s of batches: any number of rows, of any length."""
 
-        def spec(array, axis):
-            shape = [None, *array.shape[1:]]
-            if axis is not None:
-                shape[axis] = None
+        def spec(array, cut):
+            axes = zip(array.shape[1:], cut.shape[1:], strict=True)
+            shape = [None, *(size if size == rest else None for size, rest in axes)]
             return tf.TensorSpec(shape, array.dtype)
 
-        return self._map(spec)
+        arrays = (self.features, *self.others)
+        return keras.tree.map_structure(spec, arrays, self._cut_to(0, arrays))
 
     def _epoch(self) -> Iterator[tuple[Any, ...]]:
         """The batches of one epoch. The next one has others."""
@@ -159,33 +159,12 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
         return [rows[i : i + self.batch_size] for i in range(0, len(rows), self.batch_size)]
 
     def _take(self, rows):
+        arrays = keras.tree.map_structure(lambda x: x[rows], (self.features, *self.others))
         full = self.features["padding_mask"].shape[-1]
-        kept = self._kept(batch_length(int(self.lengths[rows].max()), full))
-        cut = {None: (), 1: (slice(None), kept), -1: (..., kept)}
-        return self._map(lambda array, axis: array[rows][cut[axis]])
+        return self._cut_to(batch_length(int(self.lengths[rows].max()), full), arrays)
 
-    def _kept(self, length):
-        """The columns of a batch of this length."""
-        full = self.features["padding_mask"].shape[-1]
-        return slice(full - length, None) if self.padding_side == "left" else slice(0, length)
-
-    def _map(self, function):
-        """A batch of what a function makes of each array and its axis of tokens.
-
-        The axis is the last one of features and the one after the rows of labels and weights, or
-        `None` for arrays without tokens.
-        """
-        full = self.features["padding_mask"].shape[-1]
-
-        def axis_of(labels):
-            return 1 if self.has_token_labels and labels.shape[1:2] == (full,) else None
-
-        features = {
-            key: function(x, -1 if x.ndim > 1 and x.shape[-1] == full else None)
-            for key, x in self.features.items()
-        }
-        others = keras.tree.map_structure(lambda x: function(x, axis_of(x)), self.others)
-        return (features, *others)
+    def _cut_to(self, length, arrays):
+        return _cut(arrays, length, self.padding_side, self.has_token_labels)
 
 
 def split_rows(data: Any, share: float) -> tuple[Any, Any]:
@@ -293,18 +272,33 @@ def _sorted_batches(pool, batch_size):
 
 
 def _cut_in_graph(batch, padding_side, has_token_labels):
+    full = batch[0]["padding_mask"].shape[-1]
+    lengths = tf.constant(sorted({batch_length(n, full) for n in range(1, full + 1)}))
+    longest = tf.reduce_max(_lengths_in_graph(batch[0]))
+    length = lengths[tf.searchsorted(lengths, longest[tf.newaxis])[0]]
+    batch = _cut(batch, length, padding_side, has_token_labels)
+    return batch if len(batch) > 1 else batch[0]
+
+
+def _cut(batch, length, padding_side, has_token_labels):
+    """A batch of arrays or tensors, of which those with tokens are cut to a length.
+
+    Features have their tokens in the last axis, labels and weights in the one after the rows.
+    """
     features, *others = batch
     full = features["padding_mask"].shape[-1]
-    lengths = tf.constant(sorted({batch_length(n, full) for n in range(1, full + 1)}))
-    longest = tf.reduce_max(_lengths_in_graph(features))
-    length = lengths[tf.searchsorted(lengths, longest[tf.newaxis])[0]]
-    kept = slice(full - length, None) if padding_side == "left" else slice(0, length)
+    kept = _kept(length, full, padding_side)
     features = {
-        key: x[..., kept] if x.shape.rank > 1 and x.shape[-1] == full else x
+        key: x[..., kept] if len(x.shape) > 1 and x.shape[-1] == full else x
         for key, x in features.items()
     }
     if has_token_labels:
-        others = tf.nest.map_structure(
-            lambda x: x[:, kept] if x.shape.rank > 1 and x.shape[1] == full else x, others
+        others = keras.tree.map_structure(
+            lambda x: x[:, kept] if tuple(x.shape[1:2]) == (full,) else x, others
         )
-    return (features, *others) if others else features
+    return (features, *others)
+
+
+def _kept(length, full, padding_side):
+    """The columns of a batch of some length."""
+    return slice(full - length, None) if padding_side == "left" else slice(0, length)

@@ -27,6 +27,7 @@ from keras_xlnet.preprocessing.packing import (
     rows_of_lists,
 )
 from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
+from keras_xlnet.results import Result
 from keras_xlnet.tokenizers.string_inputs import as_strings
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
 from keras_xlnet.types import Shape
@@ -35,8 +36,8 @@ from keras_xlnet.types import Shape
 _NUM_SPECIAL = 3
 
 
-@dataclasses.dataclass(frozen=True)
-class Choice:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Choice(Result):
     """The choice of a model.
 
     Args:
@@ -44,6 +45,12 @@ class Choice:
         text: String.
         score: Float, its probability.
         scores: Tuple of the probabilities of all choices.
+
+    Example:
+
+    >>> from keras_xlnet.preprocessing import Choice
+    >>> Choice(1, "a mat", 0.81234, (0.18766, 0.81234))
+    Choice(index=1, text='a mat', score=0.8123, scores=(0.1877, 0.8123))
     """
 
     index: int

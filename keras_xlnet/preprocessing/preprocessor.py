@@ -16,6 +16,7 @@ from keras_xlnet.preprocessing.packing import SEGMENT_A, SEGMENT_B, SEGMENT_CLS,
 from keras_xlnet.preprocessing.weights import as_weight_array
 from keras_xlnet.preset_files import preset_directory
 from keras_xlnet.preset_files.files import read_json
+from keras_xlnet.results import Result, short, titled
 from keras_xlnet.tokenizers.string_inputs import StringLayer
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
 from keras_xlnet.types import PathLike
@@ -26,8 +27,8 @@ _CONFIG, _TOKENIZER, _VOCABULARY = "config.json", "tokenizer.json", "assets/spie
 _MIN_LENGTH = 3
 
 
-@dataclasses.dataclass(frozen=True)
-class Encoded:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Encoded(Result):
     """What a preprocessor makes of texts: the inputs of a model, and the way back to the texts.
 
     `fit`, `evaluate` and `predict` take it in the place of the texts, which are then not tokenized
@@ -43,6 +44,10 @@ class Encoded:
     features: dict[str, np.ndarray]
     columns: dict[str, Any]
     row: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        title = f"{type(self).__name__} of {self.num_given} rows: {', '.join(self.columns)}"
+        return titled(title, [f"{name}: {short(x)}" for name, x in self.features.items()])
 
     def __len__(self) -> int:
         """The number of rows of `features`."""

@@ -14,19 +14,26 @@ from keras_xlnet.preprocessing.packing import rows_of_lists
 from keras_xlnet.preprocessing.preprocessor import Encoded
 from keras_xlnet.preprocessing.text_preprocessor import XLNetTextPreprocessor
 from keras_xlnet.preprocessing.texts import columns_of_rows, has_text, one_text, several_texts
+from keras_xlnet.results import Result
 
 # The relevance where a list has no document.
 NO_DOCUMENT = -1
 
 
-@dataclasses.dataclass(frozen=True)
-class RankedDocument:
+@dataclasses.dataclass(frozen=True, repr=False)
+class RankedDocument(Result):
     """A document in its place.
 
     Args:
         index: Int, its place in the list that was given.
         text: String.
         score: Float, the higher the more relevant.
+
+    Example:
+
+    >>> from keras_xlnet.preprocessing import RankedDocument
+    >>> RankedDocument(2, "a rose", 1.23456)
+    RankedDocument(index=2, text='a rose', score=1.235)
     """
 
     index: int

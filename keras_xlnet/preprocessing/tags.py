@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from keras_xlnet.arguments import check_choice
+from keras_xlnet.results import Result
 
 SCHEMES = ("bio", "bioes", "io")
 # The forms of tags, for messages, and the letters.
@@ -28,8 +29,8 @@ _TAG = re.compile(r"([BIES])-(.+)", re.DOTALL)
 _LOG_ZERO = -1e30
 
 
-@dataclasses.dataclass(frozen=True)
-class Entity:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Entity(Result):
     """A part of a sentence that a model found to be of a type.
 
     Args:
@@ -38,6 +39,12 @@ class Entity:
         start: Int, the first character of a string, the first word of a list.
         end: Int, the character or the word after the last one.
         score: Float, the mean probability of the tags of its words.
+
+    Example:
+
+    >>> from keras_xlnet.preprocessing import Entity
+    >>> Entity("place", "Rome", 10, 14, 0.91234)
+    Entity(type='place', text='Rome', start=10, end=14, score=0.9123)
     """
 
     type: str

@@ -19,10 +19,11 @@ from keras_xlnet.preprocessing.labels import (
 from keras_xlnet.preprocessing.preprocessor import Encoded
 from keras_xlnet.preprocessing.text_preprocessor import XLNetTextPreprocessor
 from keras_xlnet.preprocessing.texts import is_text
+from keras_xlnet.results import Result
 
 
-@dataclasses.dataclass(frozen=True)
-class Classification:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Classification(Result):
     """The class of a text.
 
     Args:
@@ -30,6 +31,12 @@ class Classification:
             With `activation="sigmoid"` a tuple of the names of all classes that the text has.
         score: Float, the probability of the class; with `"sigmoid"` a tuple of these.
         scores: Dict of the probabilities of all classes by name.
+
+    Example:
+
+    >>> from keras_xlnet.preprocessing import Classification
+    >>> Classification("spam", 0.98765, {"ham": 0.01235, "spam": 0.98765})
+    Classification(label='spam', score=0.9877, scores={'ham': 0.01235, 'spam': 0.9877})
     """
 
     label: str | tuple[str, ...]

@@ -29,6 +29,7 @@ from keras_xlnet.preprocessing.words import (
     token_labels,
     token_weights,
 )
+from keras_xlnet.results import Result
 from keras_xlnet.tokenizers.string_inputs import as_strings
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
 
@@ -37,7 +38,7 @@ _NO_WORD = -1
 _NUM_SPECIAL = 2
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class EncodedWords(Encoded):
     """Sentences as arrays, and which word each token is of.
 
@@ -56,8 +57,8 @@ class EncodedWords(Encoded):
     places: list[list[tuple[int, int]]] | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class TaggedSentence:
+@dataclasses.dataclass(frozen=True, repr=False)
+class TaggedSentence(Result):
     """The tags of a sentence: the most probable sequence that is valid in their scheme.
 
     Args:
@@ -68,6 +69,12 @@ class TaggedSentence:
             read.
         text: The sentence, `None` if it was given as words.
         places: Tuple of the `(start, end)` of words in `text`, or `None`.
+
+    Example:
+
+    >>> from keras_xlnet.preprocessing import TaggedSentence
+    >>> TaggedSentence(("in", "Rome"), ("O", "B-place"), (0.99876, 0.91234)).entities("bio")
+    [Entity(type='place', text='Rome', start=1, end=2, score=0.9123)]
     """
 
     words: tuple[str, ...]

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_xlnet.types import Tensor, Tokenizer
+from keras_xlnet.types import Tensor
 
 # Lengths are rounded up to a multiple of this, so that few shapes are compiled.
 _LENGTH_STEP = 16
@@ -75,17 +75,6 @@ def pad_rows(
     for target, row in zip(padded, rows, strict=True):
         target[slice(len(row)) if side == "right" else slice(length - len(row), None)] = row
     return padded
-
-
-def as_text(tokenizer: Tokenizer, token_ids: np.ndarray) -> str:
-    """Returns the text of token ids, a string.
-
-    Args:
-        tokenizer: What has `detokenize`.
-        token_ids: Int array `(length,)`.
-    """
-    text = tokenizer.detokenize(token_ids)
-    return text.numpy().decode() if hasattr(text, "numpy") else text
 
 
 def rounded(length: int) -> int:

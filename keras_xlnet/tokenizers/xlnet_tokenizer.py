@@ -281,8 +281,9 @@ class XLNetTokenizer(StringTokenizer):
             An `XLNetTokenizer` with the other arguments of this one.
 
         Raises:
-            ValueError: If a token is not a string, is in the vocabulary already, or is cleaned to
-                another one, such as one of capitals with `lowercase`.
+            ValueError: If a token is not a string, is in the vocabulary already, or becomes another
+                one in a text, such as one of capitals with `lowercase`, or "①", which SentencePiece
+                normalizes to "1".
 
         Example:
 
@@ -296,9 +297,11 @@ class XLNetTokenizer(StringTokenizer):
         proto = add_tokens(self._proto, tokens)
         for token in tokens:
             cleaned = self._clean(token)
-            if cleaned != token:
+            # SentencePiece finds added tokens before it normalizes a text; the graph, after.
+            normalized = self._processor.normalize(cleaned).replace(_WORD_START, " ").strip()
+            if cleaned != token or normalized != token.strip():
                 raise ValueError(
-                    f"`tokens` must be as this tokenizer cleans texts: {cleaned!r}. Received: "
+                    f"`tokens` must be as this tokenizer cleans texts: {normalized!r}. Received: "
                     f"{token!r}"
                 )
         return type(self)(**{**self.get_config(), "proto": proto})

@@ -455,11 +455,11 @@ def language_models(directory, weights):
         inputs = {"token_ids": arrays[f"input_ids/{k}"], **memory}
         outputs = run(model, inputs)
         memory = {key: flat(outputs[key])[0] for key in ("memory", "memory_mask")}
-        results[f"log_probs/{k}"] = flat(outputs["logits"])[0]
+        results[f"log_probs/{k}"] = flat(outputs["log_probs"])[0]
     labels = np.roll(inputs["token_ids"], -1, axis=1).astype("int32")
 
     def loss_of(outputs):
-        return -ops.mean(ops.take_along_axis(outputs["logits"], labels[..., None], axis=-1))
+        return -ops.mean(ops.take_along_axis(outputs["log_probs"], labels[..., None], axis=-1))
 
     loss, by_path = gradients(model, loss_of, inputs)
     results |= {"loss": loss, **{f"gradient/{path}": value for path, value in by_path.items()}}

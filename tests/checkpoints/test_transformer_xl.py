@@ -62,7 +62,7 @@ def test_hugging_faces_numbers(name, huggingface_dir):
     with np.load(huggingface_dir / name / "outputs.npz") as arrays:
         memory = {}
         for k in range(2):
-            outputs = model.log_probs({"token_ids": arrays[f"input_ids/{k}"], **memory})
+            outputs = model({"token_ids": arrays[f"input_ids/{k}"], **memory})
             memory = {key: outputs[key] for key in ("memory", "memory_mask")}
             np.testing.assert_allclose(
                 outputs["log_probs"], arrays[f"logprob/{k}"], rtol=0, atol=1e-4
@@ -96,7 +96,7 @@ def test_the_authors_tensorflow_numbers(name, original_dir, golden_dir):
     memory = {}
     for k in range(3):
         token_ids, targets = (arrays[f"{key}/{k}"].T for key in ("data", "target"))
-        outputs = model.log_probs({"token_ids": token_ids, **memory})
+        outputs = model({"token_ids": token_ids, **memory})
         memory = {key: outputs[key] for key in ("memory", "memory_mask")}
         log_probs = np.asarray(outputs["log_probs"])
         losses = -np.take_along_axis(log_probs, targets[..., None], axis=2)[..., 0]
@@ -127,7 +127,7 @@ def test_formats_and_tasks_are_found(huggingface_dir, original_dir, tmp_path):
     assert detect_task(tmp_path) == "language_model"
     again = load_checkpoint(tmp_path, task="language_model")
     token_ids = np.arange(24).reshape(2, 12)
-    a, b = (m.log_probs({"token_ids": token_ids})["log_probs"] for m in (model, again))
+    a, b = (m({"token_ids": token_ids})["log_probs"] for m in (model, again))
     np.testing.assert_array_equal(a, b)
 
 

@@ -221,8 +221,8 @@ def test_with_arguments_keeps_the_weights_and_forgets_the_memory(rng):
     copy = model.with_arguments(stateful=False, batch_size=None)
     assert copy.dropout == 0.3
     model.reset_state()
-    expected = model.predict({"token_ids": tokens[:2]}, batch_size=2, verbose=0)["logits"]
-    found = copy.log_probs({"token_ids": tokens[:2]})["log_probs"]
+    expected = model.predict({"token_ids": tokens[:2]}, batch_size=2, verbose=0)["log_probs"]
+    found = copy({"token_ids": tokens[:2]})["log_probs"]
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 

@@ -42,10 +42,10 @@ def next_of_causal(model, prompt, ways):
     segments = [prompts, *np.split(ways[:, :-1], ways.shape[1] - 1, axis=1)]
     if not model.memory_length:
         whole = np.concatenate(segments, axis=1)
-        log_probs = np.asarray(model.log_probs({"token_ids": whole})["log_probs"])
+        log_probs = np.asarray(model({"token_ids": whole})["log_probs"])
         return log_probs[:, len(prompt) - 1 :]
     for segment in segments:
-        outputs = model.log_probs({"token_ids": segment, **memory})
+        outputs = model({"token_ids": segment, **memory})
         found.append(np.asarray(outputs["log_probs"])[:, -1])
         memory = {key: outputs[key] for key in ("memory", "memory_mask")}
     return np.stack(found, axis=1)

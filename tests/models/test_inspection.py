@@ -95,7 +95,7 @@ def test_each_term_depends_on_what_it_says():
 @pytest.mark.parametrize("normalize_first", [False, True])
 def test_a_causal_model(normalize_first):
     model = causal_model(30, memory_length=4, normalize_first=normalize_first)
-    first = model.log_probs({"token_ids": TOKENS})
+    first = model({"token_ids": TOKENS})
     inputs = {"token_ids": TOKENS, **{k: first[k] for k in ("memory", "memory_mask")}}
     inspection = model.inspect(inputs)
     assert [(a.layer, a.stream) for a in inspection.attentions] == [(0, "content"), (1, "content")]
@@ -108,7 +108,8 @@ def test_a_causal_model(normalize_first):
         inspection.hidden_states[-1], inspection.outputs["sequence_output"], atol=1e-6
     )
     # Nothing stays behind.
-    np.testing.assert_array_equal(model(inputs)["logits"], inspection.outputs["logits"])
+    found, expected = (x["log_probs"] for x in (inspection.outputs, model(inputs)))
+    np.testing.assert_array_equal(found, expected)
     assert "attend" not in vars(model.blocks[0].attention)
 
 

@@ -90,7 +90,7 @@ def test_all_texts_of_a_length_have_the_probability_1_causally(cutoffs):
 def test_the_causal_score_is_that_of_the_log_probabilities():
     model = causal_model(50)
     (text,) = texts_of([9])
-    log_probs = np.asarray(model.log_probs({"token_ids": text[None, :-1]})["log_probs"])[0]
+    log_probs = np.asarray(model({"token_ids": text[None, :-1]})["log_probs"])[0]
     scores = model.score([text])
     np.testing.assert_allclose(
         scores.log_probs[0][1:], log_probs[np.arange(8), text[1:]], rtol=0, atol=1e-5

@@ -99,7 +99,7 @@ def test_three_segments_with_memory(variant, files):
     memory = {}
     for k in range(3):
         token_ids, targets = segment(arrays, k)
-        outputs = model.log_probs({"token_ids": token_ids, **memory})
+        outputs = model({"token_ids": token_ids, **memory})
         memory = {key: outputs[key] for key in ("memory", "memory_mask") if key in outputs}
         log_probs = np.asarray(outputs["log_probs"])[:, -targets.shape[1] :]
         losses = -np.take_along_axis(log_probs, targets[..., None], axis=2)[..., 0]
@@ -121,7 +121,7 @@ def test_gradients_of_the_loss_with_memory(variant, tail_share, files):
     model = new_model(files[0][variant])
     model.softmax.tail_share = tail_share
     load(model, arrays)
-    first = model.log_probs({"token_ids": segment(arrays, 0)[0]})
+    first = model({"token_ids": segment(arrays, 0)[0]})
     memory = {key: first[key] for key in ("memory", "memory_mask")}
     token_ids, targets = segment(arrays, 1)
     inputs = {"token_ids": token_ids, **memory}
@@ -169,7 +169,7 @@ def test_log_probs_of_a_given_continuation(continued):
     model, prompt, continuation, expected = continued
     segments, memory, log_probs = [prompt, *([token] for token in continuation)], {}, []
     for segment, following in zip(segments, continuation, strict=False):
-        outputs = model.log_probs({"token_ids": np.array([segment]), **memory})
-        log_probs.append(np.asarray(outputs.pop("log_probs"))[0, -1, following])
-        memory = outputs
+        outputs = model({"token_ids": np.array([segment]), **memory})
+        log_probs.append(np.asarray(outputs["log_probs"])[0, -1, following])
+        memory = {key: outputs[key] for key in ("memory", "memory_mask")}
     np.testing.assert_allclose(log_probs, expected["continuation_log_probs"], atol=1e-4)

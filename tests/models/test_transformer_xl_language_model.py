@@ -35,7 +35,7 @@ def tokens_of(length=LENGTH, batch_size=BATCH, seed=3):
 
 
 def log_probs_of(model, token_ids, **inputs):
-    return np.asarray(model.log_probs({"token_ids": token_ids, **inputs})["log_probs"])
+    return np.asarray(model({"token_ids": token_ids, **inputs})["log_probs"])
 
 
 def stream_of(num_segments, seed=5):
@@ -86,7 +86,7 @@ def test_one_long_segment_is_two_short_ones_with_memory(variant):
     token_ids = tokens_of()
     together = log_probs_of(model, token_ids)
     for cut in (1, 5, 11):
-        first = model.log_probs({"token_ids": token_ids[:, :cut]})
+        first = model({"token_ids": token_ids[:, :cut]})
         np.testing.assert_allclose(first["log_probs"], together[:, :cut], rtol=0, atol=2e-5)
         memory = {key: first[key] for key in ("memory", "memory_mask")}
         second = log_probs_of(model, token_ids[:, cut:], **memory)
@@ -123,11 +123,11 @@ def test_a_batch_is_its_rows_and_padding_changes_nothing(model):
 @pytest.mark.parametrize("variant", [{}, CLUSTERS], ids=["plain", "clusters"])
 def test_graph_and_xla_equal_eager(variant, jit_compile):
     model = model_of(**variant)
-    first = model.log_probs({"token_ids": tokens_of()})
+    first = model({"token_ids": tokens_of()})
     inputs = {"token_ids": tokens_of(seed=4), "memory": first["memory"]}
     compiled = tf.function(model.__call__, jit_compile=jit_compile)
-    actual = compiled(keras.tree.map_structure(tf.convert_to_tensor, inputs))["logits"]
-    np.testing.assert_allclose(actual, model(inputs)["logits"], rtol=0, atol=2e-5)
+    actual = compiled(keras.tree.map_structure(tf.convert_to_tensor, inputs))["log_probs"]
+    np.testing.assert_allclose(actual, model(inputs)["log_probs"], rtol=0, atol=2e-5)
 
 
 def test_empty_memory_is_not_attended_to_unless_asked():
@@ -141,7 +141,7 @@ def test_empty_memory_is_not_attended_to_unless_asked():
     np.testing.assert_array_equal(
         log_probs_of(attended, token_ids), log_probs_of(empty, token_ids, **zeros)
     )
-    outputs = attended.log_probs({"token_ids": token_ids[:, :3]})
+    outputs = attended({"token_ids": token_ids[:, :3]})
     assert outputs["memory"].shape == zeros["memory"].shape
     assert np.all(outputs["memory_mask"])
 
@@ -164,10 +164,10 @@ def test_the_loss_is_that_of_the_log_probabilities(variant):
         np.testing.assert_allclose(found, expected, rtol=1e-5)
     with_loss = model_of(**variant)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    with_loss.compile("adam", {"logits": loss}, weighted_metrics={"logits": [Perplexity()]})
+    with_loss.compile("adam", {"log_probs": loss}, weighted_metrics={"log_probs": [Perplexity()]})
     found = with_loss.evaluate({"token_ids": token_ids}, labels, verbose=0, return_dict=True)
     np.testing.assert_allclose(found["loss"], -log_probs.mean(), rtol=1e-5)
-    np.testing.assert_allclose(found["logits_perplexity"], np.exp(-log_probs.mean()), rtol=1e-5)
+    np.testing.assert_allclose(found["log_probs_perplexity"], np.exp(-log_probs.mean()), rtol=1e-5)
 
 
 @pytest.mark.parametrize("variant", [{}, CLUSTERS], ids=["plain", "clusters"])
@@ -191,17 +191,17 @@ def test_fit_with_memory_learns_what_only_memory_knows(variant):
 def test_stateful_memory_is_memory_in_and_out(model):
     stateful = model_of(stateful=True, batch_size=BATCH)
     token_ids, _ = stream_of(3)
-    found = stateful.predict({"token_ids": token_ids}, batch_size=BATCH, verbose=0)["logits"]
+    found = stateful.predict({"token_ids": token_ids}, batch_size=BATCH, verbose=0)["log_probs"]
     memory = {}
     for start in range(0, 3 * BATCH, BATCH):
-        outputs = model.log_probs({"token_ids": token_ids[start : start + BATCH], **memory})
+        outputs = model({"token_ids": token_ids[start : start + BATCH], **memory})
         memory = {key: outputs[key] for key in ("memory", "memory_mask")}
         rows = found[start : start + BATCH]
         np.testing.assert_allclose(rows, outputs["log_probs"], rtol=0, atol=2e-5)
-    again = stateful.predict({"token_ids": token_ids}, batch_size=BATCH, verbose=0)["logits"]
+    again = stateful.predict({"token_ids": token_ids}, batch_size=BATCH, verbose=0)["log_probs"]
     np.testing.assert_array_equal(again, found)
     reset = {"token_ids": token_ids, "reset_memory": np.ones(3 * BATCH, "bool")}
-    fresh = stateful.predict(reset, batch_size=BATCH, verbose=0)["logits"]
+    fresh = stateful.predict(reset, batch_size=BATCH, verbose=0)["log_probs"]
     expected = log_probs_of(model, token_ids)
     np.testing.assert_allclose(fresh, expected, rtol=0, atol=2e-5)
 
@@ -213,7 +213,7 @@ def test_half_precision_trains(policy):
     token_ids, labels = stream_of(2)
     history = model.fit({"token_ids": token_ids}, labels, epochs=2, verbose=0)
     assert np.all(np.isfinite(history.history["loss"]))
-    assert model({"token_ids": tokens_of()})["logits"].dtype == "float32"
+    assert model({"token_ids": tokens_of()})["log_probs"].dtype == "float32"
 
 
 # === Saving ===
@@ -239,8 +239,8 @@ def test_the_last_batch_of_arrays_may_be_smaller():
     stateful = model_of(stateful=True, batch_size=BATCH)
     token_ids, labels = stream_of(3)
     rows = 3 * BATCH - 1
-    every = stateful.predict({"token_ids": token_ids}, verbose=0)["logits"]
-    found = stateful.predict({"token_ids": token_ids[:rows]}, verbose=0)["logits"]
+    every = stateful.predict({"token_ids": token_ids}, verbose=0)["log_probs"]
+    found = stateful.predict({"token_ids": token_ids[:rows]}, verbose=0)["log_probs"]
     np.testing.assert_array_equal(found, every[:rows])
     losses = -np.take_along_axis(found, labels[:rows, :, np.newaxis], -1)
     # As always in Keras: the mean over the batches of the mean in a batch.
@@ -261,7 +261,7 @@ def test_the_last_batch_of_arrays_may_be_smaller():
 
 def test_a_partial_batch_of_a_dataset_is_refused():
     stateful = model_of(num_layers=1, stateful=True, batch_size=BATCH)
-    stateful.compile(metrics={"logits": [Perplexity()]})
+    stateful.compile(metrics={"log_probs": [Perplexity()]})
     token_ids = tokens_of(batch_size=BATCH + 2)
     dataset = tf.data.Dataset.from_tensor_slices(({"token_ids": token_ids}, token_ids))
     with pytest.raises(tf.errors.InvalidArgumentError, match="stateful_memory_needs_full_batches"):
@@ -271,7 +271,7 @@ def test_a_partial_batch_of_a_dataset_is_refused():
 def test_a_stateful_model_is_loaded_for_another_batch_size(tmp_path):
     model = model_of(stateful=True, batch_size=BATCH)
     with pytest.raises(ValueError, match="`stateful=False`"):
-        model.log_probs({"token_ids": tokens_of()})
+        model.score(tokens_of())
     model.save_to_preset(tmp_path)
     loaded = TransformerXLLanguageModel.from_preset(tmp_path, stateful=False, batch_size=None)
     np.testing.assert_allclose(

@@ -69,6 +69,10 @@ def test_added_tokens_are_saved(extended, tmp_path):
         ([" "], "with characters"),
         ([3], "with characters. Received: 3"),
         (["a  b"], "as this tokenizer cleans texts: 'a b'"),
+        (["①"], "as this tokenizer cleans texts: '1'. Received: '①'"),
+        (["<ﬁ>"], "as this tokenizer cleans texts: '<fi>'"),
+        (["e\u0301"], "as this tokenizer cleans texts: 'é'"),
+        (["\u200b<x>"], "as this tokenizer cleans texts: '<x>'"),
     ],
 )
 def test_tokens_that_are_refused(tokens, message, tokenizer):
@@ -80,6 +84,15 @@ def test_capitals_are_refused_by_a_tokenizer_without_them(golden_dir):
     tokenizer = XLNetTokenizer(golden_dir / "spiece.model", lowercase=True)
     with pytest.raises(ValueError, match="cleans texts: '<url>'. Received: '<URL>'"):
         tokenizer.with_tokens(["<URL>"])
+
+
+@pytest.mark.parametrize("token", ["é", "<ünï>", "日本", "a b", "<☃>", "😀"])
+def test_host_and_graph_find_the_same_added_tokens(token, tokenizer):
+    extended = tokenizer.with_tokens([token])
+    texts = [f"the {token} river", f"the{token}river{token}", token, f"{token}, {token}\u0301"]
+    for text, ids in zip(texts, extended.encode(texts), strict=True):
+        assert extended(text).numpy().tolist() == ids.tolist()
+        assert extended.vocabulary_size() - 1 in ids
 
 
 # === Sampling ===
