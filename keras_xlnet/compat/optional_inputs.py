@@ -6,7 +6,7 @@ Reproduction: docs/upstream.md, "Optional inputs cannot be omitted".
 Delete this file when: functional models take defaults for inputs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import keras
 from keras import ops
@@ -19,15 +19,17 @@ _REQUIRED = ("token_ids", "permutation_mask", "target_positions", "target_mask")
 def complete_inputs(
     inputs: dict[str, Tensor],
     expected: dict[str, keras.KerasTensor],
+    default: Callable[[str, dict[str, Tensor]], Tensor],
     others: Sequence[str] = (),
 ) -> dict[str, Tensor]:
     """Returns the inputs of a functional model, with defaults for those that are omitted.
 
-    The defaults mean: one segment, no padding, an empty memory. So one graph serves all calls.
+    So one graph serves all calls.
 
     Args:
         inputs: Dict of tensors, arrays or `None`s.
         expected: The `input` of the model, a dict.
+        default: Function of the name of an input and of the given inputs, such as `default_input`.
         others: Names of inputs that the `call` of the model takes, and its graph does not.
 
     Raises:
@@ -39,9 +41,7 @@ def complete_inputs(
         for key, value in inputs.items()
         if value is not None
     }
-    completed = {
-        key: inputs[key] if key in inputs else _default(key, inputs, expected) for key in expected
-    }
+    completed = {key: inputs[key] if key in inputs else default(key, inputs) for key in expected}
     return completed | {key: inputs[key] for key in others if key in inputs}
 
 
@@ -62,7 +62,16 @@ def _check_keys(inputs, expected):
         )
 
 
-def _default(key, inputs, expected):
+def default_input(
+    key: str, inputs: dict[str, Tensor], expected: dict[str, keras.KerasTensor]
+) -> Tensor:
+    """Returns the default of an input: one segment, no padding, an empty memory.
+
+    Args:
+        key: String, the name of the input.
+        inputs: Dict of the inputs that were given, among them `token_ids`.
+        expected: The `input` of the model, a dict.
+    """
     token_ids = inputs["token_ids"]
     if key == "memory":
         return _no_memory(token_ids, expected["memory"])

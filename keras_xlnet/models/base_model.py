@@ -8,7 +8,7 @@ import keras
 from keras_xlnet.arguments import as_values, check_range
 from keras_xlnet.compat.compiled_update import compiled_update
 from keras_xlnet.compat.eager_variables import eager_variables
-from keras_xlnet.compat.optional_inputs import complete_inputs
+from keras_xlnet.compat.optional_inputs import complete_inputs, default_input
 from keras_xlnet.compat.quick_deletion import quick_deletion
 from keras_xlnet.compat.sublayers import RestoresSublayers, variables_by_path
 from keras_xlnet.models.inspection import Inspection, inspect_model
@@ -82,7 +82,10 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         return super().call(self._complete(inputs), training=training, mask=mask, **kwargs)
 
     def _complete(self, inputs):
-        return complete_inputs(inputs, self.input, self._inputs_without_default)
+        return complete_inputs(inputs, self.input, self._default, self._inputs_without_default)
+
+    def _default(self, key, inputs):
+        return default_input(key, inputs, self.input)
 
     # === Training ===
 
@@ -473,7 +476,9 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         It is not a sublayer: XLA does not support strings, and Keras would not compile the model.
         Saving finds it through the property of its name.
         """
-        self._untracked = types.SimpleNamespace(text_layer=text_layer)
+        self._untracked = types.SimpleNamespace(
+            **vars(self._untracked) | {"text_layer": text_layer}
+        )
 
     def with_vocabulary(self, vocabulary: int | keras.layers.Layer) -> "Self":
         """Returns a copy for a vocabulary with more or fewer tokens at its end.
