@@ -105,7 +105,7 @@ def test_a_word_with_the_id_of_mask_is_no_blank():
     "texts, arguments, message",
     [
         ([[1, 2]], {}, "must have blanks, '<mask>'. Received in row 0"),
-        (["a <mask>"], {}, "pass their `tokenizer`"),
+        (["a <mask>"], {}, "pass `tokenizer=`"),
         ([["a", "<mask>"]], {}, r"token ids that are ints. Received in row 0: \['a', '<mask>'\]"),
         ([[6, 9]], {}, "token ids from 0 to 7"),
         ([[6]], {"num_results": 0}, "`num_results` must be a positive"),

@@ -285,7 +285,7 @@ def test_strings(make, golden_dir):
     [
         ({"prompts": []}, "`prompts` must have at least one text"),
         ({"prompts": [[1], []]}, "at least one token each. Received in row 1"),
-        ({"prompts": ["one"]}, "pass their `tokenizer`"),
+        ({"prompts": ["one"]}, "pass `tokenizer=`"),
         ({"prompts": [["1", "2"]]}, r"that are ints. Received in row 0: \['1', '2'\]"),
         ({"prompts": [[1.5]]}, r"token ids that are ints. Received in row 0: \[1.5\]"),
         ({"prompts": [[2**40]]}, "token ids from 0 to 29. Received in row 0: 1099511627776"),

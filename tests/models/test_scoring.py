@@ -175,7 +175,7 @@ def test_strings(golden_dir):
     [
         ([], {}, "`texts` must have at least one text"),
         ("one", {}, "must be a list of texts"),
-        (["one"], {}, "pass their `tokenizer`"),
+        (["one"], {}, "pass `tokenizer=`"),
         ([[1], []], {}, "at least one token each. Received in row 1"),
         ([[1], [2, 50]], {}, "token ids from 0 to 49. Received in row 1: 50"),
         ([[1, 2]], {"order": "backwards"}, "`order` must be one of"),
