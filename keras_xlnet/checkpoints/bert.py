@@ -29,7 +29,7 @@ _END = "[SEP]"
 _CLS, _SEP, _PAD, _UNK = map(SPECIAL_TOKENS.index, ("<cls>", "<sep>", "<pad>", "<unk>"))
 _RIDGE = 1e-3
 # Sample texts: how many are made, and the most tokens of one.
-_NUM_TEXTS, _MOST_TOKENS = 200, 126
+_NUM_TEXTS, _MOST_TOKENS = 100, 126
 _BATCH_SIZE = 32
 _PADDING_SEGMENT = 4
 

@@ -89,8 +89,10 @@ class BertEncoder:
         attended = self._linear(attended.reshape(states.shape), layer, "attention.output.dense")
         norm = self.dense(layer, "attention.output.LayerNorm")
         states = self._normalize(states + attended, *norm)
-        inner = self._activation(self._linear(states, layer, "intermediate.dense"))
-        inner = self._linear(keras.ops.convert_to_numpy(inner), layer, "output.dense")
+        inner = self._linear(states, layer, "intermediate.dense")
+        # The one step in float32: erf in float64 would take as long as all products.
+        inner = keras.ops.convert_to_numpy(self._activation(inner.astype("float32")))
+        inner = self._linear(inner, layer, "output.dense")
         return self._normalize(states + inner, *self.dense(layer, "output.LayerNorm"))
 
     def _heads(self, states, layer, name):

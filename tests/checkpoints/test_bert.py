@@ -214,7 +214,7 @@ def test_the_cosine_is_that_of_the_model(without_positions):
 def test_random_texts(source):
     vocabulary = vocabulary_of(source)
     texts = random_texts(vocabulary)
-    assert texts == random_texts(vocabulary) and len(texts) == 200
+    assert texts == random_texts(vocabulary) and len(texts) == 100
     assert {token for text in texts for token in vocabulary.split(text)} <= {
         *("the", "turtle", "swims", "sea", "in", ".")
     }
