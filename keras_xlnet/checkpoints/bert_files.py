@@ -260,8 +260,9 @@ def read_vocabulary(
         tokens = _tokens_of_json(fast, file)
     if vocabulary_size is not None:
         _check_size(tokens, vocabulary_size, file)
+    lowercase, strip_accents = _flags(directory, fast)
     try:
-        return WordPieceVocabulary(tokens, *_flags(directory, fast), keep=keep)
+        return WordPieceVocabulary(tokens, lowercase, strip_accents, keep)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from error
 

@@ -118,7 +118,8 @@ class WordPieceVocabulary:
         Rules of normalization do what BERT's cleaning does. The scores of a unigram model are
         fitted, so that the best split of a word is the longest match from the left. This cannot be
         reached for every word. Words with an unknown character are not unknown as a whole, and `▁`
-        is a piece of its own before them.
+        is a piece of its own before an unknown character. `tensorflow_text` splits tokens with
+        punctuation that are added later (`XLNetTokenizer.with_tokens`); `encode` does not.
 
         Args:
             texts: Strings, whose words the scores are fitted to, besides words that are put

@@ -13,14 +13,14 @@ from keras_xlnet.tokenizers.sentencepiece_proto import (
     CONTROL,
     NORMAL,
     UNKNOWN,
-    USER_DEFINED,
     Piece,
     SentencePieceProto,
 )
 from keras_xlnet.tokenizers.wordpiece_scores import fit_scores
 
-# The score of `▁` and of characters that are no tokens: below the sum of those of any word.
-_LOWEST = -200.0
+# The score of `▁` and of characters that are no tokens: as low as those of four pieces. Not lower,
+# so that `▁` and an added token are better than the pieces of the token.
+_LOWEST = -45.0
 
 
 def sentencepiece_proto(vocabulary: Any, words: list[str]) -> bytes:
@@ -35,12 +35,14 @@ def sentencepiece_proto(vocabulary: Any, words: list[str]) -> bytes:
     others = [piece for piece, index in vocabulary.pieces.items() if index == unknown]
     scores = fit_scores(pieces, others, words, vocabulary.word_pieces, _LOWEST)
     rules = normalization_rules(vocabulary.replacement, set("".join(pieces)))
-    return compile_rules(rules).with_pieces(_with_special(pieces, scores)).serialize()
+    model = SentencePieceProto.unigram(_with_special(pieces, scores), compile_rules(rules))
+    return model.serialize()
 
 
 def _with_special(pieces, scores):
-    types = [UNKNOWN, *[CONTROL] * (len(SPECIAL_TOKENS) - 2), USER_DEFINED]
-    special = [Piece(piece, 0.0, type) for piece, type in zip(SPECIAL_TOKENS, types, strict=True)]
+    # Not even `<eop>` is a symbol of users: `tensorflow_text` normalizes these, and would split it.
+    unknown, *control = SPECIAL_TOKENS
+    special = [Piece(unknown, type=UNKNOWN), *(Piece(piece, type=CONTROL) for piece in control)]
     return special + [Piece(p, float(s), NORMAL) for p, s in zip(pieces, scores, strict=True)]
 
 
@@ -67,10 +69,10 @@ def normalization_rules(replacement: Any, characters: set[str]) -> dict[str, str
     return rules
 
 
-def compile_rules(rules: dict[str, str]) -> SentencePieceProto:
-    """Returns a SentencePiece model with rules of normalization; its pieces are of no use.
+def compile_rules(rules: dict[str, str]) -> bytes:
+    """Returns rules of normalization as a SentencePiece model has them.
 
-    Only the trainer of SentencePiece compiles rules.
+    Only the trainer of SentencePiece compiles them, so a model is trained, and thrown away.
     """
     lines = [f"{_codes(source)}\t{_codes(target)}\n" for source, target in rules.items()]
     model = io.BytesIO()
@@ -88,7 +90,7 @@ def compile_rules(rules: dict[str, str]) -> SentencePieceProto:
             num_threads=1,
             minloglevel=2,
         )
-    return SentencePieceProto.parse(model.getvalue())
+    return SentencePieceProto.parse(model.getvalue()).charsmap
 
 
 def _codes(text):

@@ -160,8 +160,10 @@ def test_scores_are_fitted_to_texts(vocabulary, tokenizer, messages):
 
 
 def test_words_that_are_put_together(vocabulary, tokenizer, rng):
-    starts = [t for t in vocabulary.tokens if t.isalpha()]
-    ends = [t[2:] for t in vocabulary.tokens if t.startswith("##") and t[2:].isalnum()]
+    starts = [t for t in vocabulary.tokens if t.isalpha() and t.isascii()]
+    ends = [
+        t[2:] for t in vocabulary.tokens if t.startswith("##") and t[2:] in SUFFIXES + [*LETTERS]
+    ]
     words = []
     for _ in range(3000):
         parts = [rng.choice(starts), *rng.choice(ends, rng.integers(0, 4))]
@@ -206,6 +208,15 @@ def test_offsets(tokenizer):
     _, (offsets,) = tokenizer.encode([text], return_offsets=True)
     parts = [text[start:end] for start, end in offsets]
     assert "".join(parts) == text and parts[-1] == "THE" and parts[-2] == ","
+
+
+@pytest.mark.parametrize("text", ["a!", "!", "中", "(a)", "a...!"])
+def test_offsets_of_punctuation_at_the_end(text, tokenizer):
+    ids, (offsets,) = tokenizer.encode([text], return_offsets=True)
+    parts = [text[start:end] for start, end in offsets]
+    assert "".join(parts) == text.replace(" ", "") and all(parts)
+    graph = tokenizer([text], return_offsets=True)[1]
+    assert np.transpose([graph.start[0], graph.end[0]]).tolist() == offsets.tolist()
 
 
 def test_cased(vocabulary):
