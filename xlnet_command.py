@@ -18,13 +18,14 @@ _DESCRIPTION = """Converts, inspects and compares checkpoints of XLNet and Trans
 
 A checkpoint is a directory in one of three formats: `original` (zihangdai/xlnet or
 kimiyoung/transformer-xl, TensorFlow 1), `huggingface` (transformers, safetensors) or `preset`
-(keras_xlnet). The prefix of an original checkpoint can be given instead. Two more formats are only
-read: `keras_hub` (a directory of KerasHub's XLNetBackbone) and `keras_xlnet_h5` (an .h5 file of the
-old package keras-xlnet). The format of what is read is detected."""
+(keras_xlnet). The prefix of an original checkpoint can be given instead. Three more formats are
+only read: `keras_hub` (a directory of KerasHub's XLNetBackbone), `keras_xlnet_h5` (an .h5 file of
+the old package keras-xlnet) and `bert` (a BERT of transformers, which becomes an XLNet). The format
+of what is read is detected."""
 
 # Those of keras_xlnet.checkpoints, which is not imported here.
 FORMATS = ("original", "huggingface", "preset")
-READABLE_FORMATS = (*FORMATS, "keras_hub", "keras_xlnet_h5")
+READABLE_FORMATS = (*FORMATS, "keras_hub", "keras_xlnet_h5", "bert")
 
 
 def main() -> NoReturn:
@@ -105,6 +106,7 @@ def _add_convert(subparsers):
         "xlnet convert --from huggingface --to preset --activation gelu_tanh xlnet-base-cased out",
         "xlnet convert --to original --task backbone runs/spam/preset xlnet-original",
         "xlnet convert --to preset --num_heads 12 old_weights.h5 out",
+        "xlnet convert --from bert --to preset --sample_texts texts.txt all-MiniLM-L6-v2 out",
     )
     _add_source(parser, "source", "SRC", "--from", "source_format")
     parser.add_argument("destination", metavar="DST", help="directory to write")
@@ -117,6 +119,11 @@ def _add_convert(subparsers):
         "--activation",
         help="activation of a model from Hugging Face: gelu_tanh for weights that were converted "
         "from the original. By default that of its config.json",
+    )
+    parser.add_argument(
+        "--sample_texts",
+        help="file with some hundred texts, one a line, which the positions of a BERT are fitted "
+        "on. By default texts of random words",
     )
 
 

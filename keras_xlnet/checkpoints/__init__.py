@@ -1,5 +1,6 @@
 """Checkpoints of this package, of the original XLNet and of other implementations."""
 
+from keras_xlnet.checkpoints.bert import BertConversion, convert_bert, load_bert
 from keras_xlnet.checkpoints.formats import (
     FORMATS,
     READABLE_FORMATS,
@@ -19,8 +20,11 @@ __all__ = [
     "FORMATS",
     "READABLE_FORMATS",
     "TASKS",
+    "BertConversion",
+    "convert_bert",
     "detect_format",
     "detect_task",
+    "load_bert",
     "load_checkpoint",
     "load_huggingface",
     "load_keras_hub",

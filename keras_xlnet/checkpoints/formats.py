@@ -9,11 +9,13 @@ import keras
 
 from keras_xlnet.arguments import check_choice
 from keras_xlnet.checkpoints import (
+    bert_files,
     huggingface_tokenizer,
     keras_hub,
     keras_xlnet_h5,
     original_files,
 )
+from keras_xlnet.checkpoints.bert import load_bert
 from keras_xlnet.checkpoints.huggingface import CONFIG, load_huggingface, save_huggingface
 from keras_xlnet.checkpoints.huggingface_config import read_config
 from keras_xlnet.checkpoints.keras_hub import load_keras_hub
@@ -36,13 +38,14 @@ from keras_xlnet.types import PathLike
 
 #: Names of the formats of `load_checkpoint` and `save_checkpoint`.
 FORMATS = ("original", "huggingface", "preset")
-#: Names of the formats of `load_checkpoint`: those of `FORMATS`, and two that are only read.
-READABLE_FORMATS = (*FORMATS, "keras_hub", "keras_xlnet_h5")
+#: Names of the formats of `load_checkpoint`: those of `FORMATS`, and three that are only read.
+READABLE_FORMATS = (*FORMATS, "keras_hub", "keras_xlnet_h5", "bert")
 _LOADERS: dict[str, Callable[..., Any]] = {
     "original": load_original,
     "huggingface": load_huggingface,
     "keras_hub": load_keras_hub,
     "keras_xlnet_h5": load_keras_xlnet_h5,
+    "bert": load_bert,
 }
 # Arguments that change the numbers and are in no file: flags of the original's scripts.
 _UNSTATED: dict[str, tuple[str, ...]] = {
@@ -68,7 +71,7 @@ def detect_format(path: PathLike) -> str:
             a preset that comes with the package.
 
     Returns:
-        `"original"`, `"huggingface"`, `"preset"`, `"keras_hub"` or `"keras_xlnet_h5"`.
+        `"original"`, `"huggingface"`, `"preset"`, `"keras_hub"`, `"keras_xlnet_h5"` or `"bert"`.
 
     Raises:
         FileNotFoundError: If there is no such path.
@@ -92,7 +95,7 @@ def detect_format(path: PathLike) -> str:
     if (path / CONFIG).exists():
         config = read_json(file_in(path, CONFIG))
         if "model_type" in config:
-            return "huggingface"
+            return "bert" if config["model_type"] == bert_files.MODEL_TYPE else "huggingface"
         if "registered_name" in config:
             is_keras_hub = str(config["registered_name"]).startswith(keras_hub.PACKAGE)
             return "keras_hub" if is_keras_hub else "preset"
@@ -126,7 +129,7 @@ def detect_task(path: PathLike, format: str | None = None) -> str | None:
     'multiple_choice'
     """
     format, path = _checked(format, path), _located(path)
-    if format == "keras_hub":
+    if format in ("keras_hub", "bert"):
         return None
     if format == "original":
         return task_of_variables(original_files.OriginalCheckpoint(path).shapes)
@@ -156,7 +159,7 @@ def load_checkpoint(
         format: One of `keras_xlnet.checkpoints.READABLE_FORMATS`. `None`: as `detect_format` finds.
         task: A name in `keras_xlnet.checkpoints.TASKS`, or `None` for the encoder alone.
         **overrides: As for `load_original`, `load_huggingface`, `load_keras_hub`,
-            `load_keras_xlnet_h5` or `from_preset`.
+            `load_keras_xlnet_h5`, `load_bert` or `from_preset`.
 
     Returns:
         An `XLNetBackbone`, or the task's model.
@@ -252,6 +255,8 @@ def load_tokenizer(path: PathLike, format: str | None = None) -> XLNetTokenizer 
         return huggingface_tokenizer.read_tokenizer(directory)
     if format == "original":
         return original_files.read_tokenizer(directory)
+    if format == "bert":
+        return XLNetTokenizer(bert_files.read_vocabulary(directory).to_sentencepiece())
     if format != "preset":
         return None  # KerasHub and the old keras-xlnet save none with a model.
     if not (directory / "assets" / original_files.VOCABULARY).exists():

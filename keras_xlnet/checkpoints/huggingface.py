@@ -91,7 +91,7 @@ def open_huggingface(
     defaults = huggingface_config.default_arguments(config, entry.has_memory, config_file)
     if not overrides.get("memory_length", defaults.get("memory_length")):
         defaults.pop("reuse_length", None)
-    files = _open_files(directory, config)
+    files = open_files(directory, config)
     _warn_of_gelu(config, config_file, overrides)
     head: dict[str, Any] = {}
     for group in entry.config:
@@ -125,7 +125,7 @@ def _open_language_model(directory, config, config_file, overrides):
         overrides,
         "huggingface",
         config_file=config_file,
-        files=_open_files(directory, config),
+        files=open_files(directory, config),
         dtype=config.get("dtype") or config.get("torch_dtype"),
     )
 
@@ -193,13 +193,26 @@ def _without_prefix(matches):
     return [dataclasses.replace(match, name=match.name.removeprefix(_PREFIX)) for match in matches]
 
 
-def _open_files(directory, config):
-    """Opens `model.safetensors` or its shards."""
-    index = {}
+def open_files(
+    directory: pathlib.Path, config: dict[str, Any], architecture: str = "XLNetModel"
+) -> SafetensorsFiles:
+    """Opens `model.safetensors` or its shards.
+
+    Args:
+        directory: Path of the directory.
+        config: Dict, its `config.json`.
+        architecture: Class of transformers for the error that a pickle is, if the configuration
+            names none.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If there are only pickles, or a file is damaged.
+    """
+    index: dict[str, str] = {}
     if (directory / _INDEX).exists() and not (directory / _WEIGHTS).exists():
         index = _read_index(file_in(directory, _INDEX))
     else:
-        _refuse_pickles(directory, config)
+        _refuse_pickles(directory, config, architecture)
     names = sorted(set(index.values())) or [_WEIGHTS]
     paths = [file_in(directory, name) for name in names]
     files = SafetensorsFiles(paths, f"the checkpoint in {directory}")
@@ -216,10 +229,10 @@ def _read_index(file):
     return index
 
 
-def _refuse_pickles(directory, config):
+def _refuse_pickles(directory, config, architecture):
     pickles = [name for name in _PICKLES if (directory / name).exists()]
     if pickles and not (directory / _WEIGHTS).exists():
-        (architecture, *_) = config.get("architectures") or ["XLNetModel"]
+        (architecture, *_) = config.get("architectures") or [architecture]
         raise ValueError(
             f"{directory / pickles[0]} is a PyTorch pickle, which can run any code when it is "
             "loaded, so it is not read. If you trust it, convert it where transformers and torch "

@@ -11,7 +11,7 @@ from keras_xlnet.preset_files.files import read_json
 from keras_xlnet.types import PathLike
 
 # Theirs -> ours. `gelu` is the erf form in both. The original's, our default, is the tanh form.
-_ACTIVATIONS = {
+ACTIVATIONS = {
     "gelu": "gelu",
     "gelu_new": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
@@ -97,15 +97,15 @@ def default_arguments(config: dict[str, Any], has_memory: bool, file: PathLike) 
         file: Path of the file, for errors.
     """
     activation = config.get("ff_activation", "gelu")
-    if activation not in _ACTIVATIONS:
+    if activation not in ACTIVATIONS:
         raise ValueError(
-            f"{file} has `ff_activation` {activation!r}, expected one of {sorted(_ACTIVATIONS)}"
+            f"{file} has `ff_activation` {activation!r}, expected one of {sorted(ACTIVATIONS)}"
         )
     dropout = config.get("dropout", 0.1)
     clamp_length = config.get("clamp_len", -1)
     attention_type = config.get("attn_type", "bi")
     arguments = {
-        "activation": _ACTIVATIONS[activation],
+        "activation": ACTIVATIONS[activation],
         "dropout": dropout,
         "attention_dropout": dropout,
         "attention_type": attention_type,

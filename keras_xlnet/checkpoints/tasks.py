@@ -175,6 +175,7 @@ def get_task(name: str | None, format: str | None = None) -> Task:
         "original": task.sign,
         "huggingface": task.architectures,
         "keras_hub": False,
+        "bert": False,
         "keras_xlnet_h5": name == "permutation_lm",
         None: True,
     }

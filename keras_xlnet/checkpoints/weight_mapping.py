@@ -19,6 +19,7 @@ OWNERS = {
     "huggingface": "Hugging Face's transformers",
     "keras_hub": "KerasHub",
     "keras_xlnet_h5": "The old keras-xlnet",
+    "bert": "BERT",
 }
 # What stands for the index of a layer in a name.
 _LAYER = re.compile(r"\{layer\}|\{number\}")

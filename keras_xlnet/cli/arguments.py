@@ -10,6 +10,7 @@ from keras_xlnet.types import PathLike
 _OF_FORMAT = {
     "config_file": ("original", "original checkpoints"),
     "task_name": ("original", "original checkpoints"),
+    "sample_texts": ("bert", "a BERT"),
     "num_heads": ("keras_xlnet_h5", "files of the old keras-xlnet"),
 }
 
@@ -20,7 +21,7 @@ def arguments_of_format(arguments: argparse.Namespace, format: str) -> dict[str,
     Raises:
         ValueError: If there are any for another format.
     """
-    given = {name: getattr(arguments, name) for name in _OF_FORMAT}
+    given = {name: getattr(arguments, name, None) for name in _OF_FORMAT}
     given = {name: value for name, value in given.items() if value is not None}
     wrong = [name for name in given if _OF_FORMAT[name][0] != format]
     if wrong:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from keras_xlnet.checkpoints import detect_format, load_checkpoint, load_tokenizer
+from keras_xlnet.checkpoints.bert import OpenBert
 from keras_xlnet.checkpoints.huggingface import open_huggingface
 from keras_xlnet.checkpoints.keras_hub import open_keras_hub
 from keras_xlnet.checkpoints.keras_xlnet_h5 import open_keras_xlnet_h5
@@ -22,6 +23,7 @@ _OPENERS: dict[str, Callable[..., Any]] = {
     "huggingface": open_huggingface,
     "keras_hub": open_keras_hub,
     "keras_xlnet_h5": open_keras_xlnet_h5,
+    "bert": OpenBert,
 }
 _SIZES = (
     "vocabulary_size num_layers num_heads head_dim hidden_dim intermediate_dim embedding_dim "

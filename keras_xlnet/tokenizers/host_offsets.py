@@ -125,7 +125,9 @@ def _character_ranges(normalized, places):
     starts_group[1:] = is_space[:-1] | (start[1:] != start[:-1])
     first = np.flatnonzero(starts_group)
     group_end = places[np.append(first[1:], len(start))]
-    return start, group_end[np.cumsum(starts_group) - 1]
+    end = group_end[np.cumsum(starts_group) - 1]
+    # SentencePiece has no place after a character whose rule puts a space at the end of a text.
+    return start, np.where((end == start) & ~is_space, start + 1, end)
 
 
 def _length(piece):

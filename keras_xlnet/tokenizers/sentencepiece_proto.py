@@ -93,6 +93,14 @@ class SentencePieceProto:
         return dataclasses.replace(self, pieces=pieces, trainer=self.trainer + added)
 
     @property
+    def charsmap(self) -> bytes:
+        """Bytes, the compiled rules of normalization."""
+        for field, _, value, _ in _fields(self.others):
+            if field == _NORMALIZER:
+                return next((rules for field, _, rules, _ in _fields(value) if field == 2), b"")
+        return b""
+
+    @property
     def model_type(self) -> str:
         """String, such as `"UNIGRAM"`."""
         found = 1  # The default.

@@ -183,6 +183,8 @@ def _characters_of(units, text):
     starts_group = starts_row(units.ids) | _before(units.is_space) | (start != _before(start))
     group = tf.cumsum(tf.cast(starts_group, tf.int32)) - 1
     end = tf.gather(tf.math.segment_max(end, group), group)
+    # There is no place after a character whose rule puts a space at the end of a text.
+    end = tf.where((end == start) & ~units.is_space, start + 1, end)
     is_dummy = end == start  # The space that SentencePiece puts before a text.
     text_end = tf.gather(text.end.flat_values, tf.gather(character, tf.maximum(end - 1, 0)))
     text_start = tf.gather(text.start.flat_values, tf.gather(character, start))

@@ -17,7 +17,7 @@ PAGES = [
 # The docstrings of programs say how they are run.
 PROGRAMS = sorted(
     path
-    for folder in ("examples", "benchmarks", "docs/site", "tests/golden")
+    for folder in ("examples", "benchmarks", "research", "docs/site", "tests/golden")
     for path in (ROOT / folder).rglob("*.py")
 )
 _FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)

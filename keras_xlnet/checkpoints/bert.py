@@ -1,0 +1,336 @@
+"""BERT encoders as XLNets, in."""
+
+import dataclasses
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_xlnet.checkpoints import bert_files
+from keras_xlnet.checkpoints.bert_encoder import BertEncoder
+from keras_xlnet.checkpoints.bert_positions import fit_positions
+from keras_xlnet.checkpoints.bert_weights import find_shift, xlnet_weights
+from keras_xlnet.checkpoints.huggingface import CONFIG
+from keras_xlnet.checkpoints.opening import build
+from keras_xlnet.checkpoints.tasks import get_task
+from keras_xlnet.models import XLNetBackbone
+from keras_xlnet.preprocessing.packing import SEGMENT_A, SEGMENT_CLS, pack
+from keras_xlnet.preset_files import file_in, local_directory
+from keras_xlnet.preset_files.files import quoted
+from keras_xlnet.preset_files.weights import assign_in_blocks, model_weights
+from keras_xlnet.tokenizers import WordPieceVocabulary, XLNetTokenizer
+from keras_xlnet.tokenizers.sentencepiece_model import SPECIAL_TOKENS
+from keras_xlnet.types import PathLike
+
+# What BERT has in the place of XLNet's special tokens. It has one token that ends something.
+_COUNTERPARTS = {"<unk>": "[UNK]", "<cls>": "[CLS]", "<pad>": "[PAD]", "<mask>": "[MASK]"}
+_END = "[SEP]"
+_CLS, _SEP, _PAD, _UNK = map(SPECIAL_TOKENS.index, ("<cls>", "<sep>", "<pad>", "<unk>"))
+_RIDGE = 1e-3
+# Sample texts: how many are made, and the most tokens of one.
+_NUM_TEXTS, _MOST_TOKENS = 100, 126
+_BATCH_SIZE = 32
+_PADDING_SEGMENT = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class BertConversion:
+    """A BERT as an XLNet, and how close to it.
+
+    Args:
+        backbone: The `XLNetBackbone`.
+        tokenizer: The `XLNetTokenizer` for it.
+        position_residuals: Tuple of floats, for each layer how far XLNet's sinusoids are from the
+            function of the distance that stands for BERT's positions: root of the mean square,
+            relative to that of the function.
+        shift_lengths: Tuple of floats, for each layer the length of what is added to its input.
+        cosine: Float, the mean over the sample texts of the cosine between the two means of the
+            states of the last layer, BERT's and the XLNet's.
+        tokens_that_differ: Float, the fraction of BERT's tokens of the sample texts that the
+            tokenizer splits in another way. `None` if no texts were given.
+        num_texts: Int, the number of sample texts.
+    """
+
+    backbone: XLNetBackbone
+    tokenizer: XLNetTokenizer
+    position_residuals: tuple[float, ...]
+    shift_lengths: tuple[float, ...]
+    cosine: float
+    tokens_that_differ: float | None
+    num_texts: int
+
+    def __str__(self) -> str:
+        """Returns the report, a table with a row for each layer and two lines."""
+        lines = ["layer  length of the shift  residual of the positions"]
+        rows = zip(self.shift_lengths, self.position_residuals, strict=True)
+        lines += [f"{layer:5}{a:21.2f}{b:27.3f}" for layer, (a, b) in enumerate(rows)]
+        are_given = self.tokens_that_differ is not None
+        kind = "sample texts" if are_given else "texts of random words"
+        lines.append(f"cosine to BERT, mean of {self.num_texts} {kind}: {self.cosine:.4f}")
+        if are_given:
+            lines.append(f"tokens that differ: {self.tokens_that_differ:.2%}")
+        return "\n".join(lines)
+
+
+def load_bert(
+    directory: PathLike,
+    task: str | None = None,
+    *,
+    sample_texts: Iterable[str] | None = None,
+    keep: Collection[str] | Callable[[str], bool] | None = None,
+    ridge: float = _RIDGE,
+    **overrides: Any,
+) -> XLNetBackbone:
+    """Loads a BERT encoder that transformers saved, as an XLNet.
+
+    Without positions, a BERT is the content stream of an XLNet: with the position embeddings 0 and
+    `ridge=0` the outputs are equal. What the absolute positions do is fitted as XLNet's relative
+    terms, so the outputs are close, not equal. `convert_bert` says how close. The XLNet takes texts
+    of any length, memory and permutations.
+
+    The layout is that of XLNet: text, `<sep>`, `<cls>`. All tokens have BERT's token type 0. The
+    pooler and the heads of BERT are not loaded.
+
+    Args:
+        directory: Directory with `config.json`, `model.safetensors` (or its shards) and `vocab.txt`
+            (or `tokenizer.json`), or `hf://owner/name`, which needs `huggingface_hub`.
+        task: Only `None`, for the encoder.
+        sample_texts: Strings, some hundred texts of the kind that the model is for, which the
+            positions are fitted on. `None` for texts of random words of the vocabulary.
+        keep: Tokens of `vocab.txt` to keep, or a function from a token to a bool, as of
+            `WordPieceVocabulary`.
+        ridge: Float of at least 0. The larger, the smaller are the numbers of the XLNet, and the
+            larger is the difference to BERT.
+        **overrides: Arguments of `XLNetBackbone` that the files do not fix, such as `dropout`,
+            `memory_length` or `dtype`.
+
+    Returns:
+        An `XLNetBackbone`. Its ids are those of `load_tokenizer(directory, "bert")`.
+
+    Raises:
+        FileNotFoundError: If a file is missing.
+        ValueError: If the files are damaged, contradict each other, are pickles or of another
+            model, or an argument is invalid. The message names the file and the weight.
+
+    Example:
+
+    >>> import tempfile
+    >>> keras_xlnet.checkpoints.load_bert(tempfile.mkdtemp())
+    Traceback (most recent call last):
+    FileNotFoundError: ...config.json is missing
+
+    Source: Devlin et al. 2019, "BERT"; transformers, `models/bert`. docs/checkpoints.md derives it.
+    """
+    opened = OpenBert(directory, task, keep, overrides)
+    opened.load(sample_texts, ridge)
+    return opened.model
+
+
+def convert_bert(
+    directory: PathLike,
+    sample_texts: Iterable[str] | None = None,
+    keep: Collection[str] | Callable[[str], bool] | None = None,
+    ridge: float = _RIDGE,
+    **overrides: Any,
+) -> BertConversion:
+    """Loads a BERT encoder as an XLNet, with its tokenizer and a report.
+
+    Args:
+        directory, sample_texts, keep, ridge, **overrides: As of `load_bert`.
+
+    Returns:
+        A `BertConversion`. Printed, it is the report.
+
+    Raises:
+        FileNotFoundError, ValueError: As `load_bert`.
+
+    Example:
+
+    >>> import tempfile
+    >>> keras_xlnet.checkpoints.convert_bert(tempfile.mkdtemp())
+    Traceback (most recent call last):
+    FileNotFoundError: ...config.json is missing
+
+    Source: As of `load_bert`.
+    """
+    if sample_texts is not None:
+        sample_texts = _checked_texts(sample_texts)
+    opened = OpenBert(directory, None, keep, overrides)
+    report = opened.load(sample_texts, ridge)
+    # The words of the sample texts are split rightly above all.
+    proto = opened.vocabulary.to_sentencepiece(sample_texts or ())
+    tokenizer = XLNetTokenizer(proto)
+    differ = None
+    if sample_texts is not None:
+        differ = tokens_that_differ(tokenizer, opened.vocabulary, sample_texts)
+    return BertConversion(tokenizer=tokenizer, tokens_that_differ=differ, **report)
+
+
+def tokens_that_differ(
+    tokenizer: XLNetTokenizer, vocabulary: WordPieceVocabulary, texts: list[str]
+) -> float:
+    """Returns the fraction of the tokens of texts that a tokenizer does not find.
+
+    Args:
+        tokenizer: An `XLNetTokenizer` that `vocabulary` was converted to.
+        vocabulary: A `WordPieceVocabulary`.
+        texts: List of strings.
+    """
+    token_ids = bert_ids(vocabulary)
+    missing = total = 0
+    for text, found in zip(texts, tokenizer.encode(texts), strict=True):
+        expected = vocabulary.encode(text)
+        total += len(expected)
+        counts = np.bincount(expected, minlength=len(vocabulary.tokens))
+        counts -= np.bincount(token_ids[found], minlength=len(vocabulary.tokens))
+        missing += int(np.maximum(counts, 0).sum())
+    return missing / max(total, 1)
+
+
+def bert_ids(vocabulary: WordPieceVocabulary) -> np.ndarray:
+    """Returns an int array `(vocabulary_size,)`, BERT's id of each id of the XLNet."""
+    special = [vocabulary.id_of(_COUNTERPARTS.get(token, _END)) for token in SPECIAL_TOKENS]
+    return np.array([*special, *vocabulary.pieces.values()])
+
+
+class OpenBert:
+    """The files of a BERT, and the `XLNetBackbone` that they are converted to.
+
+    Args:
+        directory, task, keep: As of `load_bert`.
+        overrides: Dict of arguments of `XLNetBackbone`.
+
+    Attributes:
+        model: The `XLNetBackbone`, with initial weights until `load`.
+        vocabulary: The `WordPieceVocabulary`.
+    """
+
+    def __init__(
+        self,
+        directory: PathLike,
+        task: str | None = None,
+        keep: Collection[str] | Callable[[str], bool] | None = None,
+        overrides: dict[str, Any] | None = None,
+    ) -> None:
+        get_task(task, "bert")
+        directory = local_directory(directory, [CONFIG], bert_files.OPTIONAL)
+        self._config = config = bert_files.read_config(file_in(directory, CONFIG))
+        self._files = bert_files.BertFiles(directory, config)
+        sizes = config.sizes
+        self.vocabulary = bert_files.read_vocabulary(directory, sizes["vocab_size"], keep)
+        fixed = {
+            "vocabulary_size": len(SPECIAL_TOKENS) + len(self.vocabulary.pieces),
+            "num_layers": sizes["num_hidden_layers"],
+            "num_heads": sizes["num_attention_heads"],
+            "hidden_dim": sizes["hidden_size"],
+            "intermediate_dim": sizes["intermediate_size"],
+            "head_dim": sizes["hidden_size"] // sizes["num_attention_heads"],
+            "activation": config.activation,
+            "layer_norm_epsilon": config.layer_norm_epsilon,
+            "tie_attention_biases": False,
+        }
+        defaults = {"dropout": config.dropout, "attention_dropout": config.attention_dropout}
+        self.model = build(
+            None, fixed, overrides or {}, {}, defaults, config_file=config.file, files=self._files
+        )
+
+    def missing_of_encoder(self) -> list[str]:
+        """Returns the names of weights that the files do not have."""
+        return self._files.missing()
+
+    def missing_of_head(self) -> list[str]:
+        """Returns an empty list: there is no head."""
+        return []
+
+    def unused(self) -> list[str]:
+        """Returns the names of what the files have and the model does not."""
+        return self._files.unused()
+
+    def load(self, sample_texts: Iterable[str] | None, ridge: float) -> dict[str, Any]:
+        """Computes and assigns the weights. Arguments as of `load_bert`.
+
+        Returns:
+            A dict of arguments of `BertConversion`.
+        """
+        _check_ridge(ridge)
+        texts = self._ids_of(sample_texts)
+        self._files.check()
+        config = self._config
+        encoder = BertEncoder(
+            self._files.read(), self.model.num_heads, config.layer_norm_epsilon, config.activation
+        )
+        token_ids = bert_ids(self.vocabulary)
+        shifts = np.array([find_shift(encoder, i, ridge) for i in range(encoder.num_layers)])
+        positions, states = fit_positions(encoder, texts, *token_ids[[_CLS, _SEP]])
+        values = xlnet_weights(encoder, token_ids, _CLS, shifts, positions)
+        for path, weight in model_weights(self.model).items():
+            assign_in_blocks(weight, values[path])
+        return {
+            "backbone": self.model,
+            "position_residuals": positions.residuals,
+            "shift_lengths": tuple(float(length) for length in np.linalg.norm(shifts, axis=1)),
+            "cosine": self._cosine(texts, states),
+            "num_texts": len(texts),
+        }
+
+    def _ids_of(self, sample_texts):
+        if sample_texts is None:
+            sample_texts = random_texts(self.vocabulary)
+        ids = [self.vocabulary.encode(text) for text in _checked_texts(sample_texts)]
+        most = min(_MOST_TOKENS, self._config.sizes["max_position_embeddings"] - 2)
+        ids = [np.array(row[:most]) for row in ids if row[:most]]
+        if not ids:
+            raise ValueError("`sample_texts` must have at least one text with a token")
+        return ids
+
+    def _cosine(self, texts, states):
+        """The mean cosine between the means of the last states of BERT, and of the model."""
+        xlnet_ids = {index: place for place, index in enumerate(bert_ids(self.vocabulary))}
+        xlnet_ids[self.vocabulary.id_of("[UNK]")] = _UNK
+        end = np.array([_SEP]), SEGMENT_A
+        cls = np.array([_CLS]), SEGMENT_CLS
+        rows = [[(np.array([xlnet_ids[i] for i in text]), SEGMENT_A), end, cls] for text in texts]
+        cosines = []
+        for start in range(0, len(rows), _BATCH_SIZE):
+            batch = rows[start : start + _BATCH_SIZE]
+            features = pack(batch, _MOST_TOKENS + 2, "left", _PAD, _PADDING_SEGMENT)
+            outputs = self.model(features, training=False)["sequence_output"]
+            outputs = keras.ops.convert_to_numpy(outputs).astype("float64")
+            mask = features["padding_mask"]
+            means = [row[is_real].mean(axis=0) for row, is_real in zip(outputs, mask, strict=True)]
+            for mean, state in zip(means, states[start : start + _BATCH_SIZE], strict=True):
+                expected = state.mean(axis=0)
+                norms = np.linalg.norm(mean) * np.linalg.norm(expected)
+                cosines.append(mean @ expected / norms)
+        return float(np.mean(cosines))
+
+
+def random_texts(vocabulary: WordPieceVocabulary) -> list[str]:
+    """Returns texts of random words of a vocabulary, the same ones each time.
+
+    Vocabularies of BERT are ordered by frequency, so the words are drawn by Zipf's law.
+    """
+    words = [t for t in vocabulary.tokens if t.isalpha()] or ["[UNK]"]
+    # The characters come first, in the order of Unicode.
+    words = [word for word in words if len(word) > 1] or words
+    rng = np.random.default_rng(0)
+    chance = 1 / (10 + np.arange(len(words)))
+    lengths = rng.integers(8, 64, _NUM_TEXTS)
+    drawn = rng.choice(len(words), lengths.sum(), p=chance / chance.sum())
+    parts = np.split(drawn, np.cumsum(lengths)[:-1])
+    return [" ".join(words[i] for i in part) + "." for part in parts]
+
+
+def _checked_texts(texts):
+    texts = texts if isinstance(texts, (str, bytes)) else list(texts)
+    if isinstance(texts, (str, bytes)) or not all(isinstance(text, str) for text in texts):
+        raise ValueError(
+            f"`sample_texts` must be a list of strings. Received: sample_texts={quoted(texts)}"
+        )
+    return texts
+
+
+def _check_ridge(ridge):
+    if not isinstance(ridge, (int, float)) or not 0 <= ridge < float("inf"):
+        raise ValueError(f"`ridge` must be a number of at least 0. Received: ridge={ridge!r}")

@@ -1,0 +1,305 @@
+"""The files of a BERT that transformers saved: configuration, weights, vocabulary.
+
+Nothing is unpickled or executed.
+"""
+
+import dataclasses
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from keras_xlnet.checkpoints.huggingface import open_files
+from keras_xlnet.checkpoints.huggingface_config import ACTIVATIONS
+from keras_xlnet.preset_files import file_in
+from keras_xlnet.preset_files.files import quoted, read_json
+from keras_xlnet.preset_files.weights import FLOATS, check_matches
+from keras_xlnet.tokenizers import WordPieceVocabulary
+
+MODEL_TYPE = "bert"
+OPTIONAL = ("*.safetensors", "model.safetensors.index.json", "vocab.txt", "tokenizer*.json")
+_SIZES = (
+    *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"),
+    *("intermediate_size", "max_position_embeddings", "type_vocab_size"),
+)
+# Parts of a BERT that an XLNet has no counterpart of.
+_REFUSED = {"is_decoder": False, "add_cross_attention": False}
+_ABSOLUTE = "absolute"
+# A model has at most so many rows more than its vocabulary, to make a round number.
+_MOST_PADDING = 1024
+_PREFIX = "bert."
+_LAYERS = "encoder.layer."
+# The names of older releases.
+_OLD_NAMES = {".gamma": ".weight", ".beta": ".bias"}
+
+
+@dataclasses.dataclass(frozen=True)
+class BertConfig:
+    """`config.json` of a BERT.
+
+    Args:
+        file: Path of the file.
+        sizes: Dict of ints by the names in the file.
+        activation: Name of the activation, as `XLNetBackbone` has it.
+        layer_norm_epsilon, dropout, attention_dropout: Floats.
+    """
+
+    file: pathlib.Path
+    sizes: dict[str, int]
+    activation: str
+    layer_norm_epsilon: float
+    dropout: float
+    attention_dropout: float
+
+
+@dataclasses.dataclass(frozen=True)
+class _Weight:
+    """A weight that a BERT has to have, in the form that `check_matches` compares."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+
+
+def read_config(file: pathlib.Path) -> BertConfig:
+    """Reads the configuration.
+
+    Raises:
+        ValueError: If it is not that of a BERT encoder, or an entry is of another type.
+    """
+    config = read_json(file)
+    if config.get("model_type") != MODEL_TYPE:
+        raise ValueError(
+            f"{file} is of `model_type` {quoted(config.get('model_type'))}, not {MODEL_TYPE!r}"
+        )
+    for key, expected in _REFUSED.items():
+        if config.get(key, expected) not in (expected, None):
+            raise ValueError(
+                f"{file} has `{key}` {quoted(config[key])}: only an encoder can become an XLNet"
+            )
+    kind = config.get("position_embedding_type", _ABSOLUTE)
+    if kind not in (_ABSOLUTE, None):
+        raise ValueError(
+            f"{file} has `position_embedding_type` {quoted(kind)}, but only {_ABSOLUTE!r} is "
+            "supported"
+        )
+    config.setdefault("type_vocab_size", 2)
+    sizes = {key: _positive_int(config, key, file) for key in _SIZES}
+    if sizes["hidden_size"] % sizes["num_attention_heads"] or sizes["hidden_size"] % 2:
+        raise ValueError(
+            f"{file} has `hidden_size` {sizes['hidden_size']}, expected an even multiple of "
+            f"`num_attention_heads` {sizes['num_attention_heads']}"
+        )
+    activation = config.get("hidden_act", "gelu")
+    if not isinstance(activation, str) or activation not in ACTIVATIONS:
+        raise ValueError(
+            f"{file} has `hidden_act` {quoted(activation)}, expected one of {sorted(ACTIVATIONS)}"
+        )
+    return BertConfig(
+        file,
+        sizes,
+        ACTIVATIONS[activation],
+        layer_norm_epsilon=_fraction(config, "layer_norm_eps", 1e-12, file),
+        dropout=_fraction(config, "hidden_dropout_prob", 0.1, file),
+        attention_dropout=_fraction(config, "attention_probs_dropout_prob", 0.1, file),
+    )
+
+
+def _positive_int(config, key, file):
+    value = config.get(key)
+    if value is None:
+        raise ValueError(f"{file} has no {[key]}")
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{file} has `{key}` {quoted(value)}, expected a positive integer")
+    return value
+
+
+def _fraction(config, key, default, file):
+    value = config.get(key, default)
+    if not isinstance(value, (int, float)) or not 0 <= value < 1:
+        raise ValueError(f"{file} has `{key}` {quoted(value)}, expected a number from 0 to 1")
+    return float(value)
+
+
+class BertFiles:
+    """The weights of a BERT encoder, by the names that a `BertModel` has.
+
+    Args:
+        directory: Path of the directory.
+        config: A `BertConfig`.
+
+    Attributes:
+        shapes: Dict of shapes by the names in the files.
+
+    Raises:
+        FileNotFoundError: If there are no weights.
+        ValueError: If a file is damaged or a pickle.
+    """
+
+    def __init__(self, directory: pathlib.Path, config: BertConfig) -> None:
+        self._files = open_files(directory, {}, "BertModel")
+        self._config = config
+        self.shapes = self._files.shapes
+        has_prefix = any(name.startswith(_PREFIX) for name in self.shapes)
+        self._prefix = _PREFIX if has_prefix else ""
+
+    def __str__(self) -> str:
+        return str(self._files)
+
+    def check(self) -> None:
+        """Compares the headers of the files with the configuration.
+
+        Raises:
+            ValueError: If a weight is missing, of another shape or no floating-point number, or
+                there is one in a layer that the configuration does not describe.
+        """
+        weights = self._weights()
+        known = {weight.name for weight in weights}
+        layers = self._prefix + _LAYERS
+        others = [name for name in self.unused() if name.startswith(layers) and name not in known]
+        check_matches(weights, self._files, FLOATS, unexpected=others)
+
+    def missing(self) -> list[str]:
+        """Returns the names of weights that are not in the files."""
+        return [weight.name for weight in self._weights() if weight.name not in self.shapes]
+
+    def unused(self) -> list[str]:
+        """Returns the names of what is in the files and not a weight of the encoder."""
+        return sorted(set(self.shapes) - {weight.name for weight in self._weights()})
+
+    def read(self) -> dict[str, np.ndarray]:
+        """Returns the weights as float64 arrays, by names without a prefix."""
+        names = (weight.name for weight in self._weights())
+        return {
+            _new_name(name.removeprefix(self._prefix)): np.asarray(
+                self._files.read(name)[...], "float64"
+            )
+            for name in names
+        }
+
+    def _weights(self):
+        return [
+            dataclasses.replace(weight, name=self._name_in_file(weight.name))
+            for weight in _encoder_weights(self._config.sizes)
+        ]
+
+    def _name_in_file(self, name):
+        name = self._prefix + name
+        for old, new in _OLD_NAMES.items():
+            older = name.removesuffix(new) + old
+            if name.endswith(f"LayerNorm{new}") and older in self.shapes:
+                return older
+        return name
+
+
+def _new_name(name):
+    for old, new in _OLD_NAMES.items():
+        if name.endswith(f"LayerNorm{old}"):
+            return name.removesuffix(old) + new
+    return name
+
+
+def _encoder_weights(sizes):
+    """Yields the weights of a `BertModel` without its pooler."""
+    hidden, inner = sizes["hidden_size"], sizes["intermediate_size"]
+    rows = {
+        "word": sizes["vocab_size"],
+        "position": sizes["max_position_embeddings"],
+        "token_type": sizes["type_vocab_size"],
+    }
+    for name, count in rows.items():
+        yield _Weight(f"embeddings.{name}_embeddings.weight", (count, hidden))
+    yield from _norm("embeddings.LayerNorm", hidden)
+    for layer in range(sizes["num_hidden_layers"]):
+        prefix = f"{_LAYERS}{layer}"
+        for name in ("query", "key", "value"):
+            yield from _dense(f"{prefix}.attention.self.{name}", hidden, hidden)
+        yield from _dense(f"{prefix}.attention.output.dense", hidden, hidden)
+        yield from _norm(f"{prefix}.attention.output.LayerNorm", hidden)
+        yield from _dense(f"{prefix}.intermediate.dense", hidden, inner)
+        yield from _dense(f"{prefix}.output.dense", inner, hidden)
+        yield from _norm(f"{prefix}.output.LayerNorm", hidden)
+
+
+def _dense(name, num_inputs, num_outputs):
+    yield _Weight(f"{name}.weight", (num_outputs, num_inputs))
+    yield _Weight(f"{name}.bias", (num_outputs,))
+
+
+def _norm(name, size):
+    yield _Weight(f"{name}.weight", (size,))
+    yield _Weight(f"{name}.bias", (size,))
+
+
+# === The vocabulary ===
+
+
+def read_vocabulary(
+    directory: pathlib.Path, vocabulary_size: int | None = None, keep: Any = None
+) -> WordPieceVocabulary:
+    """Reads `vocab.txt`, or `tokenizer.json`, which newer releases write instead.
+
+    Args:
+        directory: Path of the directory.
+        vocabulary_size: Int, the number of rows of the embeddings; `None` to not compare it.
+        keep: As of `WordPieceVocabulary`.
+
+    Raises:
+        FileNotFoundError: If there is neither.
+        ValueError: If a file is damaged, is not of a WordPiece vocabulary, or does not fit the
+            embeddings.
+    """
+    fast = {}
+    if (directory / "tokenizer.json").exists():
+        fast = read_json(file_in(directory, "tokenizer.json"))
+    if (directory / "vocab.txt").exists() or not fast:
+        file = file_in(directory, "vocab.txt")
+        tokens = _lines(file)
+    else:
+        file = file_in(directory, "tokenizer.json")
+        tokens = _tokens_of_json(fast, file)
+    if vocabulary_size is not None:
+        _check_size(tokens, vocabulary_size, file)
+    lowercase, strip_accents = _flags(directory, fast)
+    try:
+        return WordPieceVocabulary(tokens, lowercase, strip_accents, keep)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from error
+
+
+def _lines(file):
+    try:
+        text = file.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file} is not UTF-8: {error}") from error
+    # Not `splitlines`: a token may be another character that ends lines.
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+
+
+def _tokens_of_json(content, file):
+    model = content.get("model")
+    ids = model.get("vocab") if isinstance(model, dict) else None
+    if not isinstance(ids, dict) or model.get("type", "WordPiece") != "WordPiece":
+        raise ValueError(f"{file} is not the tokenizer of a BERT: it has no WordPiece model")
+    if sorted(map(str, ids.values())) != sorted(map(str, range(len(ids)))):
+        raise ValueError(f"{file} does not number its tokens from 0 to {len(ids) - 1}")
+    return sorted(ids, key=ids.__getitem__)
+
+
+def _check_size(tokens, vocabulary_size, file):
+    if not vocabulary_size - _MOST_PADDING < len(tokens) <= vocabulary_size:
+        raise ValueError(
+            f"{file} has {len(tokens):,} tokens, but the embeddings have {vocabulary_size:,} rows "
+            "(`vocab_size` of config.json)"
+        )
+
+
+def _flags(directory, fast):
+    """Returns whether texts are converted to lower case, and whether accents are dropped."""
+    normalizer = fast.get("normalizer")
+    if isinstance(normalizer, dict) and normalizer.get("type") == "BertNormalizer":
+        return normalizer.get("lowercase", True), normalizer.get("strip_accents")
+    config = {}
+    if (directory / "tokenizer_config.json").exists():
+        config = read_json(file_in(directory, "tokenizer_config.json"))
+    return config.get("do_lower_case", True), config.get("strip_accents")
