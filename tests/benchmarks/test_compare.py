@@ -8,7 +8,7 @@ from benchmarks.comparison import interleave, plot, report, run, summary, worklo
 from benchmarks.comparison.flop import encoder_flop, pretraining_flop
 from benchmarks.comparison.run import Settings, compare
 from benchmarks.comparison.subjects import SUBJECTS, Subject
-from benchmarks.comparison.worker import SubjectError, Worker
+from benchmarks.comparison.worker import FreshWorker, SubjectError, Worker
 from benchmarks.comparison.workloads import WORKLOADS, Workload
 
 MODULE = "tests.benchmarks.fake_library"
@@ -75,6 +75,16 @@ def test_a_peer_that_is_not_installed_is_named(worker):
 def test_latencies_of_all_clients_are_reported(worker):
     repetition = worker(fake("served"), "W8c8").repeat()
     assert len(repetition["latencies"]) == WORKLOADS["W8c8"].units
+
+
+def test_a_first_step_is_timed_from_the_start_of_its_process(tmp_path):
+    workload = WORKLOADS["W12"]
+    fresh = FreshWorker(fake("fake", ("W12",)), workload, "none", tmp_path, tmp_path / "log", 60)
+    repetitions = [fresh.repeat() for _ in range(6)]  # A process that is kept fails in the fifth.
+    for repetition in repetitions:
+        assert repetition["wall"] >= repetition["start_seconds"] > 0
+        assert repetition["cpu"] > 0
+    fresh.close()
 
 
 # === Side by side ===
@@ -303,4 +313,4 @@ def test_a_vocabulary_is_trained_for_workloads_of_text_alone(name, tmp_path, mon
         lambda command, **_: commands.append(command) or subprocess.CompletedProcess(command, 0),
     )
     run._prepare([WORKLOADS[name]], "assets", tmp_path / "log", print)
-    assert bool(commands) == (name in {"W7", "W8", "W8c1", "W8c8", "W9"})
+    assert bool(commands) == (name in {"W7", "W8", "W8c1", "W8c8", "W9", "W10", "W11"})
