@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
 from keras_xlnet.tokenizers.sentencepiece_model import SPECIAL_TOKENS as XLNET_SPECIAL_TOKENS
 from keras_xlnet.tokenizers.wordpiece_model import sentencepiece_proto
 
@@ -24,7 +25,7 @@ _IDEOGRAPHS = (
 )
 
 
-class WordPieceVocabulary:
+class WordPieceVocabulary(RefusesUnknownArguments):
     """A vocabulary of BERT, and how BERT splits texts with it.
 
     A text is cleaned and split into words at white space and punctuation. A word is split into the
