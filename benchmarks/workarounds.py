@@ -63,13 +63,15 @@ def measure_compiled_update(without):
 def measure_shared_graph(without):
     replaced = mock.patch.object(shared_graph, "_is_shareable", lambda: False)
     with replaced if without else _nothing():
-        _measure_steps()
+        _measure_steps(num_layers=12)
 
 
-def _measure_steps():
-    model, tokens, labels = _classifier(), _tokens(32, 48), np.arange(32) % 2
-    with _processor_seconds("first step"):
-        model.train_on_batch(tokens, labels)
+def _measure_steps(num_layers=6):
+    tokens, labels = _tokens(32, 32), np.arange(32) % 2
+    for name in ("first model", "second model"):
+        model = _classifier(num_layers)
+        with _processor_seconds(f"{name}, first step"):
+            model.train_on_batch(tokens, labels)
     model.train_on_batch(tokens, labels)
     with _processor_seconds("10 more"):
         for _ in range(10):
