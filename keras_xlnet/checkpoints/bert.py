@@ -137,7 +137,8 @@ def convert_bert(
     """Loads a BERT encoder as an XLNet, with its tokenizer and a report.
 
     Args:
-        directory, sample_texts, keep, ridge, **overrides: As of `load_bert`.
+        directory, sample_texts, keep, ridge: As in `load_bert`.
+        **overrides: As in `load_bert`.
 
     Returns:
         A `BertConversion`. Printed, it is the report.
