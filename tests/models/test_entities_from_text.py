@@ -7,11 +7,17 @@ import pytest
 
 from keras_xlnet.models import XLNetBackbone, XLNetTokenClassifier
 from keras_xlnet.preprocessing import XLNetTokenClassifierPreprocessor
+from keras_xlnet.preprocessing.data_adapter import DataAdapter
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 FIRST, LAST = ["Ann", "Ben", "Eve", "Tom"], ["Lee", "Ray", "Fox"]
 WORDS = ["is", "at", "home", "and", "sees", "a", "river"]
 NAMES = ["B-person", "I-person", "O"]
+
+
+def examples_of(model, x, y, **options):
+    data = DataAdapter(model.preprocessor_cls, model.preprocessor, model.classes)
+    return data.examples(x, y, **options)
 
 
 def examples(count, seed):
@@ -123,7 +129,7 @@ def test_sequences_are_valid(trained):
 def test_tokens_without_a_label_do_not_count(trained):
     model, _ = trained
     sentences, tags = examples(20, 3)
-    features, labels, _ = model._examples(sentences, tags)
+    features, labels, _ = examples_of(model, sentences, tags)
     assert (labels == -100).any() and set(np.unique(labels)) == {-100, 0, 1, 2}
     expected = model.evaluate(sentences, tags, verbose=0)
     weights = (labels != -100).astype("float32")
@@ -140,7 +146,7 @@ def test_tokens_without_a_label_do_not_count(trained):
 def test_all_pieces_of_a_word_can_have_its_label():
     sentences, tags = [["home", "Ann"]], [["O", "B-person"]]
     first, every = (
-        make(class_names=NAMES, label_all_pieces=flag)._examples(sentences, tags)[1]
+        examples_of(make(class_names=NAMES, label_all_pieces=flag), sentences, tags)[1]
         for flag in (False, True)
     )
     assert (first != -100).sum() == 2 < (every != -100).sum()

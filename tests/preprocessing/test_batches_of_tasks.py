@@ -18,6 +18,7 @@ from keras_xlnet.preprocessing import (
     XLNetRankerPreprocessor,
     XLNetTokenClassifierPreprocessor,
 )
+from keras_xlnet.preprocessing.data_adapter import DataAdapter
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 LENGTH = 96
@@ -35,6 +36,11 @@ TASKS = {
         [[1, 0], [0, 2], [0, 1]],
     ),
 }
+
+
+def examples_of(model, x, y, **options):
+    data = DataAdapter(model.preprocessor_cls, model.preprocessor, model.classes)
+    return data.examples(x, y, **options)
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +111,8 @@ def test_predict_returns_arrays_for_all_inputs(task, tokenizer):
 @pytest.mark.parametrize("task", TASKS)
 def test_padding_that_no_row_needs_is_left_out(task, side, tokenizer):
     model, (x, y) = make(task, tokenizer, side), TASKS[task]
-    full, *_ = model._examples(x[:2], y[:2], shorten=False)
-    short, *_ = model._examples(x[:2], y[:2])
+    full, *_ = examples_of(model, x[:2], y[:2], shorten=False)
+    short, *_ = examples_of(model, x[:2], y[:2])
     assert full["token_ids"].shape[-1] == LENGTH
     longest = full["padding_mask"].sum(axis=-1).max()
     assert longest <= short["token_ids"].shape[-1] < min(longest + 16, LENGTH)
@@ -119,7 +125,7 @@ def test_padding_that_no_row_needs_is_left_out(task, side, tokenizer):
 def test_labels_and_answers_move_with_the_tokens(side, tokenizer):
     model, (x, y) = make("questions", tokenizer, side), TASKS["questions"]
     (features, labels, _), (whole, whole_labels, _) = (
-        model._examples(x[:2], y[:2], shorten=flag) for flag in (True, False)
+        examples_of(model, x[:2], y[:2], shorten=flag) for flag in (True, False)
     )
     for key in ("start_positions", "end_positions"):
         picked, expected = (
