@@ -169,7 +169,7 @@ def test_transformers_itself(head, activation, tmp_path, source, rng):
         "transformers", reason="transformers is not installed (extra: transformers)"
     )
     config = transformers.BertConfig(
-        **{"vocab_size": 64, "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4},
+        **{"vocab_size": 72, "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4},
         **{"intermediate_size": 40, "max_position_embeddings": 50, "hidden_act": activation},
         initializer_range=0.3,
     )
@@ -182,7 +182,7 @@ def test_transformers_itself(head, activation, tmp_path, source, rng):
         encoder.embeddings.position_embeddings.weight.zero_()
     model.save_pretrained(tmp_path)
     shutil.copy(source / "vocab.txt", tmp_path)
-    token_ids = [3, *map(int, rng.integers(6, 60, 20)), 4]
+    token_ids = [3, *map(int, rng.integers(6, 68, 20)), 4]
     with torch.no_grad():
         expected = encoder(torch.tensor([token_ids])).last_hidden_state[0].numpy()
     outputs = outputs_of(load_bert(tmp_path, ridge=0), tmp_path, token_ids)
