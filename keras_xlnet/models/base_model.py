@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+# Arguments of models that are layers with a config of their own.
+_PARTS = ("backbone", "preprocessor", "tokenizer")
+
+
 class _ClassProperty:
     """A property of a class, as `XLNetBackbone.presets`."""
 
@@ -119,6 +123,15 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         given = {"loss": loss, "metrics": metrics, "weighted_metrics": weighted_metrics}
         given = {key: defaults.get(key) if _is_auto(v) else v for key, v in given.items()}
         super().compile(optimizer=optimizer, loss_weights=loss_weights, **given, **kwargs)
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "Self":
+        parts = {
+            key: keras.saving.deserialize_keras_object(config[key])
+            for key in _PARTS
+            if isinstance(config.get(key), dict)
+        }
+        return super().from_config({**config, **parts})
 
     def get_compile_config(self) -> dict[str, Any] | None:
         config = super().get_compile_config()
@@ -465,7 +478,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         if name is None:
             return type(self).from_config({**self.get_config(), **overrides})
         # A layer of strings that is made from a config has no vocabulary.
-        text_layer = {name: getattr(self, name), **overrides}[name]
+        text_layer = overrides.get(name, getattr(self, name))
         copy = type(self).from_config({**self.get_config(), **overrides, name: None})
         setattr(copy, name, text_layer)
         return copy

@@ -137,7 +137,9 @@ def _load_same(directory, config, given):
     if not has_other and (entry is not None or given["preprocessor"]):
         preprocessor = _preprocessor(type(model), directory, entry, given["preprocessor"])
     if preprocessor is not None:
-        _check_vocabulary(preprocessor, model, None if has_other else directory / _VOCABULARY)
+        _check_vocabulary(
+            preprocessor.tokenizer, model, None if has_other else directory / _VOCABULARY
+        )
         model.preprocessor = preprocessor
     _load_weights(model, directory, given)
     return model
@@ -183,7 +185,7 @@ def _make(directory, config, given):
         model = keras.saving.deserialize_keras_object(config)
     getattr(model, "backbone", model).vocabulary_sha256 = config[KEY]
     if getattr(model, "tokenizer", None) is not None:
-        _check_vocabulary(model, model, directory / _VOCABULARY)
+        _check_vocabulary(model.tokenizer, model, directory / _VOCABULARY)
     return model
 
 
@@ -222,16 +224,16 @@ def _preprocessor(cls, directory, entry, overrides):
 
 
 def _entry_for(preprocessor_cls, entry):
-    """The config of a preprocessor, `None` if there is none or it is that of another task."""
+    """The config of a preprocessor, `None` if there is none or it belongs to another task."""
     if entry is None:
         return None
     found = keras.saving.get_registered_object(entry["registered_name"])
     return entry if preprocessor_cls.accepts(found) else None
 
 
-def _check_vocabulary(preprocessor, model, file):
+def _check_vocabulary(tokenizer, model, file):
     try:
-        check_vocabulary(preprocessor.tokenizer, model)
+        check_vocabulary(tokenizer, model)
     except ValueError as error:
         raise ValueError(f"{file}: {error}" if file else str(error)) from error
 

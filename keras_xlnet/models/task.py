@@ -15,9 +15,9 @@ from keras_xlnet.preprocessing.length_batches import split_rows
 from keras_xlnet.preprocessing.preprocessor import Preprocessor
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    pass
 
-_PARTS = ("backbone", "preprocessor")
+_PARTS = ("backbone", "preprocessor")  # With a config of their own.
 _BATCH_SIZE = 32  # That of Keras.
 
 
@@ -89,15 +89,6 @@ class Task(BaseModel):
             **{key: keras.saving.serialize_keras_object(part) for key, part in parts.items()},
             **self.sublayer_config(),
         }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "Self":
-        parts = {
-            key: keras.saving.deserialize_keras_object(config[key])
-            for key in _PARTS
-            if key in config
-        }
-        return super().from_config({**config, **parts})
 
     # === The text ===
 
@@ -303,7 +294,7 @@ class Task(BaseModel):
             return super()._weights_of_classes(class_weight)
         return self.classes.weights(class_weight)
 
-    def _examples(self, x, y=None, sample_weight=None, group_by_length=True):
+    def _examples(self, x, y, sample_weight, group_by_length):
         """Inputs, labels and weights of the model, and whether to group them by length."""
         encoded = self._data.encode(x)
         rows = self._data.examples(x if encoded is None else encoded, y, sample_weight)

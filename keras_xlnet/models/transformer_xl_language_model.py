@@ -1,6 +1,6 @@
 import types
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 from keras import ops
@@ -30,9 +30,6 @@ from keras_xlnet.models.scoring import Scores, score_causally, take_tokens
 from keras_xlnet.models.xlnet_backbone import head_dim_of, new_common_layers, run_blocks
 from keras_xlnet.preprocessing.weights import weights_of_labels
 from keras_xlnet.types import Activation, DType, Initializer, Tensor
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 @register
@@ -459,13 +456,6 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             **self.sublayer_config(),
         }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "Self":
-        tokenizer = config.get("tokenizer")
-        if isinstance(tokenizer, dict):
-            config = {**config, "tokenizer": keras.saving.deserialize_keras_object(tokenizer)}
-        return super().from_config(config)
 
 
 def _longest_attention(same_length, memory_length):

@@ -1,5 +1,5 @@
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 from keras import ops
@@ -23,9 +23,6 @@ from keras_xlnet.models.scoring import Scores, check_orders, score_permutations
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.preprocessing.weights import weights_of_labels
 from keras_xlnet.types import Tensor, Tokenizer
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 @register
@@ -189,15 +186,6 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, BaseModel):  # type: ignore
             "attend_to_empty_memory": self.attend_to_empty_memory,
             **self.sublayer_config(),
         }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "Self":
-        parts = {
-            key: keras.saving.deserialize_keras_object(config[key])
-            for key in ("backbone", "tokenizer")
-            if isinstance(config.get(key), dict)
-        }
-        return super().from_config({**config, **parts})
 
     def _default_optimizer(self):
         return keras.optimizers.AdamW(1e-4)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -67,7 +66,7 @@ class DataAdapter:
         if isinstance(x, Encoded):
             return x
         check_container(x, self.preprocessor_cls.row_name)
-        if is_dataset(x) or is_python_batches(x) or not self.preprocessor_cls.takes(x):
+        if is_dataset(x) or _is_python_batches(x) or not self.preprocessor_cls.takes(x):
             return None
         return self.preprocessor.encode(x, shorten=shorten)
 
@@ -80,7 +79,7 @@ class DataAdapter:
         encoded = self.encode(x, shorten)
         if encoded is not None:
             return encoded.features
-        if is_python_batches(x):
+        if _is_python_batches(x):
             return _map_batches(x, self._inputs_of_batch)
         return self._map(x) if is_dataset(x) else x
 
@@ -103,7 +102,7 @@ class DataAdapter:
                 y = self.preprocessor.encode_labels(y, encoded, self.classes)
             weights = self.preprocessor.encode_weights(sample_weight, encoded)
             return encoded.features, y, weights
-        if is_python_batches(x):
+        if _is_python_batches(x):
             return _map_batches(x, self._examples_of_batch), y, sample_weight
         if is_dataset(x):
             return self._map(x, has_labels=True), y, sample_weight
@@ -178,13 +177,13 @@ class DataAdapter:
         return True
 
 
-def is_python_batches(x: Any) -> bool:
+def _is_python_batches(x):
     """Whether `x` is a `keras.utils.PyDataset` or a generator: batches that Python makes."""
     return isinstance(x, (keras.utils.PyDataset, types.GeneratorType))
 
 
-def _map_batches(batches: Any, function: Callable[[Any], Any]) -> Any:
-    """Returns the same batches, each changed by a function when it is needed."""
+def _map_batches(batches, function):
+    """The same batches, each changed by a function when it is needed."""
     if isinstance(batches, keras.utils.PyDataset):
         return _MappedBatches(batches, function)
     return (function(batch) for batch in batches)
