@@ -46,10 +46,11 @@ def shared_graph(call: _Method) -> _Method:
 
     @functools.wraps(call)
     def wrapper(layer, *args, **kwargs):
-        arguments = dict(signature.bind(layer, *args, **kwargs).arguments)
         # What is recomputed has functions of its own.
-        is_shared = arguments.get("training") and not layer.gradient_checkpointing
-        if not (is_shared and _is_shareable()):
+        if layer.gradient_checkpointing or not _is_shareable():
+            return call(layer, *args, **kwargs)
+        arguments = dict(signature.bind(layer, *args, **kwargs).arguments)
+        if not arguments.get("training"):
             return call(layer, *args, **kwargs)
         del arguments[next(iter(arguments))]
         return _call_shared(layer, functools.partial(call, layer), arguments)
