@@ -7,17 +7,12 @@ import pytest
 
 from keras_xlnet.models import XLNetBackbone, XLNetTokenClassifier
 from keras_xlnet.preprocessing import XLNetTokenClassifierPreprocessor
-from keras_xlnet.preprocessing.data_adapter import DataAdapter
 from keras_xlnet.tokenizers import XLNetTokenizer
+from tests.preprocessing.test_batches_of_tasks import examples_of
 
 FIRST, LAST = ["Ann", "Ben", "Eve", "Tom"], ["Lee", "Ray", "Fox"]
 WORDS = ["is", "at", "home", "and", "sees", "a", "river"]
 NAMES = ["B-person", "I-person", "O"]
-
-
-def examples_of(model, x, y, **options):
-    data = DataAdapter(model.preprocessor_cls, model.preprocessor, model.classes)
-    return data.examples(x, y, **options)
 
 
 def examples(count, seed):

@@ -19,9 +19,9 @@ from keras_xlnet.preprocessing import (
     XLNetTextClassifierPreprocessor,
     XLNetTokenClassifierPreprocessor,
 )
-from keras_xlnet.preprocessing.data_adapter import DataAdapter
 from keras_xlnet.preprocessing.weights import weights_by_class, weights_of_classes
 from keras_xlnet.tokenizers import XLNetTokenizer
+from tests.preprocessing.test_batches_of_tasks import examples_of
 
 SENTENCES = [["a", "ship"], ["water"], ["the", "harbor", "is"]]
 TAGS = [["O", "B-x"], ["O"], ["I-x", "O", "B-x"]]
@@ -155,8 +155,8 @@ def test_the_weight_of_a_question_counts_for_all_of_its_windows(tokenizer):
     x = [("where?", "the harbor is for ships " * 6), ("what?", "a ship sails"), ("who?", "it is")]
     windows = preprocessor.encode(x).row
     assert list(np.bincount(windows)) != [1, 1, 1]
-    data = DataAdapter(XLNetQuestionAnsweringPreprocessor, preprocessor)
-    features, labels, weights = data.examples(x, ["harbor", "ship", None], [2.0, 0.0, 0.5])
+    answers = ["harbor", "ship", None]
+    features, labels, weights = examples_of(model, x, answers, sample_weight=[2.0, 0.0, 0.5])
     np.testing.assert_array_equal(weights, np.array([2.0, 0.0, 0.5])[windows])
     expected = model.evaluate(features, labels, sample_weight=weights, verbose=0)
     found = model.evaluate(x, ["harbor", "ship", None], sample_weight=[2.0, 0.0, 0.5], verbose=0)
