@@ -89,7 +89,7 @@ def load_bert(
     terms, so the outputs are close, not equal. `convert_bert` says how close. The XLNet takes texts
     of any length, memory and permutations.
 
-    The layout is that of XLNet: text, `<sep>`, `<cls>`. All tokens have BERT's token type 0. The
+    Rows have the layout of XLNet: text, `<sep>`, `<cls>`. All tokens have BERT's token type 0. The
     pooler and the heads of BERT are not loaded.
 
     Args:
@@ -106,7 +106,7 @@ def load_bert(
             `memory_length` or `dtype`.
 
     Returns:
-        An `XLNetBackbone`. Its ids are those of `load_tokenizer(directory, "bert")`.
+        An `XLNetBackbone` for the ids of `load_tokenizer(directory, "bert")`.
 
     Raises:
         FileNotFoundError: If a file is missing.

@@ -14,7 +14,7 @@ import numpy as np
 
 from keras_xlnet.layers.activations import get_activation
 
-# Texts are mostly as long: the mean of the embeddings of these positions stands for any position.
+# Most texts reach these positions. The mean of their embeddings stands for any position.
 _USUAL_POSITIONS = slice(1, 33)
 
 

@@ -232,7 +232,7 @@ def _run_with_cache(
         position_keys: List of the position keys of each block.
         context_of: Function of a block and the stream that enters it, which returns the rows that
             are attended to.
-        extend: Function of kept keys or values and of those of these rows, which returns all.
+        extend: Function of the kept keys (or values) and the new ones, which returns both, joined.
         **attention_arguments: As in `RelativeMultiHeadAttention.attend`, of all blocks.
 
     Returns:

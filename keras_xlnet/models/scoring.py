@@ -70,7 +70,7 @@ class Scores(Result):
 
     @property
     def perplexities(self) -> np.ndarray:
-        """Array `(texts,)`, `exp(-total / tokens)`. NaN for texts all of whose tokens are given."""
+        """Array `(texts,)`, `exp(-total / tokens)`. NaN for texts without a scored token."""
         count = np.where(self._num_scored, self._num_scored, np.nan)
         return np.exp(-self.totals / count)
 
