@@ -76,6 +76,7 @@ def token_inputs(length, batch):
 
 def stablehlo_of_train_step(model, data):
     """The text of `model.train_step(data)`; every variable is an argument of `@main`."""
+    model.jit_compile = True
     model.optimizer.build(model.trainable_variables)
     step = tf.function(model.train_step, jit_compile=True)
     step.get_concrete_function(data)  # The first trace makes the variables of the metrics.

@@ -9,9 +9,11 @@ Reproduction: docs/upstream.md, "Equal layers are traced one by one".
 Delete this file when: Keras has a layer that repeats a block, such as `jax.lax.scan` over weights.
 """
 
+import contextlib
+import contextvars
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import keras
@@ -23,15 +25,35 @@ from keras_xlnet.compat.recompute import seeds_of
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 # The collection of a graph with the functions that are shared in it.
 _FUNCTIONS = "keras_xlnet_shared_functions"
+_are_shared = contextvars.ContextVar("_are_shared", default=False)
+
+
+@contextlib.contextmanager
+def shared_graphs(model: keras.Model) -> Iterator[None]:
+    """Lets equal layers share their traces in a train step of `model` that is traced in this
+    context.
+
+    Not if XLA compiles the step. XLA takes what a shared function is called with, the batch
+    included, for constants, and compiles each batch anew: constants of the function, such as the
+    order of a transposition, are among its outputs, which the gradient takes.
+
+    Args:
+        model: A compiled model.
+    """
+    token = _are_shared.set(not model.jit_compile)
+    try:
+        yield
+    finally:
+        _are_shared.reset(token)
 
 
 def shared_graph(call: _Method) -> _Method:
     """Decorates the `call` of a layer that models repeat, with the attribute
     `gradient_checkpointing`.
 
-    Calls with `training=True` in a TensorFlow graph share one function between layers of equal
-    configuration: their weights and the states of their seed generators are its arguments. It is
-    inlined, so that the graph that runs is the same. With gradient checkpointing, under a
+    Calls with `training=True` in the context `shared_graphs` share one function between layers of
+    equal configuration: their weights and the states of their seed generators are its arguments.
+    It is inlined, so that the graph that runs is the same. With gradient checkpointing, under a
     `tf.distribute` strategy, where variables belong to replicas, and on other backends nothing
     changes.
 
@@ -59,7 +81,7 @@ def shared_graph(call: _Method) -> _Method:
 
 
 def _is_shareable():
-    if keras.backend.backend() != "tensorflow":
+    if keras.backend.backend() != "tensorflow" or not _are_shared.get():
         return False
     import tensorflow as tf
 

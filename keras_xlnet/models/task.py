@@ -153,7 +153,7 @@ class Task(BaseModel):
                 or a key of `class_weight` is no class. The message names the row. Datasets are not
                 checked.
         """
-        self._learn_class_names(y)
+        self._learn_from_labels(y)
         held_out_size = kwargs.get("validation_batch_size") or batch_size
         if validation_data is not None:
             validation_data = self._validation_data(validation_data, held_out_size, group_by_length)
@@ -261,7 +261,7 @@ class Task(BaseModel):
         **kwargs: Any,
     ) -> Any:
         """Trains as `keras.Model.train_on_batch` does, also on raw text."""
-        self._learn_class_names(y)
+        self._learn_from_labels(y)
         x, y, sample_weight = self._data.examples(x, y, sample_weight)
         return super().train_on_batch(x, y, sample_weight, class_weight, **kwargs)
 
@@ -283,8 +283,8 @@ class Task(BaseModel):
             self.preprocessor_cls, self.preprocessor, self.classes, type(self).__name__
         )
 
-    def _learn_class_names(self, y):
-        """Sets the names of classes that have none, if the labels are strings."""
+    def _learn_from_labels(self, y):
+        """Sets what the labels of a training say: the names of classes, if they are strings."""
         if self.classes is not None and self.classes.class_names is None:
             names = self.preprocessor_cls.learn_class_names(y, self.classes.num_classes)
             self.class_names = names

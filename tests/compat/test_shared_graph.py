@@ -97,3 +97,26 @@ def test_a_strategy_traces_all(traced):
         model = classifier()
     trained(model)
     assert set(traced) == {"block_0", "block_1", "block_2"}
+
+
+def test_a_step_that_xla_compiles_traces_all(traced):
+    """XLA would compile each batch anew: see `shared_graphs`."""
+    model = classifier()
+    model.compile(jit_compile=True)
+    trained(model)
+    assert set(traced) == {"block_0", "block_1", "block_2"}
+
+
+def test_a_model_of_the_user_traces_all(traced):
+    """It may be compiled by XLA: layers do not know."""
+    backbone = classifier().backbone
+    inputs = {
+        key: keras.Input(x.shape[1:], dtype=x.dtype, name=key) for key, x in backbone.input.items()
+    }
+    model = keras.Model(inputs, keras.layers.Dense(2)(backbone(inputs)["sequence_output"][:, 0]))
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    traced.clear()
+    mask = np.ones(IDS.shape, bool)
+    x = {"token_ids": IDS, "segment_ids": np.zeros_like(IDS), "padding_mask": mask}
+    model.train_on_batch(x, IDS[:, 0] % 2)
+    assert set(traced) == {"block_0", "block_1", "block_2"}
