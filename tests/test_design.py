@@ -90,7 +90,7 @@ def test_no_exported_name_shadows_a_module(room):
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_is_a_table_of_contents(room):
-    assert len(list((PACKAGE / room).glob("*.py"))) <= 22
+    assert len(list((PACKAGE / room).glob("*.py"))) <= 23
 
 
 @pytest.mark.parametrize("room", ["ops", "layers", "models"])

@@ -137,6 +137,8 @@ TASKS = {
     ),
     # Only presets have it: a cross-encoder of transformers cannot be told from a regressor.
     "ranker": Task(models.XLNetRanker),
+    # Without weights of its own: any checkpoint would do.
+    "text_embedder": Task(models.XLNetTextEmbedder),
     "question_answering": Task(
         models.XLNetQuestionAnswering,
         weights=[

@@ -5,6 +5,11 @@ from keras_xlnet.evaluation.bits_per_character import BitsPerCharacter
 from keras_xlnet.evaluation.class_metrics import ClassF1, MatthewsCorrelation
 from keras_xlnet.evaluation.context_length import effective_context_lengths
 from keras_xlnet.evaluation.corpus import corpus_log_probs, sliding_log_probs
+from keras_xlnet.evaluation.embeddings import (
+    SimilarityScores,
+    retrieval_scores,
+    similarity_scores,
+)
 from keras_xlnet.evaluation.entities import EntityScores, EntitySpan, entity_scores, entity_spans
 from keras_xlnet.evaluation.pearson_correlation import PearsonCorrelation
 from keras_xlnet.evaluation.perplexity import Perplexity
@@ -20,6 +25,7 @@ __all__ = [
     "PearsonCorrelation",
     "Perplexity",
     "RankingScores",
+    "SimilarityScores",
     "answer_scores",
     "corpus_log_probs",
     "effective_context_lengths",
@@ -27,5 +33,7 @@ __all__ = [
     "entity_spans",
     "normalize_answer",
     "ranking_scores",
+    "retrieval_scores",
+    "similarity_scores",
     "sliding_log_probs",
 ]

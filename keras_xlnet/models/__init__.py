@@ -11,12 +11,14 @@ from keras_xlnet.models.xlnet_permutation_lm import XLNetPermutationLM
 from keras_xlnet.models.xlnet_question_answering import XLNetQuestionAnswering
 from keras_xlnet.models.xlnet_ranker import ListSoftmaxLoss, PairwiseHingeLoss, XLNetRanker
 from keras_xlnet.models.xlnet_text_classifier import XLNetTextClassifier
+from keras_xlnet.models.xlnet_text_embedder import CosineSimilarityLoss, XLNetTextEmbedder
 from keras_xlnet.models.xlnet_text_regressor import XLNetTextRegressor
 from keras_xlnet.models.xlnet_token_classifier import XLNetTokenClassifier
 
 __all__ = [
     "Attention",
     "Continuations",
+    "CosineSimilarityLoss",
     "Filling",
     "Fillings",
     "Inspection",
@@ -30,6 +32,7 @@ __all__ = [
     "XLNetQuestionAnswering",
     "XLNetRanker",
     "XLNetTextClassifier",
+    "XLNetTextEmbedder",
     "XLNetTextRegressor",
     "XLNetTokenClassifier",
 ]

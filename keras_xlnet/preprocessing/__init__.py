@@ -16,6 +16,7 @@ from keras_xlnet.preprocessing.text_classifier_preprocessor import (
     Classification,
     XLNetTextClassifierPreprocessor,
 )
+from keras_xlnet.preprocessing.text_embedder_preprocessor import XLNetTextEmbedderPreprocessor
 from keras_xlnet.preprocessing.text_regressor_preprocessor import XLNetTextRegressorPreprocessor
 from keras_xlnet.preprocessing.token_classifier_preprocessor import (
     TaggedSentence,
@@ -37,6 +38,7 @@ __all__ = [
     "XLNetQuestionAnsweringPreprocessor",
     "XLNetRankerPreprocessor",
     "XLNetTextClassifierPreprocessor",
+    "XLNetTextEmbedderPreprocessor",
     "XLNetTextRegressorPreprocessor",
     "XLNetTokenClassifierPreprocessor",
     "batch_by_length",

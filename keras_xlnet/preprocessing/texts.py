@@ -1,5 +1,6 @@
 """Raw text in the forms that users have it: lists, arrays, columns of tables, datasets."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -78,33 +79,45 @@ def _check_batched(spec):
             )
 
 
-def text_columns(x: Any) -> dict[str, np.ndarray]:
-    """Returns a dict of object arrays of equal length, `text` and, for pairs, `pair`.
+def text_columns(x: Any, names: Sequence[str] = ("text", "pair")) -> dict[str, np.ndarray]:
+    """Returns a dict of object arrays of equal length: the texts of each row by their names.
 
     Args:
-        x: Texts, a tuple of two of these, or a dict with the keys `text` and `pair`. Texts are a
-            list, an array, a column of a table or a string tensor. Or pairs by row: a list of
-            `(text, pair)`, or an array `(batch, 2)`.
+        x: Texts, a tuple of several of these, or a dict with some of `names`. Texts are a list, an
+            array, a column of a table or a string tensor. Or by row: a list of tuples, or an array
+            `(batch, number of texts)`.
+        names: Strings, what the texts of a row are called. Rows may have fewer texts.
 
     Raises:
-        ValueError: If the lengths differ or something is not a string. The message names the row.
+        ValueError: If the lengths differ, something is not a string or a row has too many texts.
+            The message names the row.
     """
     parts: dict[str, Any]
     if isinstance(x, dict):
         parts = x
     elif isinstance(x, tuple):
-        parts = dict(zip(("text", "pair"), x, strict=True))
+        parts = dict(zip(_first_names(names, x), x, strict=True))
     elif has_rows(x):
-        parts = dict(zip(("text", "pair"), columns_of_rows(x, "(text, pair)"), strict=True))
+        found = _first_names(names, x[0])
+        parts = dict(zip(found, columns_of_rows(x, f"({', '.join(found)})"), strict=True))
     else:
-        parts = {"text": x}
+        parts = {names[0]: x}
     # Of texts alone, users know the argument by the name that Keras gives it.
-    names = {key: "x" if len(parts) == 1 else key for key in parts}
-    parts = {key: _as_column(value, names[key]) for key, value in parts.items()}
+    called = {key: "x" if len(parts) == 1 else key for key in parts}
+    parts = {key: _as_column(value, called[key]) for key, value in parts.items()}
     lengths = {key: len(part) for key, part in parts.items()}
     if len(set(lengths.values())) > 1:
-        raise ValueError(f"`text` and `pair` must have equal lengths. Received: {lengths}")
+        given = " and ".join(f"`{name}`" for name in lengths)
+        raise ValueError(f"{given} must have equal lengths. Received: {lengths}")
     return parts
+
+
+def _first_names(names, texts):
+    """The names of the texts of a row, of which all can have fewer than `names`."""
+    if not 1 < len(texts) <= len(names):
+        forms = " or ".join(f"({', '.join(names[: n + 1])})" for n in range(1, len(names)))
+        raise ValueError(f"`x` must have rows {forms}. Received in row 0: {len(texts)} texts")
+    return names[: len(texts)]
 
 
 def has_rows(x: Any) -> bool:

@@ -50,6 +50,7 @@ PROGRAM = """
     tags = [["B-x", *["O"] * (len(row) - 1)] for row in words]
     check(models.XLNetTokenClassifier, words, tags, "find_entities", num_classes=2)
     check(models.XLNetRanker, [("ship", texts[:2])] * 5, [[1, 0]] * 5, "rank")
+    check(models.XLNetTextEmbedder, [("ship", text) for text in texts], None, "predict")
     sizes = {"max_choice_length": 16}
     choices = [("a ship", "it is _", ["cold", "wide", "wet"])] * 5
     check(models.XLNetMultipleChoice, choices, [0, 1, 2, 0, 1], "choose")
@@ -75,6 +76,7 @@ def test_all_tasks_take_strings(backend, golden_dir, tmp_path):
         "XLNetTextRegressor 0",
         "XLNetTokenClassifier 9",
         "XLNetRanker 5",
+        "XLNetTextEmbedder 9",
         "XLNetMultipleChoice 5",
         "XLNetQuestionAnswering 9",
     ]

@@ -16,6 +16,7 @@ from keras_xlnet.models import (
     XLNetQuestionAnswering,
     XLNetRanker,
     XLNetTextClassifier,
+    XLNetTextEmbedder,
     XLNetTextRegressor,
     XLNetTokenClassifier,
 )
@@ -70,6 +71,7 @@ def models(preprocessor):
         "tagger": XLNetTokenClassifier(backbone(), 3),
         "chooser": XLNetMultipleChoice(backbone()),
         "ranker": XLNetRanker(backbone()),
+        "embedder": XLNetTextEmbedder(backbone()),
         "transformer_xl": TransformerXLLanguageModel(200, 1, 2, 16, 32),
     }
 
@@ -200,7 +202,7 @@ ERRORS = {
             model, "fit", (FEATURES, LABELS), r"`class_weight` needs labels that are classes",
             {"class_weight": {0: 2.0}})
         for model in ("regressor", "question_answering", "permutation_lm", "chooser", "ranker",
-                      "transformer_xl")
+                      "embedder", "transformer_xl")
     },
     "class_weight of an unknown name": (
         "classifier", "fit", (TEXTS, NAMES), r"`class_weight`.*'spma'",

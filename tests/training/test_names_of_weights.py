@@ -35,6 +35,7 @@ MAKE = {
     "multiple_choice": lambda: models.XLNetMultipleChoice(backbone()),
     "question_answering": lambda: models.XLNetQuestionAnswering(backbone()),
     "ranker": lambda: models.XLNetRanker(backbone()),
+    "text_embedder": lambda: models.XLNetTextEmbedder(backbone()),
     "language_model": language_model,
     "adaptive_language_model": lambda: language_model(cutoffs=(5, 9), div_val=2),
     "stateful_language_model": lambda: language_model(

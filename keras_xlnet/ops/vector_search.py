@@ -1,0 +1,67 @@
+"""The vectors v of a collection that are most similar to a query q, all of length 1.
+
+    cos(q, v_i) = q . v_i
+
+All products are computed, in blocks, so the result is exact. They are NumPy arrays: a collection is
+larger than what fits on a device.
+
+Source: Reimers and Gurevych 2019, "Sentence-BERT", section 1, for search by cosine.
+"""
+
+import numpy as np
+
+# Vectors of the collection, and queries, of which all cosines are in memory at once: 64 MB.
+_BLOCK, _QUERIES = 65_536, 256
+
+
+def unit_length(vectors: np.ndarray) -> np.ndarray:
+    """Returns vectors `(..., dim)` of length 1. A vector of zeros stays."""
+    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return vectors / np.where(norms > 0, norms, 1.0)
+
+
+def most_similar(
+    queries: np.ndarray, vectors: np.ndarray, top_k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Finds for each query the vectors with the largest products.
+
+    Args:
+        queries: Float array `(queries, dim)`.
+        vectors: Float array `(rows, dim)`.
+        top_k: Int, how many vectors are found.
+
+    Returns:
+        Int array `(queries, k)`, rows of `vectors`, and their products, the largest one first. Of
+        equal ones the first row comes first. `k` is `top_k`, or `rows` if there are not as many.
+    """
+    parts = [
+        _most_similar(queries[start : start + _QUERIES], vectors, top_k)
+        for start in range(0, len(queries), _QUERIES)
+    ]
+    rows, scores = zip(*parts, strict=True)
+    return np.concatenate(rows), np.concatenate(scores)
+
+
+def _most_similar(queries, vectors, top_k):
+    rows = np.zeros((len(queries), 0), "int64")
+    scores = np.zeros((len(queries), 0), "float32")
+    for start in range(0, len(vectors), _BLOCK):
+        block = vectors[start : start + _BLOCK]
+        found = queries @ block.T
+        index = np.broadcast_to(np.arange(start, start + len(block)), found.shape)
+        rows, scores = _first(
+            np.concatenate([rows, index], axis=1), np.concatenate([scores, found], axis=1), top_k
+        )
+    return rows, scores
+
+
+def _first(rows, scores, top_k):
+    """The `top_k` largest scores of each query, in order, and their rows."""
+    if scores.shape[1] > top_k:
+        # All that are at least as large as the last one, or equal scores would be left to chance.
+        last = np.partition(scores, -top_k, axis=1)[:, -top_k, np.newaxis]
+        width = int((scores >= last).sum(axis=1).max())
+        kept = np.argsort(scores < last, axis=1, kind="stable")[:, :width]
+        rows, scores = (np.take_along_axis(x, kept, axis=1) for x in (rows, scores))
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :top_k]
+    return np.take_along_axis(rows, order, axis=1), np.take_along_axis(scores, order, axis=1)

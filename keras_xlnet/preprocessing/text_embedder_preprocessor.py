@@ -1,0 +1,105 @@
+"""Texts that are embedded, each by itself: alone, or in rows of two or three to train on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.lazy_modules import tf
+from keras_xlnet.preprocessing.preprocessor import Encoded
+from keras_xlnet.preprocessing.text_regressor_preprocessor import XLNetTextRegressorPreprocessor
+from keras_xlnet.preprocessing.texts import text_columns
+from keras_xlnet.types import Shape
+
+_NAMES = ("text", "pair", "negative")
+
+
+@register
+class XLNetTextEmbedderPreprocessor(XLNetTextRegressorPreprocessor):
+    """Converts texts to the arrays of `XLNetTextEmbedder`.
+
+    Each text is packed by itself, `[text, <sep>, <cls>]`. A row has one text; or a pair of texts,
+    to train on; or three, of which the last is none that belongs to the first, a hard negative. In
+    a dict the keys are `text`, `pair` and `negative`. The arguments are those of
+    `XLNetTextClassifierPreprocessor`.
+
+    Returns of `encode` and of the call: a dict of `token_ids`, `segment_ids` and `padding_mask`
+    `(batch, texts, length)`, where `texts` is 1, 2 or 3.
+
+    Example:
+
+    >>> from keras_xlnet.preprocessing import XLNetTextEmbedderPreprocessor
+    >>> from keras_xlnet.tokenizers import XLNetTokenizer
+    >>> tokenizer = XLNetTokenizer.train(iter(["a rose is a rose"] * 9), vocabulary_size=24)
+    >>> preprocessor = XLNetTextEmbedderPreprocessor(tokenizer, sequence_length=16)
+    >>> preprocessor.encode(["a rose", "is"]).features["token_ids"].shape
+    (2, 1, 16)
+    >>> preprocessor.encode([("a rose", "is")]).features["token_ids"].shape
+    (1, 2, 16)
+    """
+
+    def encode(self, x: Any, shorten: bool = True) -> Encoded:
+        """Converts texts, or rows of texts, to arrays on the host, without TensorFlow.
+
+        Args:
+            x: List, array or column of a table of texts. Rows of two or three texts are a tuple of
+                these, a list of rows `(text, pair)` or `(text, pair, negative)`, or a dict.
+            shorten: Bool, whether the arrays are as long as the longest text needs, or
+                `sequence_length`.
+
+        Returns:
+            `Encoded`.
+
+        Raises:
+            ValueError: If something is not a string, or the columns have different lengths. The
+                message names the row.
+        """
+        columns = text_columns(x, _NAMES)
+        texts = np.concatenate([*columns.values()])
+        features = self._encode_columns(texts, None, shorten)
+        return Encoded(
+            {key: _as_rows(values, len(columns)) for key, values in features.items()}, columns
+        )
+
+    def call(self, inputs: Any, sampling_alpha: float | None = None) -> dict[str, tf.Tensor]:
+        pack = super().call
+        texts = [pack(text, sampling_alpha=sampling_alpha) for text in _texts_of_row(inputs)]
+        return {key: tf.stack([text[key] for text in texts], axis=-2) for key in texts[0]}
+
+    def decode(self, outputs: Any, encoded: Encoded | None = None, **options: Any) -> list[Any]:
+        """Returns the embedding of each row of outputs."""
+        return [*outputs]
+
+    def compute_output_shape(self, input_shape: Any) -> dict[str, Shape]:
+        if isinstance(input_shape, dict):
+            shapes = [*input_shape.values()]
+        elif input_shape and isinstance(input_shape[0], (tuple, list)):
+            shapes = [*input_shape]
+        else:
+            shapes = [input_shape]
+        shape = (*shapes[0][:1], len(shapes), self.sequence_length)
+        return dict.fromkeys(("token_ids", "segment_ids", "padding_mask"), shape)
+
+    def compute_output_spec(
+        self, inputs: Any, sampling_alpha: float | None = None
+    ) -> dict[str, keras.KerasTensor]:
+        texts = _texts_of_row(inputs)
+        spec = super().compute_output_spec(texts[0])
+        return {
+            key: keras.KerasTensor((*x.shape[:-1], len(texts), x.shape[-1]), dtype=x.dtype)
+            for key, x in spec.items()
+        }
+
+
+def _as_rows(values, num_columns):
+    """`(columns * rows, length)` -> `(rows, columns, length)`."""
+    return np.stack(np.split(values, num_columns), axis=1)
+
+
+def _texts_of_row(inputs):
+    if isinstance(inputs, dict):
+        return [inputs[name] for name in _NAMES if name in inputs]
+    return [*inputs] if isinstance(inputs, tuple) else [inputs]
