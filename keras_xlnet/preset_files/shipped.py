@@ -33,7 +33,7 @@ def presets() -> "Presets":
     Example:
 
     >>> presets = keras_xlnet.presets()
-    >>> all(info["bytes"] <= 20e6 for info in presets.values())
+    >>> all(info["bytes"] <= 45e6 for info in presets.values())
     True
     """
     files = sorted(FOLDER.glob(f"*/{INFO}"))

@@ -22,7 +22,9 @@ from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.checkpoints.new_models import new_model
 
 # What other implementations do not have is refused by name.
-NOT_THERE = [("original", "token_classifier"), ("original", "ranker"), ("huggingface", "ranker")]
+NOT_THERE = [("original", "token_classifier")] + [
+    (format, task) for format in ("original", "huggingface") for task in ("ranker", "text_embedder")
+]
 PUBLIC_MODELS = [
     cls
     for cls in map(vars(models).get, models.__all__)

@@ -24,6 +24,7 @@ def test_models_that_take_text_are_found_by_their_arguments():
         "token_classifier",
         "multiple_choice",
         "ranker",
+        "text_embedder",
         "question_answering",
     ]
 
