@@ -31,7 +31,7 @@ _MOST_TOKENS = 128
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--teacher", type=pathlib.Path, required=True)
+    parser.add_argument("--teacher", type=pathlib.Path, help="a folder; with --preset not needed")
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--preset", help="name or path of a preset of a language model")
     parser.add_argument("--samples", choices=("corpus", "random"), default="corpus")
@@ -41,6 +41,8 @@ def main():
     if arguments.preset:
         print_figures(XLNetPermutationLM.from_preset(arguments.preset), arguments.data)
         return
+    if not arguments.teacher:
+        parser.error("--teacher or --preset is needed")
     texts = corpus_texts(arguments.data) if arguments.samples == "corpus" else None
     start = time.time()
     conversion = convert_bert(arguments.teacher, texts, ridge=arguments.ridge)

@@ -29,8 +29,6 @@ import keras
 import matplotlib
 import numpy as np
 import tensorflow as tf
-import torch
-import transformers
 from scipy.stats import spearmanr
 
 from keras_xlnet.checkpoints import load_bert
@@ -161,6 +159,8 @@ class Teacher:
     """
 
     def __init__(self, directory, tokenizer):
+        import transformers
+
         self.vocabulary = read_vocabulary(directory)
         self._model = transformers.BertModel.from_pretrained(directory, add_pooling_layer=False)
         kept = read_vocabulary(directory, keep=set(map(_as_token, tokenizer_pieces(tokenizer))))
@@ -171,6 +171,8 @@ class Teacher:
 
     def states(self, rows):
         """Returns the last states of each text, in the order of XLNet: text, `[SEP]`, `[CLS]`."""
+        import torch
+
         rows = [[self._cls, *row, self._end] for row in rows]
         length = max(map(len, rows))
         ids = torch.tensor([row + [0] * (length - len(row)) for row in rows])

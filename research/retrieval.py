@@ -11,7 +11,6 @@ import argparse
 import logging
 import pathlib
 
-import bm25s
 import numpy as np
 
 from keras_xlnet.evaluation import ranking_scores
@@ -119,12 +118,15 @@ class BM25:
     """Scores of all documents for a query, with the settings of Lucene."""
 
     def __init__(self, documents):
+        import bm25s
+
+        self._tokenize = bm25s.tokenize
         self.num_documents = len(documents)
         self.index = bm25s.BM25(method="lucene")
         self.index.index(self.words(documents), show_progress=False)
 
     def words(self, texts):
-        return bm25s.tokenize(texts, return_ids=False, show_progress=False)
+        return self._tokenize(texts, return_ids=False, show_progress=False)
 
     def scores(self, query):
         known = [word for word in self.words([query])[0] if word in self.index.vocab_dict]
