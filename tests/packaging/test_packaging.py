@@ -99,7 +99,7 @@ def test_files_of_the_wheel(built):
     package = ROOT / "keras_xlnet"
     files = [p for p in package.rglob("*") if p.is_file() and "__pycache__" not in p.parts]
     assert {path.relative_to(ROOT).as_posix() for path in files} <= set(names)
-    assert built[0].stat().st_size < 25e6
+    assert built[0].stat().st_size < 65e6  # PyPI takes up to 100 MB.
 
 
 def test_files_of_the_sdist(built):
