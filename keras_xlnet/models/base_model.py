@@ -484,6 +484,13 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         setattr(copy, name, text_layer)
         return copy
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Keras tracks a layer before a property takes it, see `_hold`.
+        if name == self._text_argument:
+            object.__setattr__(self, name, value)
+        else:
+            super().__setattr__(name, value)
+
     def _hold(self, text_layer):
         """Keeps a layer of strings.
 

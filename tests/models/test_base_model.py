@@ -6,6 +6,8 @@ import pytest
 
 from keras_xlnet import models
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetTextClassifier
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
+from keras_xlnet.tokenizers import XLNetTokenizer
 
 SIZES = (40, 2, 2, 16, 24)
 
@@ -255,3 +257,18 @@ def test_loading_warns_of_nothing(tmp_path, recwarn, is_trained):
     assert not [w for w in recwarn if "optimizer" in str(w.message)]
     assert loaded.optimizer.built == is_trained
     assert int(loaded.optimizer.iterations) == int(is_trained)
+
+
+@pytest.mark.parametrize("name", ["tokenizer", "preprocessor"])
+def test_a_layer_of_strings_set_later_does_not_keep_xla_from_compiling(name, golden_dir):
+    tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
+    backbone = XLNetBackbone(tokenizer.vocabulary_size(), *SIZES[1:])
+    if name == "tokenizer":
+        model = XLNetPermutationLM(backbone)
+        model.tokenizer = tokenizer
+    else:
+        model = XLNetTextClassifier(backbone, 2)
+        model.preprocessor = XLNetTextClassifierPreprocessor(tokenizer, 16)
+    # Keras replaces `True` by `False` if a layer does not support it.
+    model.compile("sgd", "mse", jit_compile=True)
+    assert model.jit_compile
