@@ -14,6 +14,7 @@ from keras_xlnet.preset_files import file_in, preset_directory, replace_files
 from keras_xlnet.preset_files.files import quoted
 from keras_xlnet.preset_files.model_card import check_card, format_card
 from keras_xlnet.preset_files.recorded_vocabulary import KEY, read_vocabulary_sha256
+from keras_xlnet.preset_files.shipped import recommended_arguments
 from keras_xlnet.preset_files.trusted_config import check_class, read_config, trusted
 from keras_xlnet.preset_files.weights import load_weights, save_weights
 from keras_xlnet.tokenizers import XLNetTokenizer
@@ -158,6 +159,9 @@ def _load_around_backbone(cls, directory, config, given):
         entry = config["config"].get("preprocessor")
         entry = _entry_for(cls.preprocessor_cls, entry)
         of_model["preprocessor"] = _preprocessor(cls, directory, entry, given["preprocessor"])
+    for name, value in recommended_arguments(directory).items():
+        if name in _argument_names(cls):
+            of_model.setdefault(name, value)
     return cls(_load_backbone(cls, directory, config, given), **of_model)
 
 

@@ -13,6 +13,7 @@ from keras_xlnet.preprocessing.data_adapter import DataAdapter
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.length_batches import split_rows
 from keras_xlnet.preprocessing.preprocessor import Preprocessor
+from keras_xlnet.training.fine_tuning_adamw import FineTuningAdamW, ScheduleOfFit
 
 if TYPE_CHECKING:
     pass
@@ -39,7 +40,8 @@ class Task(BaseModel):
     preprocessor_cls: Any = None
     _text_argument = "preprocessor"
     _arguments: tuple[str, ...] = ()
-    _learning_rate = 5e-5  # For a pretrained backbone.
+    # Of a pretrained backbone of width 768. The rate that is best falls with the width.
+    _learning_rate, _highest_rate = 5e-5, 1e-3
     # Overridden per instance by models with an argument of this name.
     long_document = "truncate"
 
@@ -77,7 +79,8 @@ class Task(BaseModel):
             )
 
     def _default_optimizer(self):
-        return keras.optimizers.AdamW(self._learning_rate)
+        rate = self._learning_rate * (768 / self.backbone.hidden_dim) ** 2
+        return FineTuningAdamW(min(rate, self._highest_rate))
 
     def get_config(self) -> dict[str, Any]:
         values = {key: getattr(self, key) for key in ("backbone", *self._arguments)}
@@ -168,6 +171,12 @@ class Task(BaseModel):
                 validation_data = self._by_length(held_out, held_out_size)
             x, y, sample_weight = self._by_length(rows, batch_size, shuffle=True), None, None
             batch_size, validation_split, shuffle = None, 0.0, False
+        is_list = isinstance(callbacks, keras.callbacks.CallbackList)
+        if isinstance(self.optimizer, FineTuningAdamW) and not is_list:
+            # The first one: others may restore the number of steps done.
+            schedule = ScheduleOfFit(kwargs.get("initial_epoch", 0))
+            given = callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
+            callbacks = [schedule, *(each for each in given if each is not None)]
         return super().fit(
             x,
             y,

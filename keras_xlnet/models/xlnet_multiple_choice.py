@@ -34,7 +34,7 @@ class XLNetMultipleChoice(Task):
 
     Texts may have different numbers of choices.
 
-    It is compiled with AdamW at 5e-5 (for a pretrained backbone), the cross-entropy of the
+    It is compiled with `FineTuningAdamW` (for a pretrained backbone), the cross-entropy of the
     index of the right choice, and the accuracy. Call `compile` to change that; what is not
     passed to it stays.
 

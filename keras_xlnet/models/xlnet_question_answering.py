@@ -29,7 +29,7 @@ class XLNetQuestionAnswering(Task):
     ends, as the probability of an end depends on the start.
 
     `fit` and `evaluate` need labels, and pass the labelled start to the model with its inputs. The
-    model is compiled with AdamW at 5e-5 (for a pretrained backbone) and the loss of the original,
+    model is compiled with `FineTuningAdamW` and the loss of the original,
     half of the sum of three cross-entropies: of the start, of the end given the labelled start,
     and of whether there is no answer. The accuracy of each is a metric. Call `compile` to change
     that; what is not passed to it stays.

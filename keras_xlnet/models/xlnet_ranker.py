@@ -93,7 +93,7 @@ class XLNetRanker(Task):
     With a preprocessor `fit` and `evaluate` take queries with lists of documents, of any number,
     and their relevance; `predict` gives scores, and `rank` the documents in order.
 
-    It is compiled with AdamW at 5e-5 (for a pretrained backbone) and `ListSoftmaxLoss`. Call
+    It is compiled with `FineTuningAdamW` (for a pretrained backbone) and `ListSoftmaxLoss`. Call
     `compile` to change that, such as to `PairwiseHingeLoss`; what is not passed to it stays.
 
     Args:

@@ -42,7 +42,7 @@ class XLNetTextClassifier(Task):
     The pooled sequence goes through a dense layer with tanh (the summary of the original), dropout,
     and a dense layer with one output a class.
 
-    It is compiled with AdamW at 5e-5 (for a pretrained backbone), the loss and the accuracy
+    It is compiled with `FineTuningAdamW` (for a pretrained backbone), the loss and the accuracy
     that fit the activation. Call `compile` to change that; what is not passed to it stays.
 
     Args:

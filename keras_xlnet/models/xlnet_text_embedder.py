@@ -58,7 +58,7 @@ class XLNetTextEmbedder(Task):
     does not. Large batches make this harder, and better. With labels, numbers from -1 to 1, the
     cosine of a pair is to be its number.
 
-    It is compiled with AdamW at 5e-5 (for a pretrained backbone) and `CosineSimilarityLoss`, which
+    It is compiled with `FineTuningAdamW` and `CosineSimilarityLoss`, which
     is used with labels only. Call `compile` to change that; what is not passed to it stays.
 
     Args:
@@ -97,6 +97,8 @@ class XLNetTextEmbedder(Task):
     Language Response Suggestion for Smart Reply", for in-batch negatives.
     """
 
+    # What a preset knows of texts is soon lost.
+    _learning_rate = 1e-5
     preprocessor_cls = XLNetTextEmbedderPreprocessor
     _arguments = ("preprocessor", "pooling", "scale")
 

@@ -17,7 +17,7 @@ class XLNetTextRegressor(Task):
     The pooled sequence goes through a dense layer with tanh (the summary of the original), dropout,
     and a dense layer with one output.
 
-    It is compiled with AdamW at 5e-5 (for a pretrained backbone), mean squared error, and
+    It is compiled with `FineTuningAdamW` (for a pretrained backbone), mean squared error, and
     the mean absolute error as a metric. Call `compile` to change that; what is not passed to it
     stays.
 

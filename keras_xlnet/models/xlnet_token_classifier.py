@@ -34,7 +34,7 @@ class XLNetTokenClassifier(Task):
     entities, and `tag` gives tags. These are valid in their scheme, BIO, BIOES or IO. Strings are
     divided into words as in `tag`.
 
-    It is compiled with AdamW at 5e-5 (for a pretrained backbone), the cross-entropy of class
+    It is compiled with `FineTuningAdamW` (for a pretrained backbone), the cross-entropy of class
     indices and their accuracy. Both are means over the tokens that have a label, by their sample
     weights: a weight for each text, `(batch,)`, counts for all of its tokens; `(batch, length)`
     gives each token a weight, and a list for each sentence gives each word one. The label -100 says

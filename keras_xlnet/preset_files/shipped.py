@@ -26,8 +26,9 @@ def presets() -> "Presets":
 
     Returns:
         A mapping from the name of a preset to a dict of its `description`, its number of
-        `parameters`, the `bytes` of its files, measured `figures` by their names, and the `sha256`
-        of its files. Printed, it is a table. `keras_xlnet/shipped/NAME/README.md` is the model
+        `parameters`, the `bytes` of its files, measured `figures` by their names, the `sha256` of
+        its files, and perhaps `task_arguments`, which `from_preset` gives a task model that has
+        them. Printed, it is a table. `keras_xlnet/shipped/NAME/README.md` is the model
         card.
 
     Example:
@@ -114,6 +115,16 @@ def shipped_directory(location: PathLike) -> pathlib.Path | None:
                 "package again"
             )
     return directory
+
+
+def recommended_arguments(directory: pathlib.Path) -> dict[str, Any]:
+    """Returns the arguments of task models that a preset is best used with.
+
+    Args:
+        directory: Path of a preset. Only those of the package have recommendations.
+    """
+    file = directory / INFO
+    return read_json(file).get("task_arguments", {}) if file.exists() else {}
 
 
 def preset_directory(

@@ -4,6 +4,7 @@ from keras_xlnet.training.adam_weight_decay import AdamWeightDecay
 from keras_xlnet.training.average_checkpoints import load_average
 from keras_xlnet.training.distributed_training import DistributedTraining
 from keras_xlnet.training.exact_backup_and_restore import ExactBackupAndRestore
+from keras_xlnet.training.fine_tuning_adamw import FineTuningAdamW
 from keras_xlnet.training.gradual_unfreezing import GradualUnfreezing
 from keras_xlnet.training.lamb_weight_decay import LambWeightDecay
 from keras_xlnet.training.model_parallel import layout_map
@@ -16,6 +17,7 @@ __all__ = [
     "AdamWeightDecay",
     "DistributedTraining",
     "ExactBackupAndRestore",
+    "FineTuningAdamW",
     "GradualUnfreezing",
     "LambWeightDecay",
     "TokensPerSecond",
