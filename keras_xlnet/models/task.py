@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_xlnet.models.base_model import BaseModel
 from keras_xlnet.models.inspection import Inspection
+from keras_xlnet.models.linear_head import features_of, fit_head
 from keras_xlnet.models.long_documents import fitting_preprocessor
 from keras_xlnet.models.vocabulary import check_vocabulary
 from keras_xlnet.preprocessing.data_adapter import DataAdapter
@@ -42,6 +43,8 @@ class Task(BaseModel):
     _arguments: tuple[str, ...] = ()
     # Of a pretrained backbone of width 768. The rate that is best falls with the width.
     _learning_rate, _highest_rate = 5e-5, 1e-3
+    # What `fit_head` fits, `None` if it cannot.
+    _kind_of_head: str | None = None
     # Overridden per instance by models with an argument of this name.
     long_document = "truncate"
 
@@ -130,6 +133,7 @@ class Task(BaseModel):
         sample_weight: Any = None,
         *,
         group_by_length: bool = True,
+        head_first: bool = False,
         **kwargs: Any,
     ) -> keras.callbacks.History:
         """Trains as `keras.Model.fit` does, also on raw text.
@@ -149,6 +153,8 @@ class Task(BaseModel):
                 `LengthBatches`: they need less padding. There is no such grouping with several
                 replicas or devices, on TPUs, with `shuffle=False`, and of what needs one length for
                 all batches.
+            head_first: Bool, whether `fit_head` is called on the same texts first. It is good for
+                fewer than some hundred texts; with a thousand it makes no difference.
             **kwargs: As in `keras.Model.fit`.
 
         Raises:
@@ -163,6 +169,15 @@ class Task(BaseModel):
             validation_split = 0.0
         *rows, is_grouped = self._examples(x, y, sample_weight, group_by_length)
         x, y, sample_weight = rows
+        if head_first:
+            held_out = validation_split and int(len(y) * validation_split)
+            first = slice(None, len(y) - held_out)
+            self.fit_head(
+                *(_rows(part, first) for part in rows),
+                class_weight=class_weight,
+                batch_size=batch_size,
+                verbose=0,
+            )
         if is_grouped and shuffle:
             self._check_ranges(x)
             self._warn_of_memory(x, batch_size)
@@ -191,6 +206,66 @@ class Task(BaseModel):
             sample_weight=sample_weight,
             **kwargs,
         )
+
+    def fit_head(
+        self,
+        x: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        class_weight: dict[Any, float] | None = None,
+        l2: float = 0.3,
+        batch_size: int | None = None,
+        verbose: str | int = "auto",
+    ) -> None:
+        """Sets the last layer to the best one for the rest of the model, which stays as it is.
+
+        The texts are read once, without gradients. For few texts this takes seconds, and may be all
+        that is needed. A `fit` after it starts from a head that does not spoil the pretrained
+        weights.
+
+        Args:
+            x, y, sample_weight, class_weight: Arrays or raw text with labels, as in `fit`.
+            l2: Float greater than 0, the penalty of large weights. Features have the standard
+                deviation 1.
+            batch_size, verbose: As in `predict`.
+
+        Raises:
+            ValueError: If the model is not a classifier or a regressor of texts, or as in `fit`.
+
+        Example:
+
+        >>> classifier = keras_xlnet.models.XLNetTextClassifier.from_preset(
+        ...     "xlnet_mini_en", num_classes=2
+        ... )
+        >>> texts = ["What a joy!", "So good", "How boring", "A waste of time"]
+        >>> classifier.fit_head(texts, ["good", "good", "bad", "bad"], verbose=0)
+        >>> classifier.classify(["I love it", "I hate it"], verbose=0)[0].label
+        'good'
+
+        Source: Kumar et al. 2022, "Fine-tuning can distort pretrained features and underperform
+        out-of-distribution".
+        """
+        if self._kind_of_head is None:
+            raise ValueError(
+                "`fit_head` is for XLNetTextClassifier and XLNetTextRegressor. Received: "
+                f"{type(self).__name__}"
+            )
+        self._learn_from_labels(y)
+        x, y, weights, is_grouped = self._examples(x, y, sample_weight, True)
+        if y is None or not hasattr(y, "shape"):
+            raise ValueError(f"`fit_head` needs arrays or lists. Received: {type(x).__name__}")
+        self._check_ranges(x)
+        weights = np.ones(len(y)) if weights is None else np.asarray(weights, "float64")
+        if class_weight is not None:
+            weights = weights * np.asarray(self._weights_of_classes(class_weight))[np.ravel(y)]
+        features = features_of(self)
+        if is_grouped:
+            batches = self._data.by_length((x, None, None), batch_size or _BATCH_SIZE)
+            outputs = batches.in_order(features.predict(batches.as_keras_input(), verbose=verbose))
+        else:
+            outputs = features.predict(x, batch_size=batch_size, verbose=verbose)
+        fit_head(self, self._kind_of_head, outputs, y, weights, l2)
 
     def evaluate(
         self,
@@ -357,6 +432,11 @@ class Task(BaseModel):
         if self.long_document == "memory":
             segments = min(segments, self.gradient_segments or segments)
         return batch_size * segments, min(length, self.segment_length)
+
+
+def _rows(part, rows):
+    """Some rows of an array, of a dict of arrays, or of `None`."""
+    return keras.tree.map_structure(lambda array: None if array is None else array[rows], part)
 
 
 def check_preprocessor(

@@ -163,6 +163,10 @@ class XLNetTextClassifier(Task):
         }
 
     @property
+    def _kind_of_head(self):
+        return "sigmoid" if self.activation == "sigmoid" else "softmax"
+
+    @property
     def classes(self) -> Classes:
         """What the labels are."""
         return Classes(

@@ -55,6 +55,7 @@ class XLNetTextRegressor(Task):
     Source: the original's `regression_loss` and `summarize_sequence`.
     """
 
+    _kind_of_head = "linear"
     preprocessor_cls = XLNetTextRegressorPreprocessor
     _arguments = ("preprocessor", "pooling", "dropout", *DOCUMENT_ARGUMENTS)
 

@@ -52,9 +52,13 @@ def test_the_compiled_step_takes_the_rate_of_its_own_fit(data):
     model = classifier_of()
     model.compile(FineTuningAdamW(1e-2, weight_decay=0.0))
     model.fit(*data, epochs=2, verbose=0)
-    before = [weight.numpy() for weight in model.trainable_weights]
+    weights = model.trainable_weights
+    before = [keras.ops.convert_to_numpy(weight) for weight in weights]
     model.fit(*data, epochs=2, verbose=0)
-    moved = [np.abs(w.numpy() - b).max() for w, b in zip(model.trainable_weights, before)]
+    moved = [
+        np.abs(keras.ops.convert_to_numpy(w) - b).max()
+        for w, b in zip(weights, before, strict=True)
+    ]
     assert max(moved) > 1e-3
 
 
