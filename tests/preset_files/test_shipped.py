@@ -189,7 +189,8 @@ def offline(monkeypatch):
 def test_a_shipped_preset_is_complete_and_small(name, offline):
     info = SHIPPED[name]
     folder = ROOT / "keras_xlnet" / "shipped" / name
-    assert set(info) == {"description", "parameters", "bytes", "figures", "sha256"}
+    required = {"description", "parameters", "bytes", "figures", "sha256"}
+    assert required <= set(info) <= required | {"task_arguments"}
     others = {"preset.json", "README.md"}
     files = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
     assert files - others == set(info["sha256"]) and others <= files
@@ -218,3 +219,17 @@ def test_every_class_starts_from_a_shipped_preset(name, cls, offline):
     backbone = getattr(model, "backbone", model)
     assert type(model) is cls
     assert backbone.vocabulary_sha256 == XLNetTokenizer.from_preset(name).vocabulary_sha256
+
+
+def test_task_models_take_what_a_preset_recommends_unless_they_are_told_otherwise():
+    recommended = SHIPPED["xlnet_mini_en"]["task_arguments"]
+    assert recommended == {"pooling": "mean"}
+    for arguments, pooling in (({}, "mean"), ({"pooling": "first"}, "first")):
+        model = XLNetTextClassifier.from_preset(
+            "xlnet_mini_en", num_classes=2, load_weights=False, **arguments
+        )
+        assert model.pooling == pooling
+    tagger = XLNetTokenClassifier.from_preset("xlnet_mini_en", num_classes=2, load_weights=False)
+    assert not hasattr(tagger, "pooling")  # It has no such argument.
+    other = XLNetTextClassifier.from_preset("xlnet_small_en", num_classes=2, load_weights=False)
+    assert other.pooling == "last"
