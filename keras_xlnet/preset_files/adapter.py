@@ -34,10 +34,10 @@ CONFIG, WEIGHTS, CARD = "adapter.json", "adapter.safetensors", "README.md"
 _SIZES = (
     "vocabulary_size",
     "num_layers",
-    "num_heads",
-    "head_dim",
     "hidden_dim",
     "intermediate_dim",
+    "num_heads",
+    "head_dim",
 )
 #: Of layers: a model that gets an adapter has its own.
 OF_LAYERS = {"name", "trainable", "dtype", "quantization", "lora", "trainability"}
