@@ -38,6 +38,18 @@ class Task(BaseModel):
     batch by batch, to the length of the preprocessor. As in Keras, the first part of a batch that
     is a tuple is the inputs, and the second one is the labels: pairs in a dataset are a dict, or a
     tuple in this tuple, `((text, pair), label)` or `((text, pair),)`.
+
+    `Task.from_preset` makes a model of the class that a preset or an adapter is of.
+
+    Args:
+        backbone: An `XLNetBackbone`.
+        inputs, outputs, **kwargs: As in `keras.Model`.
+
+    Example:
+
+    >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
+    >>> isinstance(keras_xlnet.models.XLNetTextRegressor(backbone), keras_xlnet.models.Task)
+    True
     """
 
     preprocessor_cls: Any = None
