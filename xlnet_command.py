@@ -56,7 +56,12 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for add_command in (_add_convert, _add_inspect, _add_predict, _add_verify, _add_presets):
         add_command(subparsers)
-    return parser.parse_args(argv[1:])
+    arguments, others = parser.parse_known_args(argv[1:])
+    if arguments.module == "predict":
+        _set_paths(parser, arguments, others)
+    if others:
+        parser.error(f"unrecognized arguments: {' '.join(others)}")
+    return arguments
 
 
 # === Start ===
@@ -150,13 +155,22 @@ def _add_predict(subparsers):
         "write what a text classifier or regressor predicts for each text of a file",
         "xlnet predict runs/spam/model.keras messages.txt --output scores.csv",
         "xlnet predict my_preset reviews.csv --text_column body --output scores.csv",
+        "xlnet predict --adapter sentiment reviews.csv",
     )
-    parser.add_argument("model", metavar="MODEL", help="a .keras file, or a preset")
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        help="a .keras file, or a preset; with --adapter a preset, if not that of the adapter",
+    )
     parser.add_argument(
         "texts",
         metavar="TEXTS",
+        nargs="?",
         help="file with a text a line, .csv or .tsv with a header, .jsonl, or - for the lines of "
         "stdin",
+    )
+    parser.add_argument(
+        "--adapter", help="adapter that comes with the package, or its directory: see xlnet presets"
     )
     parser.add_argument("--output", default="-", help="CSV file to write [- for stdout]")
     parser.add_argument(
@@ -164,6 +178,17 @@ def _add_predict(subparsers):
         default="text",
         help="column or key of the texts in a .csv, .tsv or .jsonl [text]",
     )
+
+
+def _set_paths(parser, arguments, others):
+    """Sets MODEL and TEXTS, of which the first may be left out with --adapter."""
+    # Before Python 3.13, a positional argument that may be left out is not found after a flag.
+    if arguments.texts is None and others and not others[0].startswith("--"):
+        arguments.texts = others.pop(0)
+    if arguments.texts is None:
+        if arguments.adapter is None:
+            parser.error("the following arguments are required: TEXTS")
+        arguments.model, arguments.texts = None, arguments.model
 
 
 def _add_verify(subparsers):
@@ -192,7 +217,7 @@ def _add_presets(subparsers):
         subparsers,
         "presets",
         "list_presets",
-        "list the presets that come with the package, with sizes and figures",
+        "list the presets and adapters that come with the package, with sizes and figures",
         "xlnet presets",
     )
 

@@ -18,11 +18,12 @@ from keras_xlnet import (
     tokenizers,
     training,
 )
-from keras_xlnet.preset_files import presets, upload_preset
+from keras_xlnet.preset_files import adapters, presets, upload_preset
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "adapters",
     "checkpoints",
     "compat",
     "evaluation",

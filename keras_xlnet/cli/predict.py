@@ -10,7 +10,7 @@ from typing import Any, TextIO
 import keras
 
 from keras_xlnet.checkpoints import detect_task
-from keras_xlnet.models import XLNetTextClassifier, XLNetTextRegressor
+from keras_xlnet.models import Task, XLNetTextClassifier, XLNetTextRegressor
 from keras_xlnet.task_files import read_json_lines, read_table
 from keras_xlnet.task_files.reporting import (
     check_has_rows,
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Predicts for all texts of a file. Returns the exit status."""
     # Read before the model, which takes longer, and before the output, which may be the same file.
     texts = read_texts(arguments.texts, arguments.text_column)
-    model = load_text_model(arguments.model)
+    model = load_text_model(arguments.model, arguments.adapter)
     count = 0
     with contextlib.ExitStack() as stack:
         output = sys.stdout
@@ -56,13 +56,19 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def load_text_model(location: str) -> Any:
-    """Returns the classifier or regressor in a `.keras` file or a preset.
+def load_text_model(location: str | None, adapter: str | None = None) -> Any:
+    """Returns the classifier or regressor in a `.keras` file or a preset, or of an adapter.
+
+    Args:
+        location: Path of the file, or a location as in `Task.from_preset`.
+        adapter: Optional adapter, as in `Task.from_preset`.
 
     Raises:
         ValueError: If it holds another model, or one without a preprocessor.
     """
-    if location.endswith(".keras"):
+    if adapter is not None or location is None:
+        model, location = Task.from_preset(location, adapter=adapter), adapter
+    elif location.endswith(".keras"):
         model = keras.saving.load_model(location, compile=False)
     else:
         task = detect_task(location)

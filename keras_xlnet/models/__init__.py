@@ -4,6 +4,7 @@ from keras_xlnet.models.filling import Filling, Fillings
 from keras_xlnet.models.generation import Continuations
 from keras_xlnet.models.inspection import Attention, Inspection
 from keras_xlnet.models.scoring import Scores
+from keras_xlnet.models.task import Task
 from keras_xlnet.models.transformer_xl_language_model import TransformerXLLanguageModel
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.models.xlnet_multiple_choice import XLNetMultipleChoice
@@ -25,6 +26,7 @@ __all__ = [
     "ListSoftmaxLoss",
     "PairwiseHingeLoss",
     "Scores",
+    "Task",
     "TransformerXLLanguageModel",
     "XLNetBackbone",
     "XLNetMultipleChoice",

@@ -272,7 +272,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
 
         The weights of a task head stay trainable. Call `compile` afterwards. Files and copies of
         the model have LoRA too; in a preset its matrices are merged into the weights, and start
-        again.
+        again. `save_adapter` of a task model writes the matrices and the head alone.
 
         Args:
             rank: Int, the rank of the added matrices.

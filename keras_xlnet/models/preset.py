@@ -10,8 +10,9 @@ import keras
 
 from keras_xlnet.arguments import check_choice
 from keras_xlnet.models.vocabulary import check_vocabulary, recorded_vocabulary
-from keras_xlnet.preset_files import file_in, preset_directory, replace_files
-from keras_xlnet.preset_files.files import quoted
+from keras_xlnet.preset_files import file_in, preset_directory, presets, replace_files
+from keras_xlnet.preset_files.adapter import Adapter
+from keras_xlnet.preset_files.files import quoted, read_json
 from keras_xlnet.preset_files.model_card import check_card, format_card
 from keras_xlnet.preset_files.recorded_vocabulary import KEY, read_vocabulary_sha256
 from keras_xlnet.preset_files.shipped import recommended_arguments
@@ -98,26 +99,106 @@ def load_preset(
         family: The base class of all models that presets hold.
         location, overrides, load_weights: As in `BaseModel.from_preset`.
     """
+    directory, config, given = _open_preset(cls, family, location, overrides)
+    config_file = directory / _CONFIG
+    given["load_weights"] = load_weights
+    trainable = _take_trainable(given)
+    _add_tokenizer(cls, directory, given)
+    if config["registered_name"] == keras.saving.get_registered_name(cls):
+        model = _load_same(directory, config, given)
+    elif _has_backbone(cls):
+        entry = config["config"].get("preprocessor")
+        model = _load_around_backbone(cls, directory, config, given, entry)
+    else:
+        check_class(_backbone_entry(config), cls, config_file)
+        model = _load_backbone(cls, directory, config, given)
+    _set_trainable(model, trainable)
+    return model
+
+
+def load_with_adapter(
+    cls: type,
+    family: type,
+    location: PathLike | None,
+    name: PathLike,
+    overrides: dict[str, Any],
+) -> Any:
+    """Loads a task model from a preset and an adapter, as `Task.from_preset` describes.
+
+    Args:
+        cls: The class of the model, or a base class of it.
+        family: The base class of all models that presets hold.
+        location: As in `Task.from_preset`.
+        name: The `adapter` of `Task.from_preset`.
+        overrides: As in `Task.from_preset`.
+    """
+    adapter = Adapter.open(name, family)
+    adapter.check_class(cls)
+    cls = adapter.model_class
+    location = _location_of_base(adapter) if location is None else location
+    directory, config, given = _open_preset(cls, family, location, overrides)
+    adapter.check_sizes(_backbone_entry(config)["config"], f"that of {directory}")
+    given["load_weights"] = True
+    trainable = _take_trainable(given)
+    given["model"] = adapter.arguments | given["model"]
+    given["backbone"] = adapter.backbone_arguments | given["backbone"]
+    model = _load_around_backbone(cls, directory, config, given, adapter.preprocessor)
+    adapter.load_into(model)
+    _set_trainable(model, trainable)
+    return model
+
+
+def _location_of_base(adapter):
+    """The base of an adapter: only a preset of the package, since an adapter may name any place."""
+    preset = adapter.base["preset"]
+    if preset not in presets():
+        raise ValueError(
+            f"{adapter.directory} belongs to no preset that comes with the package: pass "
+            "`location`, that of the preset that it was trained on"
+        )
+    return preset
+
+
+def class_of_preset(location: PathLike, family: type) -> Any:
+    """Returns the class of the model that a preset holds.
+
+    Args:
+        location: As in `Task.from_preset`.
+        family: A base class.
+
+    Raises:
+        ValueError: If it is not a class below `family`.
+    """
+    directory = preset_directory(location, (_CONFIG, _WEIGHTS), (_TOKENIZER, _VOCABULARY))
+    name = str(read_json(file_in(directory, _CONFIG)).get("registered_name"))
+    cls = keras.saving.get_registered_object(name)
+    if not (isinstance(cls, type) and issubclass(cls, family)):
+        raise ValueError(
+            f"{directory} holds a {quoted(name)}, which is no task model. Call `from_preset` of "
+            "the class of a task, such as `XLNetTextClassifier`, or pass an `adapter`"
+        )
+    return cls
+
+
+def _open_preset(cls, family, location, overrides):
+    """Returns the directory, the config and the arguments that are given for its parts."""
     directory = preset_directory(location, (_CONFIG, _WEIGHTS), (_TOKENIZER, _VOCABULARY))
     config_file = file_in(directory, _CONFIG)
     config = read_config(config_file, cls, family)
     config[KEY] = read_vocabulary_sha256(directory)
     given = _split(overrides, cls, _class_of_backbone(config, family, config_file))
-    given["load_weights"] = load_weights
+    return directory, config, given
+
+
+def _take_trainable(given):
     # What is given holds for all layers inside, whatever the config says about them.
-    trainable = {part: given[part].pop("trainable", None) for part in ("model", "backbone")}
-    _add_tokenizer(cls, directory, given)
-    if config["registered_name"] == keras.saving.get_registered_name(cls):
-        model = _load_same(directory, config, given)
-    elif _has_backbone(cls):
-        model = _load_around_backbone(cls, directory, config, given)
-    else:
-        check_class(_backbone_entry(config), cls, config_file)
-        model = _load_backbone(cls, directory, config, given)
+    return {part: given[part].pop("trainable", None) for part in ("model", "backbone")}
+
+
+def _set_trainable(model, trainable):
     for part, layer in (("model", model), ("backbone", getattr(model, "backbone", model))):
         if trainable[part] is not None:
             layer.trainable = check_choice("trainable", trainable[part], (True, False))
-    return model
 
 
 def _add_tokenizer(cls, directory, given):
@@ -146,8 +227,11 @@ def _load_same(directory, config, given):
     return model
 
 
-def _load_around_backbone(cls, directory, config, given):
-    """Returns a new model of a class around the backbone of the model that a preset holds."""
+def _load_around_backbone(cls, directory, config, given, entry):
+    """Returns a new model of a class around the backbone of the model that a preset holds.
+
+    `entry` is the config of a preprocessor, which is used if it is one for the class, or `None`.
+    """
     of_model = given["model"]
     needed = [name for name in _required(cls) if name not in of_model]
     if needed:
@@ -156,7 +240,6 @@ def _load_around_backbone(cls, directory, config, given):
             f"{config['class_name']}, and only its backbone is used"
         )
     if _takes_text(cls) and "preprocessor" not in of_model:
-        entry = config["config"].get("preprocessor")
         entry = _entry_for(cls.preprocessor_cls, entry)
         of_model["preprocessor"] = _preprocessor(cls, directory, entry, given["preprocessor"])
     for name, value in recommended_arguments(directory).items():

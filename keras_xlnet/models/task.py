@@ -9,15 +9,19 @@ from keras_xlnet.models.base_model import BaseModel
 from keras_xlnet.models.inspection import Inspection
 from keras_xlnet.models.linear_head import features_of, fit_head
 from keras_xlnet.models.long_documents import fitting_preprocessor
+from keras_xlnet.models.preset import class_of_preset, load_with_adapter
 from keras_xlnet.models.vocabulary import check_vocabulary
 from keras_xlnet.preprocessing.data_adapter import DataAdapter
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.length_batches import split_rows
 from keras_xlnet.preprocessing.preprocessor import Preprocessor
+from keras_xlnet.preset_files.adapter import Adapter
+from keras_xlnet.preset_files.adapter_writing import save_adapter
 from keras_xlnet.training.fine_tuning_adamw import FineTuningAdamW, ScheduleOfFit
+from keras_xlnet.types import PathLike
 
 if TYPE_CHECKING:
-    pass
+    from typing_extensions import Self
 
 _PARTS = ("backbone", "preprocessor")  # With a config of their own.
 _BATCH_SIZE = 32  # That of Keras.
@@ -36,6 +40,18 @@ class Task(BaseModel):
     batch by batch, to the length of the preprocessor. As in Keras, the first part of a batch that
     is a tuple is the inputs, and the second one is the labels: pairs in a dataset are a dict, or a
     tuple in this tuple, `((text, pair), label)` or `((text, pair),)`.
+
+    `Task.from_preset` makes a model of the class that a preset or an adapter is of.
+
+    Args:
+        backbone: An `XLNetBackbone`.
+        inputs, outputs, **kwargs: As in `keras.Model`.
+
+    Example:
+
+    >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
+    >>> isinstance(keras_xlnet.models.XLNetTextRegressor(backbone), keras_xlnet.models.Task)
+    True
     """
 
     preprocessor_cls: Any = None
@@ -43,8 +59,6 @@ class Task(BaseModel):
     _arguments: tuple[str, ...] = ()
     # Of a pretrained backbone of width 768. The rate that is best falls with the width.
     _learning_rate, _highest_rate = 5e-5, 1e-3
-    # What `fit_head` fits, `None` if it cannot.
-    _kind_of_head: str | None = None
     # Overridden per instance by models with an argument of this name.
     long_document = "truncate"
 
@@ -96,6 +110,134 @@ class Task(BaseModel):
             **self.sublayer_config(),
         }
 
+    # === Presets and adapters ===
+
+    @classmethod
+    def from_preset(
+        cls,
+        location: PathLike | None = None,
+        load_weights: bool = True,
+        adapter: PathLike | None = None,
+        **overrides: Any,
+    ) -> "Self":
+        """Loads a model as `BaseModel.from_preset` does, also with an adapter.
+
+        `Task.from_preset` makes a model of the class that the preset or the adapter is of.
+
+        Args:
+            location: As in `BaseModel.from_preset`. With an adapter `None` for the preset that it
+                was trained on, if that one comes with the package.
+            load_weights: As in `BaseModel.from_preset`.
+            adapter: Optional adapter, as in `load_adapter`. The backbone is that of the preset, and
+                all else is that of the adapter: the head, its arguments and the preprocessor.
+            **overrides: As in `BaseModel.from_preset`.
+
+        Returns:
+            A model of this class, or of one below it.
+
+        Raises:
+            FileNotFoundError: If `location` is not a preset, or `adapter` not an adapter.
+            ConnectionError, TypeError: As in `BaseModel.from_preset`.
+            ValueError: As in `BaseModel.from_preset` and `load_adapter`, or if the class is not
+                that of the adapter.
+
+        Example:
+
+        >>> import tempfile
+        >>> directory = tempfile.mkdtemp()
+        >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
+        >>> keras_xlnet.models.XLNetTextClassifier(backbone, 3).save_to_preset(directory)
+        >>> model = keras_xlnet.models.Task.from_preset(directory)
+        >>> type(model).__name__, model.num_classes
+        ('XLNetTextClassifier', 3)
+        """
+        if adapter is not None:
+            if not load_weights:
+                raise ValueError("`adapter` needs the weights of the preset: `load_weights=True`")
+            return load_with_adapter(cls, BaseModel, location, adapter, overrides)
+        if location is None:
+            raise ValueError("`from_preset` needs a `location` or an `adapter`")
+        if cls is Task:
+            found = class_of_preset(location, Task)
+            return found.from_preset(location, load_weights, **overrides)
+        return super().from_preset(location, load_weights, **overrides)
+
+    def save_adapter(
+        self,
+        directory: PathLike,
+        dtype: str | None = "float16",
+        card: dict[str, Any] | None = None,
+    ) -> None:
+        """Writes what was trained after `enable_lora` to a directory: an adapter.
+
+        An adapter has the matrices of LoRA, the weights and arguments of the head, the settings of
+        the preprocessor, and a card. The backbone is not in it: `adapter.json` has a checksum of
+        its weights, and its name if it is a preset that comes with the package.
+
+        Args:
+            directory: Path of the adapter. It is created if it does not exist, and other files in
+                it stay.
+            dtype: What the weights are stored in: `"float16"`, `"bfloat16"`, `"float32"`, or
+                `None` for the dtypes that they have.
+            card: As in `save_to_preset`.
+
+        Raises:
+            ValueError: If the model has no LoRA or is quantized, a weight is infinite in `dtype`,
+                or `card` has other keys.
+
+        Example:
+
+        >>> import pathlib, tempfile
+        >>> directory = pathlib.Path(tempfile.mkdtemp())
+        >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
+        >>> model = keras_xlnet.models.XLNetTextRegressor(backbone)
+        >>> model.enable_lora(rank=2)
+        >>> model.save_adapter(directory)
+        >>> sorted(path.name for path in directory.iterdir())
+        ['README.md', 'adapter.json', 'adapter.safetensors']
+        """
+        save_adapter(self, directory, dtype, card)
+
+    def load_adapter(self, location: PathLike) -> None:
+        """Loads an adapter that `save_adapter` wrote, with its head.
+
+        In a model without LoRA, the product of the matrices is added to the kernels: it computes
+        and is saved as any other model. A model with LoRA of the same rank in the same layers gets
+        the matrices, so that training can go on.
+
+        The model has to have the arguments of the adapter and its backbone the same weights as when
+        the adapter was trained; `from_preset(location, adapter=...)` makes such a model. It takes
+        the names of the classes and the `null_threshold` of the adapter.
+
+        Args:
+            location: Name of an adapter that comes with the package (see `keras_xlnet.adapters`),
+                path of an adapter, or `"hf://owner/name"` or a URL as in `from_preset`.
+
+        Raises:
+            FileNotFoundError: If `location` is not an adapter.
+            ConnectionError: If `location` does not answer and nothing was downloaded before.
+            ValueError: If the adapter is of another class, other arguments (such as
+                `num_classes`) or a backbone of other sizes or weights, the model has other LoRA or
+                is quantized, or a file is damaged. The model is not changed. Weights of a backbone
+                in bfloat16 are rounded, and not compared.
+
+        Example:
+
+        >>> import tempfile
+        >>> directory = tempfile.mkdtemp()
+        >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
+        >>> backbone.save_to_preset(directory + "/base")
+        >>> model = keras_xlnet.models.XLNetTextRegressor(backbone)
+        >>> model.enable_lora(rank=2)
+        >>> model.save_adapter(directory + "/adapter")
+        >>> base = keras_xlnet.models.XLNetBackbone.from_preset(directory + "/base")
+        >>> other = keras_xlnet.models.XLNetTextRegressor(base)
+        >>> other.load_adapter(directory + "/adapter")
+        >>> other.predict({"token_ids": np.array([[5, 17, 8]])}, verbose=0).shape
+        (1, 1)
+        """
+        Adapter.open(location, Task).load_into(self)
+
     # === The text ===
 
     @property
@@ -111,6 +253,11 @@ class Task(BaseModel):
     @property
     def classes(self) -> Classes | None:
         """What the labels of a model with classes are, otherwise `None`."""
+        return None
+
+    @property
+    def _kind_of_head(self) -> str | None:
+        """What `fit_head` fits, `None` if it cannot."""
         return None
 
     def _hold(self, text_layer):

@@ -163,7 +163,7 @@ class XLNetTextClassifier(Task):
         }
 
     @property
-    def _kind_of_head(self):
+    def _kind_of_head(self) -> str:
         return "sigmoid" if self.activation == "sigmoid" else "softmax"
 
     @property

@@ -55,7 +55,6 @@ class XLNetTextRegressor(Task):
     Source: the original's `regression_loss` and `summarize_sequence`.
     """
 
-    _kind_of_head = "linear"
     preprocessor_cls = XLNetTextRegressorPreprocessor
     _arguments = ("preprocessor", "pooling", "dropout", *DOCUMENT_ARGUMENTS)
 
@@ -95,6 +94,10 @@ class XLNetTextRegressor(Task):
         self.gradient_segments = gradient_segments
         self._hold(preprocessor)
         self.compile()
+
+    @property
+    def _kind_of_head(self) -> str:
+        return "linear"
 
     def _compile_defaults(self):
         return {

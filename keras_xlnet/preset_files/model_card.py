@@ -1,4 +1,4 @@
-"""Model cards: the `README.md` of a preset, which says what it is and how it is used."""
+"""Model cards: the `README.md` of a preset or adapter, which says what it is and how it is used."""
 
 import json
 from typing import Any
@@ -33,6 +33,34 @@ model = {class_name}.from_preset("{name}")
 ```
 
 Give the path of this folder, or `"hf://owner/{name}"` on the Hugging Face Hub.{others}
+
+## Sizes
+
+| | |
+| --- | --- |
+{sizes}
+"""
+_ADAPTER_CARD = """\
+---
+library_name: keras
+tags:
+- keras_xlnet
+- lora
+{license}---
+# {name}
+
+{description}
+
+## How to use it
+
+```python
+from keras_xlnet.models import {class_name}
+
+model = {class_name}.from_preset({base}adapter="{name}")
+```
+
+Give the path of this folder, or the name of an adapter that comes with the package. `base` is the
+preset that the adapter was trained on: its backbone has to have the same weights.
 
 ## Sizes
 
@@ -81,19 +109,58 @@ def format_card(model: keras.Model, name: str, card: dict[str, Any] | None = Non
     """
     card = card or {}
     class_name = type(model).__name__
-    license_line = f"license: {json.dumps(card['license'])}\n" if "license" in card else ""
     text = _CARD.format(
         name=name,
         class_name=class_name,
-        license=license_line,
+        license=_license_line(card),
         others=_OTHERS.format(name=name) if class_name.startswith("XLNet") else "",
         description=card.get("description") or _ABOUT.get(class_name, f"A {class_name}."),
-        sizes="\n".join(f"| {key} | {value} |" for key, value in _sizes(model)),
+        sizes=_table(_sizes(model)),
     )
+    return text + _sections(card)
+
+
+def format_adapter_card(
+    model: keras.Model, name: str, sizes: dict[str, Any], base: str | None, card: Any = None
+) -> str:
+    """Returns the text of the card of an adapter.
+
+    Args:
+        model: The model that the adapter is of.
+        name: String, the name of the adapter.
+        sizes: Dict of what the table of sizes has.
+        base: Name of the preset that the adapter belongs to, if it comes with the package.
+        card: As in `check_card`.
+    """
+    card = card or {}
+    class_name = type(model).__name__
+    if getattr(model, "class_names", None):
+        sizes = {**sizes, "classes": ", ".join(map(str, model.class_names))}
+    text = _ADAPTER_CARD.format(
+        name=name,
+        class_name=class_name,
+        license=_license_line(card),
+        description=card.get("description") or f"LoRA and the head of a {class_name}.",
+        base="" if base else "base, ",
+        sizes=_table({"base": base or "not of the package", **sizes}.items()),
+    )
+    return text + _sections(card)
+
+
+def _license_line(card):
+    return f"license: {json.dumps(card['license'])}\n" if "license" in card else ""
+
+
+def _table(rows):
+    return "\n".join(f"| {key} | {value} |" for key, value in rows)
+
+
+def _sections(card):
+    text = ""
     if "data" in card:
         text += f"\n## Data\n\n{card['data']}\n"
     if card.get("metrics"):
-        rows = "\n".join(f"| {key} | {value} |" for key, value in card["metrics"].items())
+        rows = _table(card["metrics"].items())
         text += f"\n## Metrics\n\n| | |\n| --- | --- |\n{rows}\n"
     return text
 

@@ -1,4 +1,4 @@
-"""Presets that come with the package: which there are, and their files, checked."""
+"""Presets and adapters that come with the package: which there are, and their files, checked."""
 
 import collections.abc
 import difflib
@@ -19,6 +19,8 @@ from keras_xlnet.types import PathLike
 FOLDER = pathlib.Path(__file__).parent.parent / "shipped"
 INFO = "preset.json"
 _WITHOUT_DIGEST = (INFO, "README.md")
+# Of `FOLDER`: it is no preset, so it has no `INFO`.
+_ADAPTERS = "adapters"
 
 
 def presets() -> "Presets":
@@ -37,15 +39,37 @@ def presets() -> "Presets":
     >>> all(info["bytes"] <= 45e6 for info in presets.values())
     True
     """
-    files = sorted(FOLDER.glob(f"*/{INFO}"))
-    return Presets({file.parent.name: read_json(file) for file in files})
+    return Presets(_infos(FOLDER), "presets")
+
+
+def adapters() -> "Presets":
+    """Returns the adapters that come with the package, for `load_adapter("name")`.
+
+    Returns:
+        A mapping from the name of an adapter to a dict as that of `presets`. Printed, it is a
+        table. `keras_xlnet/shipped/adapters/NAME/README.md` is the card, which names the class of
+        the model and the preset that the adapter belongs to.
+
+    Example:
+
+    >>> adapters = keras_xlnet.adapters()
+    >>> all(info["bytes"] <= 2e6 for info in adapters.values())
+    True
+    """
+    return Presets(_infos(FOLDER / _ADAPTERS), "adapters")
+
+
+def _infos(folder):
+    files = sorted(folder.glob(f"*/{INFO}"))
+    return {file.parent.name: read_json(file) for file in files}
 
 
 class Presets(collections.abc.Mapping):
-    """A mapping from names to dicts that describe presets, printed as a table."""
+    """A mapping from names to dicts that describe presets or adapters, printed as a table."""
 
-    def __init__(self, infos: dict[str, dict[str, Any]]) -> None:
+    def __init__(self, infos: dict[str, dict[str, Any]], kind: str) -> None:
         self._infos = infos
+        self.kind = kind
 
     def __getitem__(self, name: str) -> dict[str, Any]:
         return self._infos[name]
@@ -58,7 +82,7 @@ class Presets(collections.abc.Mapping):
 
     def __repr__(self) -> str:
         if not self:
-            return "No presets come with this version of the package"
+            return _none(self.kind)
         rows = self._rows()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
@@ -96,16 +120,20 @@ def shipped_directory(location: PathLike) -> pathlib.Path | None:
         FileNotFoundError: If a file of the preset is missing.
         ValueError: If the sha256 of a file is not the one that it was shipped with.
     """
-    names = {path.parent.name for path in FOLDER.glob(f"*/{INFO}")}
+    return _directory_of_name(location, FOLDER, "preset")
+
+
+def _directory_of_name(location, folder, kind):
+    names = {path.parent.name for path in folder.glob(f"*/{INFO}")}
     if not isinstance(location, str) or location not in names:
         return None
     if os.path.isdir(location):
         warnings.warn(
-            f"location={location!r} is the preset that comes with the package. The directory of "
+            f"location={location!r} is the {kind} that comes with the package. The directory of "
             f"that name is {os.path.join('.', location)!r}",
-            stacklevel=4,
+            stacklevel=5,
         )
-    directory = FOLDER / location
+    directory = folder / location
     for name, expected in read_json(directory / INFO)["sha256"].items():
         file = file_in(directory, name)
         found = sha256_of(file)
@@ -159,16 +187,43 @@ def preset_directory(
     except FileNotFoundError as error:
         if "://" in os.fspath(location):
             raise
-        raise FileNotFoundError(f"{error}. {_names_like(os.fspath(location))}") from None
+        raise FileNotFoundError(f"{error}. {_names_like(location, presets())}") from None
+
+
+def adapter_directory(location: PathLike, required: Sequence[str]) -> pathlib.Path:
+    """Returns a directory on this machine with the files of an adapter.
+
+    Args:
+        location: Name of an adapter that comes with the package, or a location as in
+            `local_directory`.
+        required: As in `local_directory`.
+
+    Returns:
+        A `pathlib.Path`.
+
+    Raises:
+        FileNotFoundError: As in `local_directory`. The message lists the adapters that come with
+            the package.
+        ConnectionError, ImportError, ValueError: As in `local_directory` and `shipped_directory`.
+    """
+    directory = _directory_of_name(location, FOLDER / _ADAPTERS, "adapter")
+    if directory is not None:
+        return directory
+    try:
+        return local_directory(location, required)
+    except FileNotFoundError as error:
+        if "://" in os.fspath(location):
+            raise
+        raise FileNotFoundError(f"{error}. {_names_like(location, adapters())}") from None
 
 
 def write_preset_info(
     directory: PathLike, description: str, figures: dict[str, Any]
 ) -> dict[str, Any]:
-    """Writes the `preset.json` of a preset that is to come with the package.
+    """Writes the `preset.json` of a preset or adapter that is to come with the package.
 
     Args:
-        directory: Path of the preset. It must not change afterwards, except for `README.md`.
+        directory: Path of its files. They must not change afterwards, except for `README.md`.
         description: String of one line.
         figures: Dict from what was measured to a number or a string.
 
@@ -201,11 +256,17 @@ def write_preset_info(
     return info
 
 
-def _names_like(name):
-    names = list(presets())
+def _none(kind):
+    return f"No {kind} come with this version of the package"
+
+
+def _names_like(location, known):
+    names = list(known)
     if not names:
-        return "No presets come with this version of the package"
+        return _none(known.kind)
+    name = os.fspath(location)
     close = difflib.get_close_matches(name, names)
     names = [*close, *(other for other in names if other not in close)]
     question = f"Did you mean {close[0]!r}? " if close else ""
-    return f"{question}Presets that come with the package: {', '.join(map(repr, names))}"
+    listed = ", ".join(map(repr, names))
+    return f"{question}{known.kind.capitalize()} that come with the package: {listed}"

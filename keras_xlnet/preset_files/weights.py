@@ -34,7 +34,12 @@ def save_weights(model: keras.Model, file: PathLike, dtype: str | None = None) -
     Raises:
         ValueError: If a weight is infinite in `dtype`.
     """
-    matches = [WeightMatch(path, value, path) for path, value in model_weights(model).items()]
+    write_weights(model_weights(model), file, dtype)
+
+
+def write_weights(weights: dict[str, Any], file: PathLike, dtype: str | None = None) -> None:
+    """Writes weights, `{path: variable or tensor}`, to a file as `save_weights` does."""
+    matches = [WeightMatch(path, value, path) for path, value in weights.items()]
     arrays = {match.name: _converted(match, dtype) for match in matches}
     write_safetensors(file, arrays, {_STORED_DTYPE: dtype} if dtype else None)
 
@@ -74,9 +79,9 @@ def load_weights(model: keras.Model, file: PathLike, cast: bool = False) -> None
     unexpected = sorted(set(files.shapes) - {match.name for match in matches})
     check_matches(matches, files, FLOATS if cast else _declared_dtypes(files), unexpected)
     assign_matches(matches, files)
-    for layer in _layers_with_lora(model):
+    for layer in layers_with_lora(model):
         for variable in layer.weights:
-            if _is_lora(variable) and variable.name.endswith("_b"):
+            if is_lora(variable) and variable.name.endswith("_b"):
                 variable.assign(keras.ops.zeros(variable.shape))  # It is in the weights.
 
 
@@ -111,9 +116,9 @@ def model_weights(model: keras.Model, merge_lora: bool = True) -> dict[str, kera
             f"`model` has several variables with the same path: {repeated[:_NUM_NAMED]}. Give "
             "their layers different names"
         )
-    for layer in _layers_with_lora(model):
+    for layer in layers_with_lora(model):
         for variable in layer.weights:
-            if _is_lora(variable):
+            if is_lora(variable):
                 weights.pop(variable.path, None)
         if merge_lora:
             weights |= _merged_weights(layer)
@@ -121,11 +126,13 @@ def model_weights(model: keras.Model, merge_lora: bool = True) -> dict[str, kera
     return {path.removeprefix(scope): weight for path, weight in weights.items()}
 
 
-def _layers_with_lora(model):
+def layers_with_lora(model: keras.Model) -> list[Any]:
+    """Returns the layers of a model that have LoRA."""
     return [layer for layer in model._flatten_layers() if getattr(layer, "lora_enabled", False)]
 
 
-def _is_lora(variable):
+def is_lora(variable: keras.Variable) -> bool:
+    """Returns whether a variable of a layer is a matrix of its LoRA."""
     return variable.name.startswith("lora_")
 
 

@@ -14,10 +14,12 @@ from keras_xlnet.preprocessing import (
     XLNetTextClassifierPreprocessor,
     XLNetTextRegressorPreprocessor,
 )
+from keras_xlnet.preset_files import write_preset_info
 from keras_xlnet.task_files import read_table
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 TEXTS = ["the quiet river ran", 'a "quoted", text', "", "9,000 reasons"]
+KINDS = {"num_classes": 3, "class_names": ["a", "b", "c"]}
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +63,54 @@ def test_a_row_for_each_text(model, texts, folder, tmp_path, capsys, monkeypatch
         assert float(row["spam"]) == pytest.approx(spam, rel=1e-4)
         assert row["label"] == ("spam" if spam >= 0.5 else "ham")
         assert float(row["score"]) == pytest.approx(max(ham, spam), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "line, expected",
+    [
+        ("m t --output o", ("m", "t", None)),
+        ("m --output o t", ("m", "t", None)),
+        ("--output o m t", ("m", "t", None)),
+        ("--adapter a t", (None, "t", "a")),
+        ("t --adapter a", (None, "t", "a")),
+        ("m --adapter a t", ("m", "t", "a")),
+        ("--adapter a m -", ("m", "-", "a")),
+    ],
+)
+def test_the_model_may_be_left_out_with_an_adapter(line, expected):
+    found = xlnet_command.parse(["xlnet", "predict", *line.split()])
+    assert (found.model, found.texts, found.adapter) == expected
+
+
+@pytest.mark.parametrize("line", ["m", "--output o m", "m t more", "m t --more", "--adapter a"])
+def test_missing_and_unknown_arguments_are_refused(line, capsys):
+    with pytest.raises(SystemExit):
+        xlnet_command.parse(["xlnet", "predict", *line.split()])
+    assert "error: " in capsys.readouterr().err
+
+
+def test_an_adapter_in_place_of_a_model(folder, tmp_path, capsys, monkeypatch):
+    folder, classifier = folder
+    shipped = tmp_path / "shipped"
+    base = XLNetTextClassifier.from_preset(
+        folder / "backbone", preprocessor=classifier.preprocessor, **KINDS
+    )
+    base.backbone.save_to_preset(shipped / "tiny_en", classifier.preprocessor.tokenizer)
+    write_preset_info(shipped / "tiny_en", "Random", {})
+    monkeypatch.setattr("keras_xlnet.preset_files.shipped.FOLDER", shipped)
+    base.enable_lora(2)
+    base.logits_dense.bias.assign([0.5, -0.5, 0.25])
+    base.save_adapter(shipped / "adapters" / "kinds", dtype=None)
+    write_preset_info(shipped / "adapters" / "kinds", "Three kinds", {})
+    expected = base.predict(TEXTS, verbose=0)
+    for model in ([], [shipped / "tiny_en"]):
+        assert run("--adapter", "kinds", *model, folder / "texts.txt") == 0
+        rows = rows_of(capsys.readouterr().out)
+        assert [row["text"] for row in rows] == TEXTS
+        found = [[float(row[name]) for name in KINDS["class_names"]] for row in rows]
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert run("--adapter", "kins", folder / "texts.txt") == 1
+    assert "Did you mean 'kinds'? Adapters that come with" in capsys.readouterr().err
 
 
 def test_numbers_from_stdin_to_stdout(folder, capsys, monkeypatch):

@@ -3,6 +3,7 @@
 import html
 import json
 import pathlib
+import shutil
 import warnings
 
 import numpy as np
@@ -12,6 +13,7 @@ from safetensors.numpy import load_file
 import keras_xlnet
 from keras_xlnet.checkpoints import detect_format, load_checkpoint, load_tokenizer
 from keras_xlnet.models import (
+    Task,
     XLNetBackbone,
     XLNetMultipleChoice,
     XLNetPermutationLM,
@@ -96,6 +98,71 @@ def test_the_command_line_knows_the_names(folder, capsys):
     assert "XLNetPermutationLM (permutation_lm)" in out and "tiny_en/config.json" in out
     assert run(parse(["xlnet", "convert", "--to", "huggingface", "tiny_en", "there"])) == 0
     assert run(parse(["xlnet", "verify", "tiny_en", "there"])) == 0
+
+
+# === Adapters ===
+
+
+@pytest.fixture
+def adapter(folder):
+    """The directory of the adapter `kinds`, which comes with the package as `tiny_en` does."""
+    model = XLNetTextClassifier.from_preset("tiny_en", num_classes=3, sequence_length=12)
+    model.enable_lora(1)
+    for weight in model.trainable_variables:
+        weight.assign(np.random.default_rng(8).normal(size=weight.shape))
+    directory = folder / "adapters" / "kinds"
+    model.save_adapter(directory)
+    write_preset_info(directory, "Three <kinds>", {"SMS, F1": 0.5})
+    return directory
+
+
+def test_without_adapters_none_are_listed(folder, capsys):
+    assert repr(keras_xlnet.adapters()) == "No adapters come with this version of the package"
+    with pytest.raises(FileNotFoundError, match="no directory kinds. No adapters come with"):
+        Task.from_preset(adapter="kinds")
+
+
+def test_adapters_are_listed(adapter, capsys):
+    assert list(keras_xlnet.presets()) == ["tiny_en"]
+    assert list(keras_xlnet.adapters()) == ["kinds"]
+    info = keras_xlnet.adapters()["kinds"]
+    assert sorted(info["sha256"]) == ["adapter.json", "adapter.safetensors"]
+    assert repr(keras_xlnet.adapters()).splitlines()[-1] == "kinds: Three <kinds>"
+    assert run(parse(["xlnet", "presets"])) == 0
+    out = capsys.readouterr().out
+    assert out == f"{keras_xlnet.presets()}\n\n{keras_xlnet.adapters()}\n"
+
+
+def test_an_adapter_is_loaded_by_name_and_names_its_preset(adapter):
+    model = Task.from_preset(adapter="kinds")
+    assert type(model) is XLNetTextClassifier and model.num_classes == 3
+    assert model.preprocessor.sequence_length == 12
+    kernel = load_file(adapter / "adapter.safetensors")["logits/kernel"]
+    np.testing.assert_array_equal(model.logits_dense.kernel, kernel.astype("float32"))
+    assert json.loads((adapter / "adapter.json").read_text())["base"]["preset"] == "tiny_en"
+    card = (adapter / "README.md").read_text()
+    assert 'from_preset(adapter="kinds")' in card and "| base | tiny_en |" in card
+    with pytest.raises(FileNotFoundError, match="Did you mean 'kinds'\\? Adapters that come with"):
+        Task.from_preset(adapter="kinsd")
+
+
+@pytest.mark.parametrize("name", ["adapter.safetensors", "adapter.json"])
+def test_damaged_files_of_adapters_are_named(adapter, name):
+    content = bytearray((adapter / name).read_bytes())
+    content[-1] ^= 1
+    (adapter / name).write_bytes(content)
+    with pytest.raises(ValueError, match=f"{name} is damaged: its sha256 is .*, expected "):
+        Task.from_preset(adapter="kinds")
+
+
+# An adapter of others may name any place, which is not looked up.
+@pytest.mark.parametrize("preset", ["https://example.com/a", "tiny", "/etc"])
+def test_the_base_that_an_adapter_names_is_one_of_the_package(preset, adapter, tmp_path):
+    shutil.copytree(adapter, tmp_path / "copy")
+    file = tmp_path / "copy" / "adapter.json"
+    file.write_text(file.read_text().replace('"tiny_en"', json.dumps(preset)))
+    with pytest.raises(ValueError, match="belongs to no preset that comes with the package"):
+        Task.from_preset(adapter=tmp_path / "copy")
 
 
 # === By name ===
@@ -210,6 +277,23 @@ def test_a_shipped_preset_computes_with_the_arrays_of_its_file(name, offline, rn
     expected = np.asarray(other(inputs)["sequence_output"])
     np.testing.assert_array_equal(model.backbone(inputs)["sequence_output"], expected)
     assert np.abs(expected[0] - expected[1]).max() > 0.1
+
+
+ADAPTERS = keras_xlnet.adapters()
+ADAPTER_NAMES = list(ADAPTERS) or [
+    pytest.param("sentiment", marks=pytest.mark.skip(reason="no adapter is shipped yet"))
+]
+
+
+@pytest.mark.parametrize("name", ADAPTER_NAMES)
+def test_a_shipped_adapter_is_complete_and_small(name, offline):
+    folder = ROOT / "keras_xlnet" / "shipped" / "adapters" / name
+    files = {path.name for path in folder.iterdir()}
+    weights = {"adapter.json", "adapter.safetensors"}
+    assert files == {*weights, "preset.json", "README.md"}
+    assert set(ADAPTERS[name]["sha256"]) == weights and ADAPTERS[name]["bytes"] <= 2_000_000
+    model = Task.from_preset(adapter=name)
+    assert f"{type(model).__name__}.from_preset(adapter=" in (folder / "README.md").read_text()
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)

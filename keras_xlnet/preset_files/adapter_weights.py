@@ -1,0 +1,85 @@
+"""The weights of adapters: LoRA, heads, and the checksums of the backbones that they belong to."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_xlnet.preset_files.files import file_in
+from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles
+from keras_xlnet.preset_files.shipped import presets, shipped_directory
+from keras_xlnet.preset_files.weights import layers_with_lora, model_weights
+
+#: The names of the matrices of a layer with LoRA.
+MATRICES = ("lora_kernel_a", "lora_kernel_b")
+
+
+def lora_by_path(backbone: Any) -> dict[str, Any]:
+    """Returns `{path: layer}` of the layers with LoRA."""
+    paths = {id(v): path for path, v in model_weights(backbone, merge_lora=False).items()}
+    kernels = {
+        paths[id(variable)]: layer
+        for layer in layers_with_lora(backbone)
+        for variable in layer.weights
+        if variable.name == "kernel"
+    }
+    return {
+        path.removesuffix("/kernel"): kernels[path] for path in paths.values() if path in kernels
+    }
+
+
+def lora_matrices(layers: dict[str, Any]) -> dict[str, keras.Variable]:
+    """Returns `{path: variable}` of the matrices of layers with LoRA."""
+    return {
+        f"{path}/{name}": getattr(layer, name)
+        for path, layer in layers.items()
+        for name in MATRICES
+    }
+
+
+def head_weights(model: Any) -> dict[str, keras.Variable]:
+    """Returns `{path: weight}` of what a model has besides its backbone."""
+    of_backbone = {id(weight) for weight in model.backbone.weights}
+    weights = model_weights(model, merge_lora=False)
+    return {path: weight for path, weight in weights.items() if id(weight) not in of_backbone}
+
+
+def check_not_quantized(model: Any) -> None:
+    """Raises `ValueError` if a model is quantized."""
+    if any(getattr(layer, "quantization_mode", None) for layer in model._flatten_layers()):
+        raise ValueError("Adapters are saved and loaded before `quantize`. This model is quantized")
+
+
+# === The base ===
+
+
+def base_of(backbone: Any) -> dict[str, Any]:
+    """Returns the checksum of a backbone, and which preset of the package has its weights."""
+    weights = model_weights(backbone, merge_lora=False)
+    found = sha256_of_weights(weights)
+    shapes = {path: tuple(weight.shape) for path, weight in weights.items()}
+    names = (name for name in presets() if _sha256_of_preset(name, shapes) == found)
+    return {"preset": next(names, None), "sha256": found}
+
+
+def sha256_of_weights(weights: Mapping[str, Any]) -> str:
+    """Returns the SHA-256 of weights as float16, which a preset may store them in."""
+    digest = hashlib.sha256()
+    for path in sorted(weights):
+        array = np.asarray(keras.ops.convert_to_numpy(weights[path]), "float32")
+        with np.errstate(over="ignore"):
+            array = array.astype("<f2")
+        digest.update(f"{path} {array.shape}\n".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _sha256_of_preset(name, shapes):
+    """Returns the checksum of the backbone of a shipped preset, `None` for other shapes."""
+    file = file_in(shipped_directory(name) or name, "model.safetensors")
+    files = SafetensorsFiles([file], file)
+    if any(files.shapes.get(path) != shape for path, shape in shapes.items()):
+        return None
+    return sha256_of_weights({path: files.read(path)[...] for path in shapes})
