@@ -11,7 +11,6 @@ import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-import keras
 import tensorflow as tf
 
 from keras_xlnet.models import XLNetTextClassifier
@@ -23,14 +22,9 @@ table = read_table(path, {"label": 0, "text": 1}, has_header=False)
 texts, labels = table["text"][:500], [int(label == "spam") for label in table["label"][:500]]
 
 classifier = XLNetTextClassifier.from_preset(
-    "xlnet_small_en",
-    num_classes=2,
-    sequence_length=64,
-    pooling="mean",
-    class_names=["ham", "spam"],
+    "xlnet_mini_en", num_classes=2, sequence_length=64, class_names=["ham", "spam"]
 )
-classifier.compile(keras.optimizers.AdamW(3e-4))
-classifier.fit(texts, labels, batch_size=16, epochs=2)
+classifier.fit(texts, labels, epochs=2)
 messages = ["Congratulations! You have won a prize, call 09061701461 now", "see you at six"]
 print(classifier.predict(messages))
 
