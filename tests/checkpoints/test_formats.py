@@ -28,7 +28,7 @@ NOT_THERE = [("original", "token_classifier")] + [
 PUBLIC_MODELS = [
     cls
     for cls in map(vars(models).get, models.__all__)
-    if isinstance(cls, type) and issubclass(cls, keras.Model)
+    if isinstance(cls, type) and issubclass(cls, keras.Model) and cls is not models.Task
 ]
 
 

@@ -36,7 +36,7 @@ def classifier(**kwargs):
 CLASSES = [
     cls
     for cls in map(vars(models).get, models.__all__)
-    if isinstance(cls, type) and issubclass(cls, keras.Model)
+    if isinstance(cls, type) and issubclass(cls, keras.Model) and cls is not models.Task
 ]
 
 
