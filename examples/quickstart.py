@@ -24,7 +24,7 @@ texts, labels = table["text"][:500], [int(label == "spam") for label in table["l
 classifier = XLNetTextClassifier.from_preset(
     "xlnet_mini_en", num_classes=2, sequence_length=64, class_names=["ham", "spam"]
 )
-classifier.fit(texts, labels, epochs=2)
+classifier.fit(texts, labels, batch_size=16, epochs=2)
 messages = ["Congratulations! You have won a prize, call 09061701461 now", "see you at six"]
 print(classifier.predict(messages))
 

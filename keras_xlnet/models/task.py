@@ -317,14 +317,8 @@ class Task(BaseModel):
         *rows, is_grouped = self._examples(x, y, sample_weight, group_by_length)
         x, y, sample_weight = rows
         if head_first:
-            held_out = validation_split and int(len(y) * validation_split)
-            first = slice(None, len(y) - held_out)
-            self.fit_head(
-                *(_rows(part, first) for part in rows),
-                class_weight=class_weight,
-                batch_size=batch_size,
-                verbose=0,
-            )
+            seen, _ = split_rows(rows, validation_split) if validation_split else (rows, None)
+            self.fit_head(*seen, class_weight=class_weight, batch_size=batch_size, verbose=0)
         if is_grouped and shuffle:
             self._check_ranges(x)
             self._warn_of_memory(x, batch_size)
@@ -400,12 +394,15 @@ class Task(BaseModel):
             )
         self._learn_from_labels(y)
         x, y, weights, is_grouped = self._examples(x, y, sample_weight, True)
-        if y is None or not hasattr(y, "shape"):
+        if y is None:
             raise ValueError(f"`fit_head` needs arrays or lists. Received: {type(x).__name__}")
         self._check_ranges(x)
         weights = np.ones(len(y)) if weights is None else np.asarray(weights, "float64")
         if class_weight is not None:
-            weights = weights * np.asarray(self._weights_of_classes(class_weight))[np.ravel(y)]
+            weights = (
+                weights
+                * np.asarray(self._weights_of_classes(class_weight))[np.ravel(np.asarray(y))]
+            )
         features = features_of(self)
         if is_grouped:
             batches = self._data.by_length((x, None, None), batch_size or _BATCH_SIZE)
@@ -579,11 +576,6 @@ class Task(BaseModel):
         if self.long_document == "memory":
             segments = min(segments, self.gradient_segments or segments)
         return batch_size * segments, min(length, self.segment_length)
-
-
-def _rows(part, rows):
-    """Some rows of an array, of a dict of arrays, or of `None`."""
-    return keras.tree.map_structure(lambda array: None if array is None else array[rows], part)
 
 
 def check_preprocessor(
