@@ -25,6 +25,7 @@ import os
 import pathlib
 import sys
 
+import expected_time
 import fast_dtype
 import fine_tuning
 import keras
@@ -158,6 +159,7 @@ def train(texts, labels, strategy, verbose=None):
         is_wide = model.backbone.hidden_dim >= fine_tuning.WIDE
         epochs = FLAGS.epochs or (6 if FLAGS.from_scratch else 3 if is_wide else 4)
         model.compile(fine_tuning.make_optimizer(model, 5e-4, epochs * steps))
+    expected_time.announce(model, list(texts), epochs)
     history = model.fit(
         texts,
         labels.astype("int32"),

@@ -39,7 +39,8 @@ from keras_xlnet.training import WarmupPolynomialDecay
 # Keras gives each head of the queries and of the values two matrices of this rank, so that the rank
 # of a whole kernel with 12 heads is up to 24. With 16 an adapter would take 2 MB.
 _RANK = 2
-_LEARNING_RATE = 2e-3
+# Of 2e-3 and 5e-3, with and without `fit_head`, the best on 1,000 sentences of SST-2 (development).
+_LEARNING_RATE = 5e-3
 _WARMUP = 0.1
 _WEIGHT_DECAY = 0.01
 _DROPOUT = 0.1
@@ -135,8 +136,10 @@ def train(job, arguments):
         attention_dropout=_DROPOUT,
         dtype=arguments.dtype,
     )
-    model.enable_lora(_RANK)
     x, y = job.examples("train")
+    if job.model_class is XLNetTextClassifier:
+        model.fit_head(x, y, verbose=0)
+    model.enable_lora(_RANK)
     # The windows of questions are rows of their own, so that their number is known only now.
     x = model.preprocessor.encode(x)
     epochs = arguments.epochs or job.epochs
