@@ -7,10 +7,11 @@ from keras import ops
 
 from keras_xlnet.models.base_model import BaseModel
 from keras_xlnet.models.inspection import Inspection
-from keras_xlnet.models.linear_head import features_of, fit_head
 from keras_xlnet.models.long_documents import fitting_preprocessor
 from keras_xlnet.models.preset import class_of_preset, load_with_adapter
+from keras_xlnet.models.task_graph import features_of
 from keras_xlnet.models.vocabulary import check_vocabulary
+from keras_xlnet.ops.linear_probe import fit_linear
 from keras_xlnet.preprocessing.data_adapter import DataAdapter
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.length_batches import split_rows
@@ -409,7 +410,12 @@ class Task(BaseModel):
             outputs = batches.in_order(features.predict(batches.as_keras_input(), verbose=verbose))
         else:
             outputs = features.predict(x, batch_size=batch_size, verbose=verbose)
-        fit_head(self, self._kind_of_head, outputs, y, weights, l2)
+        targets = np.asarray(y).reshape(len(outputs), -1)
+        if self._kind_of_head == "softmax" and targets.shape[1] == 1:
+            targets = targets == np.arange(self.logits_dense.units)
+        kernel, bias = fit_linear(outputs, targets, self._kind_of_head, weights, l2)
+        self.logits_dense.kernel.assign(kernel)
+        self.logits_dense.bias.assign(bias)
 
     def evaluate(
         self,

@@ -1,7 +1,7 @@
 """The parts of the graphs of tasks: inputs, summaries of texts, logits."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import keras
 from keras import ops
@@ -162,6 +162,13 @@ def new_logits(backbone: keras.Model, units: int) -> keras.layers.Dense:
         dtype=backbone.dtype_policy,
         name="logits",
     )
+
+
+def features_of(model: Any) -> keras.Model:
+    """Returns the model from the inputs of a task model to the inputs of its last layer."""
+    if "features" not in model.derived:
+        model.derived["features"] = keras.Model(model.input, model.logits_dense.input)
+    return model.derived["features"]
 
 
 class JoinChoices(keras.Operation):
