@@ -309,6 +309,8 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
             for name in projections:
                 for dense in layers[name]:
                     dense.enable_lora(rank, lora_alpha=lora_alpha)
+        # What TensorFlow compiled before does not know of the matrices.
+        self.train_function = self.test_function = self.predict_function = None
 
     def quantize(self, *args: Any, **kwargs: Any) -> None:
         """Quantizes the weights of dense layers and embeddings, as `keras.Model.quantize` does.

@@ -195,6 +195,19 @@ def test_lora_of_feed_forward_networks(rng):
     assert np.abs(model(x) - before).max() > 1e-4
 
 
+def test_what_was_compiled_before_lora_computes_with_it(rng):
+    x, y = classifier_data(rng)
+    model = XLNetTextClassifier(backbone_of(kernel_initializer="glorot_normal"), 2)
+    before = model.predict(x, verbose=0)
+    loss = model.evaluate(x, y, verbose=0)
+    model.enable_lora(rank=2)
+    for weight in model.backbone.trainable_variables:
+        weight.assign(rng.normal(size=weight.shape))
+    assert np.abs(model.predict(x, verbose=0) - before).max() > 1e-3
+    np.testing.assert_allclose(model.predict(x, verbose=0), model(x), atol=1e-5)
+    assert model.evaluate(x, y, verbose=0) != loss
+
+
 def test_lora_of_other_projections():
     backbone = backbone_of()
     backbone.enable_lora(rank=2, projections=("position", "output"))
