@@ -152,10 +152,11 @@ def _add_predict(subparsers):
         subparsers,
         "predict",
         "predict",
-        "write what a text classifier or regressor predicts for each text of a file",
+        "write what a model predicts for each text of a file: classes, numbers, names, answers",
         "xlnet predict runs/spam/model.keras messages.txt --output scores.csv",
         "xlnet predict my_preset reviews.csv --text_column body --output scores.csv",
         "xlnet predict --adapter sentiment reviews.csv",
+        "xlnet predict --adapter questions faq.csv --text_column question --pair_column context",
     )
     parser.add_argument(
         "model",
@@ -177,6 +178,10 @@ def _add_predict(subparsers):
         "--text_column",
         default="text",
         help="column or key of the texts in a .csv, .tsv or .jsonl [text]",
+    )
+    parser.add_argument(
+        "--pair_column",
+        help="column or key of the second texts, for models of pairs; of the contexts of questions",
     )
 
 

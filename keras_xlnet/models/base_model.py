@@ -268,7 +268,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         lora_alpha: float | None = None,
         projections: Sequence[str] = ("query", "value"),
     ) -> None:
-        """Freezes the backbone and adds trainable low-rank matrices to its attention layers.
+        """Freezes the backbone and adds trainable low-rank matrices to kernels of its blocks.
 
         The weights of a task head stay trainable. Call `compile` afterwards. Files and copies of
         the model have LoRA too; in a preset its matrices are merged into the weights, and start
@@ -277,8 +277,9 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         Args:
             rank: Int, the rank of the added matrices.
             lora_alpha: Optional scale of the added matrices; `rank` by default.
-            projections: Which kernels of attention get them: some of `"query"`, `"key"`,
-                `"value"`, `"position"` and `"output"`.
+            projections: Which kernels get them: some of `"query"`, `"key"`, `"value"`,
+                `"position"` and `"output"` of attention, and `"feed_forward"` for the two kernels
+                of the feed-forward networks.
 
         Raises:
             ValueError: If a projection has another name.
@@ -292,7 +293,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
 
         Source: Hu et al. 2021, "LoRA: low-rank adaptation of large language models".
         """
-        known = ("query", "key", "value", "position", "output")
+        known = ("query", "key", "value", "position", "output", "feed_forward")
         unknown = [name for name in projections if name not in known]
         if unknown:
             raise ValueError(f"`projections` must be some of {known}. Received: {projections}")
@@ -300,9 +301,16 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         for weight in backbone.weights:
             weight.trainable = False
         for block in backbone.blocks:
+            layers = {name: [getattr(block.attention, f"{name}_dense")] for name in known[:-1]}
+            layers["feed_forward"] = [
+                block.feed_forward.intermediate_dense,
+                block.feed_forward.output_dense,
+            ]
             for name in projections:
-                dense = getattr(block.attention, f"{name}_dense")
-                dense.enable_lora(rank, lora_alpha=lora_alpha)
+                for dense in layers[name]:
+                    dense.enable_lora(rank, lora_alpha=lora_alpha)
+        # What TensorFlow compiled before does not know of the matrices.
+        self.train_function = self.test_function = self.predict_function = None
 
     def quantize(self, *args: Any, **kwargs: Any) -> None:
         """Quantizes the weights of dense layers and embeddings, as `keras.Model.quantize` does.

@@ -183,8 +183,9 @@ class Task(BaseModel):
             card: As in `save_to_preset`.
 
         Raises:
-            ValueError: If the model has no LoRA or is quantized, a weight is infinite in `dtype`,
-                or `card` has other keys.
+            ValueError: If the model has no LoRA or is quantized, other weights of the backbone are
+                trainable, the head has LoRA, a weight is infinite in `dtype`, or `card` has other
+                keys.
 
         Example:
 

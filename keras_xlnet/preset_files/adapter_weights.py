@@ -52,6 +52,26 @@ def check_not_quantized(model: Any) -> None:
         raise ValueError("Adapters are saved and loaded before `quantize`. This model is quantized")
 
 
+def check_only_lora_trains(model: Any) -> None:
+    """Raises `ValueError` if what is trained would not be in an adapter of a model."""
+    trained = {id(weight) for weight in model.trainable_variables}
+    weights = model_weights(model.backbone, merge_lora=False)
+    others = [path for path, weight in weights.items() if id(weight) in trained]
+    if others:
+        raise ValueError(
+            "An adapter has no weights of the backbone besides LoRA, but some are trainable: "
+            f"{others[:3]}. Call `enable_lora` of the model, which freezes them, before the "
+            "training"
+        )
+    of_backbone = {id(layer) for layer in layers_with_lora(model.backbone)}
+    others = [layer.path for layer in layers_with_lora(model) if id(layer) not in of_backbone]
+    if others:
+        raise ValueError(
+            "An adapter has the weights of the head as they are, without LoRA. Received: LoRA in "
+            f"{others}"
+        )
+
+
 # === The base ===
 
 

@@ -12,6 +12,7 @@ from keras_xlnet.preset_files.adapter import CARD, CONFIG, OF_LAYERS, WEIGHTS, w
 from keras_xlnet.preset_files.adapter_weights import (
     base_of,
     check_not_quantized,
+    check_only_lora_trains,
     head_weights,
     lora_by_path,
     lora_matrices,
@@ -39,6 +40,7 @@ def save_adapter(
             f"This {type(model).__name__} has no LoRA to save. Call `enable_lora(rank)` before the "
             "training"
         )
+    check_only_lora_trains(model)
     base = base_of(model.backbone)
     lora = {path: [layer.lora_rank, layer.lora_alpha] for path, layer in layers.items()}
     config = {**_config(model), "lora": lora, "base": base}

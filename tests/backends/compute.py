@@ -707,6 +707,23 @@ def frozen(directory, weights):
     }
 
 
+@computation
+def adapter(directory, weights):
+    """A classifier with LoRA; its adapter, merged into its base; and the preset of both."""
+    base = small_classifier()
+    base.save_to_preset(directory / "base")
+    model = XLNetTextClassifier.from_preset(directory / "base")
+    before = flat(run(model, token_batch()))[0]
+    model.enable_lora(2, projections=("query", "output", "feed_forward"))
+    fill(model, seed=5)
+    model.save_adapter(directory / "adapter", dtype=None)
+    merged = XLNetTextClassifier.from_preset(directory / "base", adapter=directory / "adapter")
+    merged.save_to_preset(directory / "merged")
+    loaded = XLNetTextClassifier.from_preset(directory / "merged")
+    trained, *others = (flat(run(m, token_batch()))[0] for m in (model, merged, loaded))
+    return {"before": before, "trained": trained, "merged": others[0], "loaded": others[1]}
+
+
 # === Training ===
 
 

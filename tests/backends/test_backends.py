@@ -326,6 +326,14 @@ def test_what_is_frozen_is_frozen_when_it_is_loaded(results, backend):
 
 
 @every_backend
+def test_an_adapter_is_merged_into_its_base(results, backend):
+    arrays, expected = (results(name).of("adapter") for name in (backend, "tensorflow"))
+    assert np.abs(arrays["trained"] - arrays["before"]).max() > 0.01
+    for name in ("trained", "merged", "loaded"):
+        assert_close(arrays[name], expected["trained"], ATOL, name)
+
+
+@every_backend
 @pytest.mark.parametrize("computation", ["saving", "quantization"])
 def test_saved_and_loaded_exactly(results, backend, computation):
     arrays = results(backend).of(computation)

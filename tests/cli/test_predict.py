@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 import xlnet_command
 from keras_xlnet.cli import predict
-from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier, XLNetTextRegressor
+from keras_xlnet.models import (
+    XLNetBackbone,
+    XLNetQuestionAnswering,
+    XLNetTextClassifier,
+    XLNetTextRegressor,
+    XLNetTokenClassifier,
+)
 from keras_xlnet.preprocessing import (
     XLNetTextClassifierPreprocessor,
     XLNetTextRegressorPreprocessor,
@@ -113,6 +119,130 @@ def test_an_adapter_in_place_of_a_model(folder, tmp_path, capsys, monkeypatch):
     assert "Did you mean 'kinds'? Adapters that come with" in capsys.readouterr().err
 
 
+# === Pairs, questions, names ===
+
+PAIRS = [("the river ran", "a river"), ("why, then", "it rained"), ("a stone", "the old house")]
+OTHERS = {
+    "pairs": lambda backbone: XLNetTextClassifier(backbone, 2, pooling="pair"),
+    "names": lambda backbone: XLNetTokenClassifier(
+        backbone, 3, class_names=["B-place", "I-place", "O"]
+    ),
+    "questions": XLNetQuestionAnswering,
+}
+
+
+@pytest.fixture(scope="module")
+def others(folder, tmp_path_factory):
+    """Folder with a preset of each of `OTHERS`, and a table of pairs; and the models."""
+    _, classifier = folder
+    folder, models = tmp_path_factory.mktemp("others"), {}
+    for name, make in OTHERS.items():
+        model = make(XLNetBackbone(200, 1, 2, 16, 32, kernel_initializer="glorot_normal", seed=2))
+        settings = {"doc_stride": 4, "max_question_length": 6} if name == "questions" else {}
+        model.preprocessor = model.preprocessor_cls(
+            classifier.preprocessor.tokenizer, 24, **settings
+        )
+        if name == "names":
+            model.logits_dense.bias.assign([0.5, 0.0, 0.0])  # So that there are some.
+        model.save_to_preset(folder / name)
+        models[name] = model
+    with open(folder / "pairs.csv", "w", newline="") as file:
+        csv.writer(file).writerows([["first", "second"], *PAIRS])
+    with open(folder / "pairs.jsonl", "w") as file:
+        file.writelines(json.dumps({"first": a, "second": b}) + "\n" for a, b in PAIRS)
+    return folder, models
+
+
+OF_PAIRS = ["--text_column", "first", "--pair_column", "second"]
+
+
+@pytest.mark.parametrize("file", ["pairs.csv", "pairs.jsonl"])
+def test_classes_of_pairs(file, others, capsys):
+    folder, models = others
+    assert run(folder / "pairs", folder / file, *OF_PAIRS) == 0
+    rows = rows_of(capsys.readouterr().out)
+    assert [(row["text"], row["pair"]) for row in rows] == PAIRS
+    expected = models["pairs"].predict(PAIRS, verbose=0)
+    assert np.abs(expected[0] - expected[1]).max() > 1e-4
+    found = [[float(row["0"]), float(row["1"])] for row in rows]
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_answers_to_questions(others, capsys, monkeypatch):
+    folder, models = others
+    expected = models["questions"].answer(PAIRS, verbose=0)
+    assert run(folder / "questions", folder / "pairs.csv", *OF_PAIRS) == 0
+    rows = rows_of(capsys.readouterr().out)
+    for row, answer, (question, context) in zip(rows, expected, PAIRS, strict=True):
+        assert (row["question"], row["context"]) == (question, context)
+        assert row["answer"] == answer.text == context[int(row["start"]) : int(row["end"])]
+        assert float(row["probability"]) == pytest.approx(answer.answers[0].probability, rel=1e-3)
+
+
+def test_a_question_without_an_answer_has_empty_cells(others, tmp_path, capsys):
+    folder, models = others
+    model = models["questions"].with_arguments(null_threshold=-1e9)
+    model.set_weights(models["questions"].get_weights())
+    model.save_to_preset(tmp_path)
+    assert run(tmp_path, folder / "pairs.csv", *OF_PAIRS) == 0
+    (_, *lines) = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(PAIRS) and all(line.endswith(",,,,") for line in lines)
+
+
+def test_entities_are_json(others, tmp_path, capsys):
+    folder, models = others
+    texts = ["", "the quiet river ran", " \x85", "caf\xe9"]  # Two of them have no words.
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts))
+    assert run(folder / "names", tmp_path / "a.jsonl") == 0
+    rows = rows_of(capsys.readouterr().out)
+    assert [row["text"] for row in rows] == texts
+    first, second = models["names"].find_entities([texts[1], texts[3]], verbose=0)
+    expected = [[], first, [], second]
+    assert first and second
+    for row, entities in zip(rows, expected, strict=True):
+        found = json.loads(row["entities"])
+        fields = ("type", "text", "start", "end")
+        assert [[e[name] for name in fields] for e in found] == [
+            [getattr(e, name) for name in fields] for e in entities
+        ]
+
+
+@pytest.mark.parametrize(
+    "model, texts, flags, message",
+    [
+        ("pairs", "pairs.csv", OF_PAIRS[:2], "takes pairs of texts: name the columns of both, by"),
+        ("questions", "pairs.csv", OF_PAIRS[:2], "takes questions with contexts: name the columns"),
+        ("names", "pairs.csv", OF_PAIRS, "takes single texts. Received: a --pair_column"),
+        ("pairs", "-", OF_PAIRS, "needs a file of ['.csv', '.tsv', '.jsonl']. Received: -"),
+        ("pairs", "pairs.csv", ["--pair_column", "second"], "must have a column 'text'"),
+    ],
+)
+def test_pairs_and_single_texts_are_told_apart(
+    model, texts, flags, message, others, tmp_path, capsys
+):
+    folder, _ = others
+    path = texts if texts == "-" else folder / texts
+    output = tmp_path / "scores.csv"
+    assert run(folder / model, path, *flags, "--output", output) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("xlnet: ") and message in line
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    "row, message",
+    [
+        ('{"first": "a", "second": 3}', "must be a string. Received: 3"),
+        ('{"first": "a"}', "second"),
+    ],
+)
+def test_errors_of_second_texts_name_the_column(row, message, others, tmp_path, capsys):
+    (tmp_path / "a.jsonl").write_text(row + "\n")
+    assert run(others[0] / "pairs", tmp_path / "a.jsonl", *OF_PAIRS) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "line 1, column 'second'" in line and message in line
+
+
 def test_numbers_from_stdin_to_stdout(folder, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(TEXTS)))
     assert run(folder[0] / "regressor", "-") == 0
@@ -124,7 +254,12 @@ def test_numbers_from_stdin_to_stdout(folder, capsys, monkeypatch):
 @pytest.mark.parametrize(
     "model, texts, message",
     [
-        ("backbone", "texts.txt", "must hold one of ['text_classifier', 'text_regressor']"),
+        (
+            "backbone",
+            "texts.txt",
+            "must hold one of ['text_classifier', 'text_regressor', 'token_classifier', "
+            "'question_answering']",
+        ),
         (
             "classifier",
             "table.csv",

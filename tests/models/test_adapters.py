@@ -11,8 +11,10 @@ from safetensors.numpy import load_file, save_file
 from keras_xlnet.models import (
     Task,
     XLNetBackbone,
+    XLNetMultipleChoice,
     XLNetPermutationLM,
     XLNetQuestionAnswering,
+    XLNetRanker,
     XLNetTextClassifier,
     XLNetTextEmbedder,
     XLNetTextRegressor,
@@ -123,6 +125,7 @@ def test_the_card_says_what_the_adapter_is(folder, tmp_path):
 def test_merged_the_outputs_are_those_of_the_training(folder, tmp_path):
     folder, model = folder
     merged = classifier(folder)
+    merged.predict(TEXTS, verbose=0)  # What is compiled before computes with the new weights.
     merged.load_adapter(folder / "adapter")
     assert not merged.sublayer_config()
     assert_same(model, merged)
@@ -130,6 +133,21 @@ def test_merged_the_outputs_are_those_of_the_training(folder, tmp_path):
     assert_same(model, XLNetTextClassifier.from_preset(tmp_path / "preset"))
     merged.save(tmp_path / "model.keras")
     assert_same(model, keras.saving.load_model(tmp_path / "model.keras"))
+
+
+def test_lora_of_all_kernels_is_merged(folder, tmp_path, rng):
+    folder, _ = folder
+    model = classifier(folder)
+    before = model.predict(TEXTS, verbose=0)
+    kernels = ("query", "key", "value", "position", "output", "feed_forward")
+    model.enable_lora(3, projections=kernels)
+    for weight in model.backbone.trainable_variables:
+        weight.assign(rng.normal(size=weight.shape) * 0.1)
+    model.save_adapter(tmp_path, dtype=None)
+    loaded = Task.from_preset(folder / "base", adapter=tmp_path)
+    assert len(json.loads((tmp_path / "adapter.json").read_text())["lora"]) == 2 * 7
+    assert np.abs(model.predict(TEXTS, verbose=0) - before).max() > 0.01
+    assert_same(model, loaded)
 
 
 def test_with_lora_the_training_goes_on(folder):
@@ -206,6 +224,8 @@ def test_a_base_stored_as_float16_is_the_same_base(folder, tmp_path):
         (XLNetTextEmbedder, {}),
         (XLNetTokenClassifier, {"num_classes": 3}),
         (XLNetQuestionAnswering, {"null_threshold": 0.25}),
+        (XLNetMultipleChoice, {"pooling": "pair"}),
+        (XLNetRanker, {}),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -220,8 +240,9 @@ def test_every_task_has_adapters(cls, arguments, folder, tmp_path, rng):
     assert type(loaded) is cls
     if cls is XLNetQuestionAnswering:
         assert loaded.null_threshold == 0.25
-    # An embedder takes several texts a row.
-    ids = IDS[:, np.newaxis] if cls is XLNetTextEmbedder else IDS
+    # Some take several texts a row.
+    has_lists = cls in (XLNetTextEmbedder, XLNetMultipleChoice, XLNetRanker)
+    ids = np.stack([IDS, IDS[::-1]], axis=1) if has_lists else IDS
     outputs = [
         keras.tree.flatten(m.predict({"token_ids": ids}, verbose=0)) for m in (model, loaded)
     ]
@@ -249,6 +270,19 @@ def test_the_class_of_a_task_is_that_of_its_preset(folder, tmp_path):
 def test_a_model_without_lora_has_no_adapter(folder, tmp_path):
     with pytest.raises(ValueError, match="XLNetTextClassifier has no LoRA to save. Call"):
         classifier(folder[0]).save_adapter(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_what_is_trained_and_would_not_be_saved_is_refused(folder, tmp_path):
+    model = classifier(folder[0])
+    model.enable_lora(2)
+    model.backbone.blocks[1].attention.key_dense.kernel.trainable = True
+    with pytest.raises(ValueError, match="besides LoRA.*: \\['block_1/attention/key/kernel'\\]"):
+        model.save_adapter(tmp_path / "new")
+    model.backbone.trainable = False
+    model.sequence_summary.dense.enable_lora(2)
+    with pytest.raises(ValueError, match="without LoRA. Received: LoRA in .*summary/dense"):
+        model.save_adapter(tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 

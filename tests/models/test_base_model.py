@@ -175,6 +175,39 @@ def test_lora_trains_its_matrices_and_the_head_alone(gradient_checkpointing, rng
     assert changed == {v.path for v in model.trainable_variables}
 
 
+def test_lora_of_feed_forward_networks(rng):
+    x, _ = classifier_data(rng)
+    model = XLNetTextClassifier(backbone_of(), 2)
+    before = model(x)
+    model.enable_lora(rank=2, projections=("feed_forward",))
+    backbone = model.backbone
+    layers = ("intermediate", "output")
+    assert {v.path.removeprefix(f"{backbone.name}/") for v in backbone.trainable_variables} == {
+        f"block_{i}/feed_forward/{layer}/lora_kernel_{m}"
+        for i in range(len(backbone.blocks))
+        for layer in layers
+        for m in "ab"
+    }
+    np.testing.assert_allclose(model(x), before, atol=1e-5)
+    for block in backbone.blocks:
+        dense = block.feed_forward.output_dense
+        dense.lora_kernel_b.assign(rng.normal(size=dense.lora_kernel_b.shape))
+    assert np.abs(model(x) - before).max() > 1e-4
+
+
+def test_what_was_compiled_before_lora_computes_with_it(rng):
+    x, y = classifier_data(rng)
+    model = XLNetTextClassifier(backbone_of(kernel_initializer="glorot_normal"), 2)
+    before = model.predict(x, verbose=0)
+    loss = model.evaluate(x, y, verbose=0)
+    model.enable_lora(rank=2)
+    for weight in model.backbone.trainable_variables:
+        weight.assign(rng.normal(size=weight.shape))
+    assert np.abs(model.predict(x, verbose=0) - before).max() > 1e-3
+    np.testing.assert_allclose(model.predict(x, verbose=0), model(x), atol=1e-5)
+    assert model.evaluate(x, y, verbose=0) != loss
+
+
 def test_lora_of_other_projections():
     backbone = backbone_of()
     backbone.enable_lora(rank=2, projections=("position", "output"))
