@@ -61,7 +61,7 @@ flags.DEFINE_integer(
 )
 flags.DEFINE_integer("sequence_length", 80, "Tokens that a message is cut to.", lower_bound=3)
 flags.DEFINE_integer("batch_size", 32, "Messages in a training step.", lower_bound=1)
-flags.DEFINE_integer("epochs", None, "Number of epochs. [4; wide models 3; from scratch 6]")
+flags.DEFINE_integer("epochs", None, "Number of epochs. [2; wide models 3; from scratch 6]")
 flags.DEFINE_integer("seed", 1, "Seed of the splits, the weights and the dropout.")
 flags.DEFINE_enum("strategy", "one_device", STRATEGIES, "Devices to use: docs/distributed.md.")
 flags.DEFINE_integer("num_replicas", None, "Devices of --strategy mirrored. [all GPUs]")
@@ -157,7 +157,7 @@ def train(texts, labels, strategy, verbose=None):
     with strategy.scope():
         model = make_model(texts)
         is_wide = model.backbone.hidden_dim >= fine_tuning.WIDE
-        epochs = FLAGS.epochs or (6 if FLAGS.from_scratch else 3 if is_wide else 4)
+        epochs = FLAGS.epochs or (6 if FLAGS.from_scratch else 3 if is_wide else 2)
         model.compile(fine_tuning.make_optimizer(model, 5e-4, epochs * steps))
     expected_time.announce(model, list(texts), epochs)
     history = model.fit(
