@@ -16,6 +16,7 @@ from keras_xlnet.preprocessing.data_adapter import DataAdapter
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.length_batches import split_rows
 from keras_xlnet.preprocessing.preprocessor import Preprocessor
+from keras_xlnet.preprocessing.weights import weights_by_class
 from keras_xlnet.preset_files.adapter import Adapter
 from keras_xlnet.preset_files.adapter_writing import save_adapter
 from keras_xlnet.training.fine_tuning_adamw import FineTuningAdamW, ScheduleOfFit
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _PARTS = ("backbone", "preprocessor")  # With a config of their own.
 _BATCH_SIZE = 32  # That of Keras.
+_L2 = 0.3  # Of `fit_head`.
 
 
 class Task(BaseModel):
@@ -320,7 +322,7 @@ class Task(BaseModel):
         x, y, sample_weight = rows
         if head_first:
             seen, _ = split_rows(rows, validation_split) if validation_split else (rows, None)
-            self.fit_head(*seen, class_weight=class_weight, batch_size=batch_size, verbose=0)
+            self._fit_head(seen, is_grouped, class_weight, _L2, batch_size, verbose=0)
         if is_grouped and shuffle:
             self._check_ranges(x)
             self._warn_of_memory(x, batch_size)
@@ -357,7 +359,7 @@ class Task(BaseModel):
         sample_weight: Any = None,
         *,
         class_weight: dict[Any, float] | None = None,
-        l2: float = 0.3,
+        l2: float = _L2,
         batch_size: int | None = None,
         verbose: str | int = "auto",
     ) -> None:
@@ -389,29 +391,34 @@ class Task(BaseModel):
         Source: Kumar et al. 2022, "Fine-tuning can distort pretrained features and underperform
         out-of-distribution".
         """
+        self._learn_from_labels(y)
+        *rows, is_grouped = self._examples(x, y, sample_weight, True)
+        self._fit_head(rows, is_grouped, class_weight, l2, batch_size, verbose)
+
+    def _fit_head(self, rows, is_grouped, class_weight, l2, batch_size, verbose):
+        """Does what `fit_head` describes, on arrays: inputs, labels, weights."""
+        x, y, weights = rows
         if self._kind_of_head is None:
             raise ValueError(
                 "`fit_head` is for XLNetTextClassifier and XLNetTextRegressor. Received: "
                 f"{type(self).__name__}"
             )
-        self._learn_from_labels(y)
-        x, y, weights, is_grouped = self._examples(x, y, sample_weight, True)
         if y is None:
             raise ValueError(f"`fit_head` needs arrays or lists. Received: {type(x).__name__}")
         self._check_ranges(x)
+        y = np.asarray(y)
         weights = np.ones(len(y)) if weights is None else np.asarray(weights, "float64")
         if class_weight is not None:
-            weights = (
-                weights
-                * np.asarray(self._weights_of_classes(class_weight))[np.ravel(np.asarray(y))]
-            )
+            of_classes = self._weights_of_classes(class_weight)
+            of_rows = weights_by_class(of_classes, y, self._label_rank)
+            weights = weights * ops.convert_to_numpy(of_rows)
         features = features_of(self)
         if is_grouped:
             batches = self._data.by_length((x, None, None), batch_size or _BATCH_SIZE)
             outputs = batches.in_order(features.predict(batches.as_keras_input(), verbose=verbose))
         else:
             outputs = features.predict(x, batch_size=batch_size, verbose=verbose)
-        targets = np.asarray(y).reshape(len(outputs), -1)
+        targets = y.reshape(len(outputs), -1)
         if self._kind_of_head == "softmax" and targets.shape[1] == 1:
             targets = targets == np.arange(self.logits_dense.units)
         kernel, bias = fit_linear(outputs, targets, self._kind_of_head, weights, l2)

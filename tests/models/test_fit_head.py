@@ -96,6 +96,17 @@ def test_weights_of_classes_and_rows_are_those_of_the_loss(preprocessor):
     assert np.abs(found[0] - found[2]).max() > 1e-3
 
 
+def test_weights_of_classes_with_labels_that_are_vectors(preprocessor):
+    y = np.array([1, 0, 1, 1, 0, 0])
+    found = []
+    for labels, loss in ((y, "auto"), (np.eye(2)[y], "categorical_crossentropy")):
+        model = classifier_of(preprocessor)
+        model.compile(loss=loss)
+        model.fit_head(TEXTS, labels, class_weight={0: 1.0, 1: 3.0}, verbose=0)
+        found.append(keras.ops.convert_to_numpy(model.logits_dense.kernel))
+    np.testing.assert_allclose(*found, atol=1e-5)
+
+
 @pytest.mark.parametrize("form", ["text", "arrays"])
 def test_fit_begins_with_it_and_does_not_read_what_is_held_out(preprocessor, form):
     y = [1, 0, 1, 1, 0, 0]
