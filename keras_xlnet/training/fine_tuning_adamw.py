@@ -12,9 +12,9 @@ from keras_xlnet.types import Tensor
 class FineTuningAdamW(RefusesUnknownArguments, keras.optimizers.AdamW):
     """AdamW whose learning rate warms up and decays to 0 in each call of `fit`.
 
-    The number of steps is that of the call, so it need not be known in advance. It is the default
-    optimizer of task models. In `train_on_batch`, and in `fit` on data of unknown length, the
-    learning rate is constant.
+    `fit` counts its steps, so their number need not be known in advance. Task models use this
+    optimizer by default. In `train_on_batch`, and in `fit` on data of unknown length, the learning
+    rate is constant.
 
     As with any schedule in Keras, the learning rate cannot be set, by callbacks either. For
     `ReduceLROnPlateau` compile with `keras.optimizers.AdamW(learning_rate)`.
@@ -101,7 +101,9 @@ class _WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         done = ops.cast(step, "float32") - self._first
         rise = (done + 1) / max(1.0, self.warmup_ratio * self._steps)
         fall = (self._steps - done) / max(1.0, (1 - self.warmup_ratio) * self._steps)
-        return self.highest * ops.clip(ops.minimum(rise, fall), 0.0, 1.0)
+        part = ops.clip(ops.minimum(rise, fall), 0.0, 1.0)
+        # `train_on_batch` after `fit` has no schedule.
+        return self.highest * ops.where(done < self._steps, part, 1.0)
 
     def get_config(self):
         return {"highest": self.highest, "warmup_ratio": self.warmup_ratio}

@@ -78,6 +78,20 @@ def test_unknown_length_has_a_constant_rate(data):
     np.testing.assert_allclose(rates.found, 1e-2, rtol=1e-6)
 
 
+def test_train_on_batch_after_fit_has_the_highest_rate(data):
+    model = classifier_of()
+    model.compile(FineTuningAdamW(1e-2, weight_decay=0.0))
+    model.fit(*data, epochs=2, verbose=0)
+    weights = model.trainable_weights
+    before = [keras.ops.convert_to_numpy(weight) for weight in weights]
+    model.train_on_batch(*data)
+    moved = [
+        np.abs(keras.ops.convert_to_numpy(w) - b).max()
+        for w, b in zip(weights, before, strict=True)
+    ]
+    assert max(moved) > 1e-3
+
+
 def test_saved_models_have_the_highest_rate_and_not_the_last(data, tmp_path):
     model = classifier_of()
     model.compile(FineTuningAdamW(1e-2, warmup_ratio=0.2))
