@@ -159,8 +159,8 @@ def _location_of_base(adapter):
     return preset
 
 
-def class_of_preset(location: PathLike, family: type) -> Any:
-    """Returns the class of the model that a preset holds.
+def class_of_preset(location: PathLike, family: type) -> tuple[Any, pathlib.Path]:
+    """Returns the class of the model that a preset holds, and the directory of its files.
 
     Args:
         location: As in `Task.from_preset`.
@@ -177,7 +177,7 @@ def class_of_preset(location: PathLike, family: type) -> Any:
             f"{directory} holds a {quoted(name)}, which is no task model. Call `from_preset` of "
             "the class of a task, such as `XLNetTextClassifier`, or pass an `adapter`"
         )
-    return cls
+    return cls, directory
 
 
 def _open_preset(cls, family, location, overrides):

@@ -131,8 +131,8 @@ class Task(BaseModel):
             location: As in `BaseModel.from_preset`. With an adapter `None` for the preset that it
                 was trained on, if that one comes with the package.
             load_weights: As in `BaseModel.from_preset`.
-            adapter: Optional adapter, as in `load_adapter`. The backbone is that of the preset, and
-                all else is that of the adapter: the head, its arguments and the preprocessor.
+            adapter: Optional adapter, as in `load_adapter`. The preset gives the backbone. The
+                adapter gives the head, its arguments and the preprocessor.
             **overrides: As in `BaseModel.from_preset`.
 
         Returns:
@@ -161,8 +161,8 @@ class Task(BaseModel):
         if location is None:
             raise ValueError("`from_preset` needs a `location` or an `adapter`")
         if cls is Task:
-            found = class_of_preset(location, Task)
-            return found.from_preset(location, load_weights, **overrides)
+            found, directory = class_of_preset(location, Task)
+            return found.from_preset(directory, load_weights, **overrides)
         return super().from_preset(location, load_weights, **overrides)
 
     def save_adapter(
@@ -305,7 +305,7 @@ class Task(BaseModel):
                 replicas or devices, on TPUs, with `shuffle=False`, and of what needs one length for
                 all batches.
             head_first: Bool, whether `fit_head` is called on the same texts first. It is good for
-                fewer than some hundred texts; with a thousand it makes no difference.
+                fewer than some hundred texts; with a thousand it does not help.
             **kwargs: As in `keras.Model.fit`.
 
         Raises:

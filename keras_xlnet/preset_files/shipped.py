@@ -179,15 +179,8 @@ def preset_directory(
     Traceback (most recent call last):
     FileNotFoundError: `location`: there is no directory xlnet_samll_en...
     """
-    directory = shipped_directory(location)
-    if directory is not None:
-        return directory
-    try:
-        return local_directory(location, required, optional)
-    except FileNotFoundError as error:
-        if "://" in os.fspath(location):
-            raise
-        raise FileNotFoundError(f"{error}. {_names_like(location, presets())}") from None
+    shipped = shipped_directory(location)
+    return shipped or _local(location, presets, required, optional)
 
 
 def adapter_directory(location: PathLike, required: Sequence[str]) -> pathlib.Path:
@@ -206,15 +199,18 @@ def adapter_directory(location: PathLike, required: Sequence[str]) -> pathlib.Pa
             the package.
         ConnectionError, ImportError, ValueError: As in `local_directory` and `shipped_directory`.
     """
-    directory = _directory_of_name(location, FOLDER / _ADAPTERS, "adapter")
-    if directory is not None:
-        return directory
+    shipped = _directory_of_name(location, FOLDER / _ADAPTERS, "adapter")
+    return shipped or _local(location, adapters, required)
+
+
+def _local(location, known, required, optional=()):
+    """As `local_directory`. An error lists the names that `known` returns."""
     try:
-        return local_directory(location, required)
+        return local_directory(location, required, optional)
     except FileNotFoundError as error:
         if "://" in os.fspath(location):
             raise
-        raise FileNotFoundError(f"{error}. {_names_like(location, adapters())}") from None
+        raise FileNotFoundError(f"{error}. {_names_like(location, known())}") from None
 
 
 def write_preset_info(
