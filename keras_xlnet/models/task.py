@@ -48,7 +48,8 @@ class Task(BaseModel):
 
     Args:
         backbone: An `XLNetBackbone`.
-        inputs, outputs, **kwargs: As in `keras.Model`.
+        inputs, outputs: As in `keras.Model`.
+        **kwargs: As in `keras.Model`.
 
     Example:
 
