@@ -11,15 +11,15 @@ _FORWARD, _INPUTS, _WEIGHTS = 2, 2, 2
 _SHARE = 0.25
 
 
-def announce(model, texts, epochs):
-    """Prints how many operations a `fit` on texts takes, and about how much time.
+def announce(model, encoded, epochs):
+    """Prints how many operations a `fit` takes, and about how much time.
 
     Args:
         model: A task model with a preprocessor.
-        texts: What `fit` will be given.
+        encoded: `Encoded` texts, which `fit` will be given.
         epochs: Int.
     """
-    mask = model.preprocessor.encode(texts).features["padding_mask"]
+    mask = encoded.features["padding_mask"]
     operations = epochs * float(mask.sum()) * operations_per_token(model)
     minutes = operations / (_SHARE * rate(model.backbone.compute_dtype)) / 60
     print(

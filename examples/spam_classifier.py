@@ -5,7 +5,8 @@
 reads the messages of the UCI SMS Spam Collection, fine-tunes the preset xlnet_small_en on four
 fifths of them, compares it on the others with TF-IDF and logistic regression, tuned, and writes the
 model, a SavedModel that takes raw text, `metrics.json` and plots to runs/spam. Preset and messages
-are in this repository: it needs no network, and takes two minutes on 2 cores. More ways to run it:
+are in this repository: it needs no network. It says how long it will
+take before it starts: some minutes on 2 cores. More ways to run it:
 
     python examples/spam_classifier.py "You have won a prize, call 09061701461 now" "see you at six"
     python examples/spam_classifier.py --load runs/spam "You have won a prize, call 09061701461 now"
@@ -159,9 +160,10 @@ def train(texts, labels, strategy, verbose=None):
         is_wide = model.backbone.hidden_dim >= fine_tuning.WIDE
         epochs = FLAGS.epochs or (6 if FLAGS.from_scratch else 3 if is_wide else 2)
         model.compile(fine_tuning.make_optimizer(model, 5e-4, epochs * steps))
-    expected_time.announce(model, list(texts), epochs)
+    encoded = model.preprocessor.encode(list(texts))
+    expected_time.announce(model, encoded, epochs)
     history = model.fit(
-        texts,
+        encoded,
         labels.astype("int32"),
         FLAGS.batch_size,
         epochs,

@@ -13,9 +13,6 @@ class AlignedTexts:
             `documents`, where each line begins in `words` and each document in `lines`, and their
             ends; for each word `student_ids` and `teacher_ids`, one after the other, and their
             numbers `student_lengths` and `teacher_lengths`; `same`, whether they agree.
-
-    Attributes:
-        word_starts: Bool array, whether a token of the student begins a word.
     """
 
     def __init__(self, arrays):
@@ -24,8 +21,8 @@ class AlignedTexts:
         self._student = _Tokens(arrays["student_ids"], arrays["student_lengths"], words)
         self._teacher = _Tokens(arrays["teacher_ids"], arrays["teacher_lengths"], words)
         lengths = arrays["student_lengths"][words]
-        self.word_starts = np.zeros(len(self._student.ids) + 1, bool)
-        self.word_starts[self._student.starts[:-1]] = True
+        self._word_starts = np.zeros(len(self._student.ids) + 1, bool)
+        self._word_starts[self._student.starts[:-1]] = True
         shift = self._teacher.starts[:-1] - self._student.starts[:-1]
         places = np.arange(len(self._student.ids), dtype="int32") + np.repeat(shift, lengths)
         self._places = np.where(np.repeat(arrays["same"][words], lengths), places, -1)
@@ -98,7 +95,7 @@ class AlignedTexts:
         places = self._places[student[0]]
         return (
             (self._student.ids[student[0]], student[1]),
-            (self.word_starts[student[0]], student[1]),
+            (self._word_starts[student[0]], student[1]),
             (np.where(places < 0, -1, places - first), student[1]),
             (self._teacher.ids[teacher[0]], teacher[1]),
         )

@@ -40,13 +40,12 @@ from keras_xlnet.checkpoints.bert_files import read_vocabulary
 from keras_xlnet.evaluation import BitsPerCharacter
 from keras_xlnet.layers import PermutationMaskGenerator, SpanMaskSampler
 from keras_xlnet.models import XLNetPermutationLM
-from keras_xlnet.preprocessing.packing import SEGMENT_A, SEGMENT_CLS
+from keras_xlnet.preprocessing.packing import SEGMENT_A, SEGMENT_CLS, SEGMENT_PADDING
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 # Length of the rows, fewest and most words of a text, whether it may have several lines.
 _KINDS = {"short": (48, (8, 34), False), "long": (512, (120, 390), True)}
 _PREDICTED = 3  # One token of so many.
-_PADDING_SEGMENT = 4
 _STEPS_PER_EPOCH = 100
 _VALIDATION_STEPS = 8
 _WORKERS = 8
@@ -71,7 +70,7 @@ def main():
     texts = read_texts(arguments, tokenizer)
     if arguments.prepare:
         return
-    teacher = Teacher(arguments.teacher, tokenizer)
+    teacher = Teacher(arguments.teacher)
     train, held_out = (Batches(part, tokenizer, teacher, arguments.tokens) for part in texts)
     model = heal(lm, tokenizer, teacher.variance, arguments)
     arguments.output.mkdir(parents=True, exist_ok=True)
@@ -194,7 +193,7 @@ class Teacher:
         variance: Float, the mean square of what its states differ from their mean.
     """
 
-    def __init__(self, directory, tokenizer):
+    def __init__(self, directory):
         import torch
         import transformers
 
@@ -297,7 +296,7 @@ class Batches:
         ends = (SEGMENT_A, SEGMENT_CLS)
         text = {
             "token_ids": token_ids.astype("int32"),
-            "segment_ids": _on_the_left(segments, mask, length, ends, _PADDING_SEGMENT).astype(
+            "segment_ids": _on_the_left(segments, mask, length, ends, SEGMENT_PADDING).astype(
                 "int32"
             ),
             "padding_mask": padding_mask,

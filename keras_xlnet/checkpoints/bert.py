@@ -15,7 +15,7 @@ from keras_xlnet.checkpoints.huggingface import CONFIG
 from keras_xlnet.checkpoints.opening import build
 from keras_xlnet.checkpoints.tasks import get_task
 from keras_xlnet.models import XLNetBackbone
-from keras_xlnet.preprocessing.packing import SEGMENT_A, SEGMENT_CLS, pack
+from keras_xlnet.preprocessing.packing import SEGMENT_A, SEGMENT_CLS, SEGMENT_PADDING, pack
 from keras_xlnet.preset_files import file_in, local_directory
 from keras_xlnet.preset_files.files import quoted
 from keras_xlnet.preset_files.weights import assign_in_blocks, model_weights
@@ -31,7 +31,6 @@ _RIDGE = 1e-3
 # Sample texts: how many are made, and the most tokens of one.
 _NUM_TEXTS, _MOST_TOKENS = 100, 126
 _BATCH_SIZE = 32
-_PADDING_SEGMENT = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -295,7 +294,7 @@ class OpenBert:
         cosines = []
         for start in range(0, len(rows), _BATCH_SIZE):
             batch = rows[start : start + _BATCH_SIZE]
-            features = pack(batch, _MOST_TOKENS + 2, "left", _PAD, _PADDING_SEGMENT)
+            features = pack(batch, _MOST_TOKENS + 2, "left", _PAD, SEGMENT_PADDING)
             outputs = self.model(features, training=False)["sequence_output"]
             outputs = keras.ops.convert_to_numpy(outputs).astype("float64")
             mask = features["padding_mask"]

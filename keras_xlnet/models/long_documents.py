@@ -6,11 +6,11 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_choice, check_positive_int
+from keras_xlnet.preprocessing.packing import SEGMENT_PADDING
 from keras_xlnet.types import Shape, Tensor
 
 DOCUMENT_ARGUMENTS = ("long_document", "segment_length", "gradient_segments")
 _MODES = ("truncate", "head_tail", "windows", "memory")
-_PADDING_SEGMENT = 4
 # <sep> and <cls>, which end each window.
 _NUM_LAST = 2
 
@@ -239,7 +239,7 @@ def fitting_preprocessor(preprocessor: Any, preprocessor_cls: type, long_documen
 def _whole_segments(inputs, length, at_least=1):
     """The inputs, padded on the left to a multiple of a length, and to at least some segments."""
     missing = -ops.shape(inputs["token_ids"])[1] % length + (at_least - 1) * length
-    values = {"token_ids": 0, "segment_ids": _PADDING_SEGMENT, "padding_mask": False}
+    values = {"token_ids": 0, "segment_ids": SEGMENT_PADDING, "padding_mask": False}
     return {
         key: ops.pad(inputs[key], ((0, 0), (missing, 0)), constant_values=value)
         for key, value in values.items()

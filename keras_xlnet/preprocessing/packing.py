@@ -9,6 +9,8 @@ import numpy as np
 from keras_xlnet.lazy_modules import tf
 
 SEGMENT_A, SEGMENT_B, SEGMENT_CLS = 0, 1, 2
+# As in `classifier_utils.py` of the original code.
+SEGMENT_PADDING = 4
 # Lengths are rounded up to a multiple of this, so that few shapes are compiled.
 _STEP = 16
 

@@ -12,7 +12,14 @@ import numpy as np
 
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.labels import Classes, as_label_array, check_finite
-from keras_xlnet.preprocessing.packing import SEGMENT_A, SEGMENT_B, SEGMENT_CLS, pack, repeated
+from keras_xlnet.preprocessing.packing import (
+    SEGMENT_A,
+    SEGMENT_B,
+    SEGMENT_CLS,
+    SEGMENT_PADDING,
+    pack,
+    repeated,
+)
 from keras_xlnet.preprocessing.weights import as_weight_array
 from keras_xlnet.preset_files import preset_directory
 from keras_xlnet.preset_files.files import read_json
@@ -78,7 +85,7 @@ class Preprocessor(StringLayer):
     row_name = "text"
     # Whether the call takes the elements of a `tf.data.Dataset` of raw text.
     takes_datasets = False
-    _padding_segment = 4
+    _padding_segment = SEGMENT_PADDING
 
     def __init__(
         self,

@@ -214,7 +214,10 @@ def _local(location, known, required, optional=()):
 
 
 def write_preset_info(
-    directory: PathLike, description: str, figures: dict[str, Any]
+    directory: PathLike,
+    description: str,
+    figures: dict[str, Any],
+    task_arguments: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Writes the `preset.json` of a preset or adapter that is to come with the package.
 
@@ -222,6 +225,7 @@ def write_preset_info(
         directory: Path of its files. They must not change afterwards, except for `README.md`.
         description: String of one line.
         figures: Dict from what was measured to a number or a string.
+        task_arguments: Optional dict of arguments of task models, the defaults of `from_preset`.
 
     Returns:
         The dict that was written: see `presets`.
@@ -247,6 +251,8 @@ def write_preset_info(
         "figures": figures,
         "sha256": {name: sha256_of(path) for name, path in files.items()},
     }
+    if task_arguments:
+        info["task_arguments"] = task_arguments
     text = json.dumps(info, indent=2, ensure_ascii=False) + "\n"
     (directory / INFO).write_text(text, encoding="utf-8")
     return info

@@ -43,11 +43,11 @@ def test_lora_needs_no_gradients_of_the_large_matrices(model):
 
 
 def test_says_tokens_operations_and_minutes(model, monkeypatch, capsys):
-    texts = ["a free lunch", "see you at six o'clock"]
-    tokens = int(np.sum(model.preprocessor.encode(texts).features["padding_mask"]))
+    encoded = model.preprocessor.encode(["a free lunch", "see you at six o'clock"])
+    tokens = int(np.sum(encoded.features["padding_mask"]))
     operations = 3 * tokens * expected_time.operations_per_token(model)
     monkeypatch.setattr(expected_time, "rate", lambda dtype: operations / 600 / 0.25)
-    expected_time.announce(model, texts, 3)
+    expected_time.announce(model, encoded, 3)
     assert f"3 epochs of {tokens} tokens" in capsys.readouterr().out
-    expected_time.announce(model, texts, 3)
+    expected_time.announce(model, encoded, 3)
     assert capsys.readouterr().out.endswith("about 10 min on this machine\n")

@@ -305,6 +305,12 @@ def test_every_class_starts_from_a_shipped_preset(name, cls, offline):
     assert backbone.vocabulary_sha256 == XLNetTokenizer.from_preset(name).vocabulary_sha256
 
 
+def test_recommended_arguments_are_written(folder):
+    write_preset_info(folder / "tiny_en", "A tiny one", {}, {"pooling": "mean"})
+    model = XLNetTextClassifier.from_preset("tiny_en", num_classes=2)
+    assert model.pooling == "mean"
+
+
 def test_task_models_take_what_a_preset_recommends_unless_they_are_told_otherwise():
     recommended = SHIPPED["xlnet_mini_en"]["task_arguments"]
     assert recommended == {"pooling": "mean"}
