@@ -14,7 +14,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import tensorflow as tf
 
 from keras_xlnet.models import XLNetTextClassifier
-from keras_xlnet.serving import export_text_classifier
+from keras_xlnet.serving import export
 from keras_xlnet.task_files import read_table
 
 path = pathlib.Path(__file__).parent / "data" / "SMSSpamCollection"
@@ -29,7 +29,7 @@ messages = ["Congratulations! You have won a prize, call 09061701461 now", "see 
 print(classifier.predict(messages))
 
 # TensorFlow Serving takes the highest number in a model's folder as its newest version.
-directory = export_text_classifier(classifier, f"runs/quickstart/{int(time.time())}")
+directory = export(classifier, f"runs/quickstart/{int(time.time())}")
 served = tf.saved_model.load(directory).signatures["serving_default"]
 print(served(text=tf.constant(messages))["label"])
 print(f"The SavedModel is in {directory}")

@@ -39,7 +39,7 @@ from keras_xlnet.checkpoints import detect_format, load_checkpoint, load_tokeniz
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
 from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.preset_files import replace_files
-from keras_xlnet.serving import export_text_classifier
+from keras_xlnet.serving import export
 from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.training import STRATEGIES, make_strategy, worker_directory
 
@@ -127,7 +127,7 @@ def train_and_test(texts, labels, strategy, folder):
 
     spam_report.write_report(folder, test_labels, scores, history, model.class_names)
     model.save(folder / "model.keras")
-    export_text_classifier(model, folder / "saved_model" / "1")
+    export(model, folder / "saved_model" / "1")
     return model
 
 

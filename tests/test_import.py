@@ -99,7 +99,7 @@ SAVED = """
     for classifier in (model, preset):
         print(classifier.predict(["the cat"], verbose=0).shape)
     try:
-        keras_xlnet.serving.export_text_classifier(model, "exported")
+        keras_xlnet.serving.export(model, "exported")
     except RuntimeError as error:
         print(error)
 """

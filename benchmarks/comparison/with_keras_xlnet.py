@@ -13,7 +13,7 @@ from benchmarks.comparison.keras_paths import fit, forward, jit_argument, model_
 from benchmarks.comparison.loops import answering, calling
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetTextClassifier
 from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
-from keras_xlnet.serving import export_text_classifier
+from keras_xlnet.serving import export
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 VERSIONS = {"tensorflow": tf.__version__}
@@ -121,7 +121,7 @@ def predict_many_texts(workload, group_by_length=True):
 
 
 def _export(workload, dtype, folder):
-    export_text_classifier(_text_classifier(workload, dtype), folder)
+    export(_text_classifier(workload, dtype), folder)
 
 
 def _text_classifier(workload, dtype):

@@ -1,5 +1,7 @@
 """Texts with choices in the forms that users have them, and their checks."""
 
+from __future__ import annotations
+
 import functools
 import re
 from collections.abc import Sequence
@@ -7,9 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.texts import has_text, one_text, several_texts
 from keras_xlnet.preprocessing.words import marks
 
+# Stands for a blank in the graph.
+_BLANK = "\0"
 _KEYS = {"text", "choices", "question"}
 # The columns of tuples and rows by their number.
 _NAMES = {2: ("text", "choices"), 3: ("text", "question", "choices")}
@@ -69,6 +74,36 @@ def answered(question: str, choice: str) -> str:
 def _blank_pattern():
     in_word = rf"[\w{marks()}]"
     return re.compile(f"(?<!{in_word})_+(?!{in_word})")
+
+
+def fill_blanks(question: tf.Tensor, choices: tf.Tensor) -> tf.Tensor:
+    """Does what `answered` does in the TensorFlow graph.
+
+    Args:
+        question: Strings `(batch,)`, or a ragged tensor.
+        choices: Strings `(batch, num_choices)`.
+
+    Returns:
+        Strings `(batch, num_choices)`.
+    """
+    # RE2 cannot look behind or ahead: neighbours are kept, and a neighbour that two blanks share is
+    # found again by the second pass.
+    other = rf"[^\pL\pN_{marks()}]"
+    pattern = f"(^|{other})_+($|{other})"
+    for _ in range(2):
+        question = tf.strings.regex_replace(question, pattern, rf"\1{_BLANK}\2")
+    parts = tf.strings.split(question, _BLANK)
+    last = tf.expand_dims(parts.row_lengths() - 1, 1)
+    position = tf.ragged.range(parts.row_lengths())
+    is_last = tf.repeat(last[:, 0], parts.row_lengths()) == position.values
+
+    def fill(choice):
+        between = tf.where(is_last, "", tf.repeat(choice, parts.row_lengths()))
+        filled = parts.with_values(tf.strings.join([parts.values, between]))
+        filled = tf.strings.reduce_join(filled, axis=1)
+        return tf.where(last[:, 0] > 0, filled, tf.strings.join([question, choice], " "))
+
+    return tf.transpose(tf.map_fn(fill, tf.transpose(choices)))
 
 
 def choice_labels(y: Any, choices: Sequence[Sequence[str]]) -> np.ndarray:

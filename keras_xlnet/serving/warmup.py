@@ -12,13 +12,19 @@ import tensorflow as tf
 _MAX_REQUESTS = 1000
 
 
-def make_warmup_requests(texts: Sequence[str | bytes], batch_size: int | None = None) -> list[Any]:
+def make_warmup_requests(
+    warmup: Sequence[str | bytes] | dict[str, Any],
+    inputs: Sequence[tf.TensorSpec],
+    batch_size: int | None = None,
+) -> list[Any]:
     """Returns prediction requests to the signature `serving_default`.
 
     Args:
-        texts: List of strings or bytes.
-        batch_size: Int, number of texts per request. The last request is completed with the first
-            texts. `None` for one text per request.
+        warmup: Dict of lists, a column for each input, or a list for a single input. Elements are
+            strings or bytes, or lists of these.
+        inputs: List of `tf.TensorSpec`, the inputs of the signature.
+        batch_size: Int, number of rows per request. The last request is completed with the first
+            rows. `None` for one row per request.
 
     Returns:
         A list of `PredictionLog` protos. They contain no name of a model: TF Serving runs them on
@@ -26,27 +32,33 @@ def make_warmup_requests(texts: Sequence[str | bytes], batch_size: int | None = 
 
     Raises:
         ImportError: If tensorflow-serving-api is not installed.
-        ValueError: If `texts` is invalid or makes too many requests.
+        ValueError: If `warmup` is invalid or makes too many requests.
 
     Example:
 
+    >>> import tensorflow as tf
     >>> from keras_xlnet.serving.warmup import make_warmup_requests
-    >>> requests = make_warmup_requests(["a", "b", "c"], batch_size=2)
+    >>> spec = tf.TensorSpec((None,), tf.string, "text")
+    >>> requests = make_warmup_requests(["a", "b", "c"], [spec], batch_size=2)
     >>> [list(r.predict_log.request.inputs["text"].string_val) for r in requests]
     [[b'a', b'b'], [b'c', b'a']]
 
     Source: `saved_model_warmup.md` and `saved_model_warmup_util.cc` of TF Serving.
     """
-    texts = _check_texts(texts)
+    columns = _columns(warmup, {spec.name: spec.shape.rank for spec in inputs})
+    (num_rows,) = {len(column) for column in columns.values()}
     size = batch_size or 1
-    count = math.ceil(len(texts) / size)
+    count = math.ceil(num_rows / size)
     if count > _MAX_REQUESTS:
         raise ValueError(
-            f"`warmup_texts` must fit into {_MAX_REQUESTS} requests of {size} texts. "
-            f"Received: {len(texts)} texts"
+            f"`warmup` must fit into {_MAX_REQUESTS} requests of {size} rows. "
+            f"Received: {num_rows} rows"
         )
-    repeated = itertools.cycle(texts)
-    return [_request(list(itertools.islice(repeated, size))) for _ in range(count)]
+    repeated = {name: itertools.cycle(column) for name, column in columns.items()}
+    return [
+        _request({name: list(itertools.islice(rows, size)) for name, rows in repeated.items()})
+        for _ in range(count)
+    ]
 
 
 def write_warmup_requests(requests: Sequence[Any], saved_model: pathlib.Path) -> None:
@@ -70,11 +82,12 @@ def write_warmup_requests(requests: Sequence[Any], saved_model: pathlib.Path) ->
         raise OSError(f"{path} does not contain the warm-up requests that were written")
 
 
-def _request(texts):
+def _request(columns):
     predict_pb2, prediction_log_pb2 = _protos()
     request = predict_pb2.PredictRequest()
     request.model_spec.signature_name = "serving_default"
-    request.inputs["text"].CopyFrom(tf.make_tensor_proto(texts, tf.string))
+    for name, rows in columns.items():
+        request.inputs[name].CopyFrom(tf.make_tensor_proto(rows, tf.string))
     return prediction_log_pb2.PredictionLog(
         predict_log=prediction_log_pb2.PredictLog(request=request)
     )
@@ -85,18 +98,31 @@ def _protos():
         from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
     except ImportError as error:
         raise ImportError(
-            "`warmup_texts` needs tensorflow-serving-api, which is not installed: "
+            "`warmup` needs tensorflow-serving-api, which is not installed: "
             'pip install "xlnet-keras[serving]"'
         ) from error
     return predict_pb2, prediction_log_pb2
 
 
-def _check_texts(texts):
-    is_text = isinstance(texts, (str, bytes))
-    texts = texts if is_text else list(texts)
-    if is_text or not texts or not all(isinstance(text, (str, bytes)) for text in texts):
+def _columns(warmup, ranks):
+    """A dict of lists of one length. `ranks` are those of the inputs, by name."""
+    if not isinstance(warmup, dict) and len(ranks) == 1:
+        warmup = dict.fromkeys(ranks, warmup)
+    columns = warmup if isinstance(warmup, dict) else {}
+    columns = {name: x if isinstance(x, (str, bytes)) else list(x) for name, x in columns.items()}
+    is_valid = set(columns) == set(ranks) and all(
+        column and _are_texts(column, ranks[name]) for name, column in columns.items()
+    )
+    if not is_valid or len(set(map(len, columns.values()))) > 1:
         raise ValueError(
-            "`warmup_texts` must be a non-empty list of str or bytes. Received: "
-            f"warmup_texts={texts!r}"
+            f"`warmup` must have a non-empty list of str or bytes for {', '.join(ranks)}, of equal "
+            f"lengths. Received: warmup={warmup!r}"
         )
-    return texts
+    return columns
+
+
+def _are_texts(x, rank):
+    """Whether `x` are nested lists of texts, of this rank."""
+    if rank == 0:
+        return isinstance(x, (str, bytes))
+    return isinstance(x, list) and all(_are_texts(item, rank - 1) for item in x)

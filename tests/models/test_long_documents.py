@@ -5,7 +5,7 @@ import pytest
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier, XLNetTextRegressor
 from keras_xlnet.models.long_documents import DivideIntoWindows, SegmentReader
 from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
-from keras_xlnet.serving import export_text_classifier
+from keras_xlnet.serving import export
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 WORDS = "a quick brown fox jumps over the lazy dog and runs home to its small red den".split()
@@ -278,7 +278,7 @@ def test_exported(tokenizer, tmp_path, mode):
 
     preprocessor = XLNetTextClassifierPreprocessor(tokenizer, sequence_length=24)
     model = make(mode, preprocessor, make_backbone(num_layers=1))
-    export_text_classifier(model, tmp_path)
+    export(model, tmp_path)
     served = tf.saved_model.load(tmp_path).signatures["serving_default"]
     texts = texts_of(3, 40)
     found = served(text=tf.constant(texts))["probabilities"]

@@ -46,7 +46,7 @@ def preprocessor(golden_dir):
 @pytest.fixture(scope="session")
 def spam(preprocessor, tmp_path_factory):
     """A model with two classes, its predictions and its SavedModel."""
-    from keras_xlnet.serving import export_text_classifier
+    from keras_xlnet.serving import export
 
     model = make_classifier(preprocessor, 2, class_names=CLASS_NAMES)
     probabilities = model.predict(TEXTS, verbose=0)
@@ -54,11 +54,11 @@ def spam(preprocessor, tmp_path_factory):
     scores = np.sort(probabilities[:, 1])
     widest = np.diff(scores).argmax()
     threshold = float(scores[widest : widest + 2].mean())
-    directory = export_text_classifier(
+    directory = export(
         model,
         tmp_path_factory.mktemp("models") / "spam" / "1",
         threshold=threshold,
-        warmup_texts=TEXTS,
+        warmup=TEXTS,
     )
     return types.SimpleNamespace(
         model=model,

@@ -1,0 +1,158 @@
+"""Exports models for programs that serve them."""
+
+import pathlib
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+
+from keras_xlnet.arguments import check_choice, check_positive_int
+from keras_xlnet.serving.saved_model import SERVED, saved_model_writer
+from keras_xlnet.types import PathLike
+
+_FORMATS = ("saved_model",)
+
+
+def export(
+    model: Any,
+    directory: PathLike,
+    format: str = "saved_model",
+    batch_size: int | None = None,
+    warmup: Sequence[str | bytes] | dict[str, Any] | None = None,
+    **options: Any,
+) -> pathlib.Path:
+    """Exports a model so that it takes text and returns answers, without this library.
+
+    A SavedModel contains its vocabulary. To load it, a program needs TensorFlow and the kernels of
+    tensorflow_text, but neither Keras nor this library. `directory` is the SavedModel itself. TF
+    Serving expects numbered versions in a directory with the name of the model, so export the first
+    version of a model `spam` with `export(model, "models/spam/1")`.
+
+    The inputs of `serving_default`, strings, and what it returns. The first axis of all outputs is
+    the batch:
+
+    | Model | Inputs | Outputs |
+    | --- | --- | --- |
+    | `XLNetTextClassifier` | `text` `(batch,)` | `probabilities`, `label` |
+    | `XLNetTextRegressor` | `text` `(batch,)` | `values` |
+    | `XLNetTextEmbedder` | `text` `(batch,)` | `embedding` |
+    | `XLNetMultipleChoice` | `text` `(batch,)`, `choices` | `probabilities`, `index`, `choice` |
+    | `XLNetRanker` | `query` `(batch,)`, `documents` | `scores`, `order` |
+
+    The page "Serving" has all signatures, shapes and types. Text is UTF-8; invalid bytes are
+    replaced by U+FFFD.
+
+    The rows of a request are padded to the longest one, and read in smaller batches where their
+    lengths differ much. With `batch_size` all shapes are static.
+
+    The files are written to a temporary directory, which is then renamed to `directory`. A server
+    that watches the parent directory never reads a partial model, and a failed export leaves no
+    files.
+
+    Args:
+        model: A task model with a preprocessor, with any dtype policy.
+        directory: Local path. It must not exist or be an empty directory. Missing parents are
+            created.
+        format: String, `"saved_model"`.
+        batch_size: Int, the exact number of rows that signatures accept. `None` for any number.
+        warmup: Optional inputs of `serving_default`: a dict of columns, or a list for a single
+            input. TF Serving reads them before it accepts requests, so that the first request is
+            not slow. One row per request, or `batch_size` rows per request; at most 1000 requests.
+            Needs `pip install "xlnet-keras[serving]"`.
+        **options: Of an `XLNetTextClassifier`: `threshold`, a float from 0 to 1. Of two classes, a
+            text has the second if its probability is at least this; with `activation="sigmoid"` it
+            has each class with such a probability. [0.5]
+
+    Returns:
+        `pathlib.Path` of `directory`.
+
+    Raises:
+        TypeError: If `model` is not a task model.
+        ValueError: If `model` has no preprocessor, its tokenizer has no vocabulary, or another
+            argument is invalid.
+        FileExistsError: If `directory` is a file or a directory that is not empty.
+        ImportError: If `warmup` is given and tensorflow-serving-api is not installed.
+        RuntimeError: If the backend of Keras is not TensorFlow, which is needed for a graph that
+            contains both the text ops and the model.
+
+    Example:
+
+    >>> import tempfile
+    >>> import tensorflow as tf
+    >>> from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
+    >>> from keras_xlnet.tokenizers import XLNetTokenizer
+    >>> texts = ["win a free prize now", "see you at lunch", "free cash, call now", "ok, at six"]
+    >>> tokenizer = XLNetTokenizer.train(iter(texts * 20), vocabulary_size=40)
+    >>> classifier = keras_xlnet.models.XLNetTextClassifier(
+    ...     keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32),
+    ...     num_classes=2,
+    ...     preprocessor=XLNetTextClassifierPreprocessor(tokenizer, sequence_length=16),
+    ...     class_names=["ham", "spam"],
+    ... )
+    >>> path = keras_xlnet.serving.export(
+    ...     classifier, tempfile.mkdtemp() + "/spam/1", threshold=0.0
+    ... )
+    >>> served = tf.saved_model.load(path).signatures["serving_default"]
+    >>> outputs = served(text=tf.constant(["a free lunch", ""]))
+    >>> outputs["probabilities"].shape, outputs["label"].numpy().tolist()
+    (TensorShape([2, 2]), [b'spam', b'spam'])
+
+    Source: "SavedModel Warmup" and "RESTful API" in the documentation of TF Serving.
+    """
+    check_choice("format", format, _FORMATS)
+    _check_backend()
+    _check_model(model)
+    if batch_size is not None:
+        check_positive_int("batch_size", batch_size)
+    directory = _check_directory(directory)
+    write = saved_model_writer(model, batch_size, warmup, **options)
+
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    # TF Serving reads only directories with a number as name, so it ignores this one.
+    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.") as staging:
+        # A directory in `staging`, because `staging` itself is not readable by other users, and a
+        # server often runs as another user.
+        written = pathlib.Path(staging) / "export"
+        write(written)
+        written.rename(directory)
+    return directory
+
+
+def _check_backend():
+    backend = keras.backend.backend()
+    if backend != "tensorflow":
+        raise RuntimeError(
+            "`export` needs the TensorFlow backend, because only TensorFlow graphs can process "
+            f"text. Received: the backend {backend!r}. Save the model with "
+            "`model.save('model.keras')`, then load and export it in a process with "
+            "KERAS_BACKEND=tensorflow"
+        )
+
+
+def _check_model(model: Any) -> None:
+    if not any(isinstance(model, cls) for cls in SERVED):
+        names = ", ".join(cls.__name__ for cls in SERVED)
+        raise TypeError(f"`model` must be one of {names}. Received: {type(model).__name__}")
+    if model.preprocessor is None:
+        raise ValueError(
+            "`model` must have a preprocessor, which converts text to ids. Received: an "
+            f"{type(model).__name__} with preprocessor=None"
+        )
+    if not model.preprocessor.tokenizer.has_vocabulary:
+        raise ValueError(
+            "`model` must have a tokenizer with a vocabulary. Received: a tokenizer without one; "
+            "call its load_assets(directory)"
+        )
+
+
+def _check_directory(directory):
+    directory = pathlib.Path(directory)
+    if directory.is_dir() and not any(directory.iterdir()):
+        return directory
+    if directory.exists():
+        raise FileExistsError(
+            "`directory` must not exist or be an empty directory. Received: "
+            f"{directory}, which is {'not empty' if directory.is_dir() else 'a file'}"
+        )
+    return directory

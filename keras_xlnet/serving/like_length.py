@@ -1,0 +1,92 @@
+"""Rows of tokens in a TensorFlow graph, read with little padding."""
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+# Few lengths, so that the CPU kernels reuse what they prepared for a shape.
+_STEP = 16
+# Rows that are read together if the lengths of a request differ much.
+_ROWS = 8
+# What a further batch costs, in tokens. Measured with models of widths 384 and 768 on 2 cores.
+_TOKENS_PER_BATCH = 64
+
+
+def read_in_batches_of_like_length(
+    read: Callable[..., Any],
+    features: dict[str, tf.Tensor],
+    padding_side: str,
+) -> dict[str, tf.Tensor]:
+    """Reads rows without most of their padding.
+
+    Rows are padded to the longest row, rounded up to a multiple of 16. If their lengths differ
+    much, they are sorted and read in batches of 8.
+
+    Args:
+        read: `tf.function` of features of any length, with an `input_signature`. It returns a dict
+            of tensors with a row for each row of the features, whose other axes do not depend on
+            the length.
+        features: Dict of `padding_mask`, bool `(rows, ..., length)`, and other tensors of the same
+            shape.
+        padding_side: String, `"left"` or `"right"`.
+
+    Returns:
+        What `read` returns for all rows, in their order.
+    """
+    mask = features["padding_mask"]
+    longest, num_rows = tf.shape(mask)[-1], tf.shape(mask)[0]
+    lengths = tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1)
+    lengths = tf.reduce_max(tf.reshape(lengths, (num_rows, -1)), axis=-1)
+    order = tf.argsort(lengths, stable=True)
+    # One more for requests without rows.
+    widths = tf.concat([tf.zeros([1], tf.int32), tf.gather(lengths, order)], axis=0)
+    widths = tf.minimum((tf.maximum(widths, 1) + _STEP - 1) // _STEP * _STEP, longest)
+    size = _batch_size(widths, num_rows)
+    num_batches = tf.maximum((num_rows + size - 1) // size, 1)
+
+    def read_batch(first):
+        rows = order[first : first + size]
+        width = widths[tf.minimum(first + size, num_rows)]
+        return read(
+            {
+                name: _cut(tf.gather(value, rows), width, padding_side)
+                for name, value in features.items()
+            }
+        )
+
+    specs = read.get_concrete_function().structured_outputs  # type: ignore[attr-defined]
+    found = _concatenated(read_batch, tf.range(num_batches) * size, specs)
+    inverse = tf.argsort(order)
+    return {name: tf.gather(value, inverse) for name, value in found.items()}
+
+
+def _batch_size(widths, num_rows):
+    """All rows, or `_ROWS` if this saves tokens. `widths` are those of 0 and of all rows."""
+    last = tf.minimum(tf.range(_ROWS, num_rows + _ROWS, _ROWS), num_rows)
+    counts = last - tf.range(0, num_rows, _ROWS)
+    split = tf.reduce_sum(tf.gather(widths, last) * counts + _TOKENS_PER_BATCH)
+    whole = widths[-1] * num_rows + _TOKENS_PER_BATCH
+    return tf.where(split < whole, _ROWS, tf.maximum(num_rows, 1))
+
+
+def _cut(value, width, padding_side):
+    return value[..., -width:] if padding_side == "left" else value[..., :width]
+
+
+def _concatenated(function, starts, specs):
+    """The outputs of a function for each number, a dict of tensors, joined along the first axis."""
+    count = tf.size(starts)
+    arrays = {
+        name: tf.TensorArray(spec.dtype, count, infer_shape=False, element_shape=spec.shape)
+        for name, spec in specs.items()
+    }
+
+    def body(i, arrays):
+        found = function(starts[i])
+        return i + 1, {name: array.write(i, found[name]) for name, array in arrays.items()}
+
+    _, arrays = tf.while_loop(lambda i, _: i < count, body, (0, arrays), parallel_iterations=1)
+    return {
+        name: tf.ensure_shape(array.concat(), specs[name].shape) for name, array in arrays.items()
+    }

@@ -1,0 +1,73 @@
+"""Writes SavedModels whose signatures take text."""
+
+import inspect
+import pathlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+
+from keras_xlnet import models
+from keras_xlnet.serving.choice_signatures import multiple_choice_signatures, ranker_signatures
+from keras_xlnet.serving.text_signatures import (
+    classifier_signatures,
+    embedder_signatures,
+    regressor_signatures,
+)
+from keras_xlnet.serving.warmup import make_warmup_requests, write_warmup_requests
+
+# For each class of models, the function that makes its signatures.
+SERVED = {
+    models.XLNetTextClassifier: classifier_signatures,
+    models.XLNetTextRegressor: regressor_signatures,
+    models.XLNetTextEmbedder: embedder_signatures,
+    models.XLNetMultipleChoice: multiple_choice_signatures,
+    models.XLNetRanker: ranker_signatures,
+}
+
+
+def saved_model_writer(
+    model: Any,
+    batch_size: int | None = None,
+    warmup: Sequence[str | bytes] | dict[str, Any] | None = None,
+    **options: Any,
+) -> Callable[[pathlib.Path], None]:
+    """Returns a function that writes a SavedModel to a directory. All arguments are as in `export`.
+
+    Raises:
+        ValueError: If an argument is not as in `export`.
+    """
+    make = next(SERVED[cls] for cls in type(model).__mro__ if cls in SERVED)
+    _check_options(options, make, model)
+    signatures = make(model, batch_size, **options)
+    requests = []
+    if warmup is not None:
+        requests = make_warmup_requests(warmup, signatures["serving_default"].inputs, batch_size)
+
+    def write(directory):
+        archive = keras.export.ExportArchive()
+        # For its vocabulary. The archive finds the variables of the model in the signatures; with
+        # `track(model)` it would write each of them twice.
+        archive.track(model.preprocessor)
+        for name, signature in signatures.items():
+            archive.add_endpoint(name, _of_dict(signature.function), [signature.specs])
+        archive.write_out(str(directory), verbose=False)
+        if requests:
+            write_warmup_requests(requests, directory)
+
+    return write
+
+
+def _of_dict(function):
+    """`function` of a dict of tensors, which keeps their names for clients."""
+    return lambda inputs: function(**inputs)
+
+
+def _check_options(options, make, model):
+    known = list(inspect.signature(make).parameters)[2:]
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise ValueError(
+            f"`export` has no argument {unknown[0]!r} for an {type(model).__name__}"
+            f"{' but ' + ', '.join(known) if known else ''}"
+        )

@@ -1,0 +1,66 @@
+"""The part of a SavedModel that reads tokens."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_xlnet.serving.like_length import read_in_batches_of_like_length
+from keras_xlnet.serving.signature import Signature
+
+# Modes in which the length of a text decides how it is divided.
+_DIVIDED = ("windows", "memory")
+
+
+class TokenReader:
+    """Runs a task model on tokens in a TensorFlow graph. The model is traced once.
+
+    Rows are read without most of their padding: see `read_in_batches_of_like_length`. With a
+    `batch_size` all shapes are static, for accelerators that compile a graph for its shapes.
+
+    Args:
+        model: A task model with a preprocessor.
+        batch_size: Int, the exact number of rows of a request. `None` for any number.
+        rank: Int, the rank of the features: 3 if a row has several texts.
+        finish: Function of the outputs of the model and its features. It returns a dict of tensors
+            with a row for each row of the features, whose other axes do not depend on the length.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        batch_size: int | None,
+        finish: Callable[[Any, dict[str, tf.Tensor]], dict[str, tf.Tensor]],
+        rank: int = 2,
+    ) -> None:
+        self._preprocessor = model.preprocessor
+        self.batch_size = batch_size
+        self.is_static = batch_size is not None or model.long_document in _DIVIDED
+        length = self._preprocessor.sequence_length if self.is_static else None
+        shape = (batch_size, *[None] * (rank - 2), length)
+        specs = {name: tf.TensorSpec(shape, _dtype(name), name) for name in model.input}
+        self.inputs = [*specs.values()]
+
+        @tf.function(input_signature=[specs], autograph=False)
+        def read(features):
+            return finish(model(features, training=False), features)
+
+        self._read = read
+
+    def __call__(self, **features: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns the outputs for features of any length."""
+        # Ragged ops in a preprocessor lose the static shape.
+        features = {x.name: tf.ensure_shape(features[x.name], x.shape) for x in self.inputs}
+        if self.is_static:
+            return self._read(features)
+        return read_in_batches_of_like_length(self._read, features, self._preprocessor.padding_side)
+
+    @property
+    def signature(self) -> Signature:
+        """The `Signature` that takes tokens."""
+        return Signature(self, self.inputs)
+
+
+def _dtype(name):
+    return tf.bool if name.endswith("mask") else tf.int32
