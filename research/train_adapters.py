@@ -13,7 +13,6 @@ import dataclasses
 import functools
 import os
 import pathlib
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -111,7 +110,9 @@ def make(directory, job, arguments):
         figures = measured(job, Task.from_preset(arguments.preset, adapter=folder))
     print(f"{directory}: {minutes:.1f} minutes, {figures}", flush=True)
     sizes = ", ".join(f"{len(columns[job.labels]):,} {name}" for name, columns in job.parts.items())
-    command = " ".join(["python", "research/train_adapters.py", *sys.argv[1:]])
+    # The others of `--tasks` make no difference.
+    command = f"python research/train_adapters.py --data ../shared/data --tasks {directory.name}"
+    command += f" --preset {arguments.preset} --dtype {arguments.dtype}"
     card = {
         "description": job.description,
         "data": f"{job.data} Examples: {sizes}.\n\nMade in {minutes:.0f} minutes by\n\n"

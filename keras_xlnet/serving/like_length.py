@@ -55,6 +55,7 @@ def read_in_batches_of_like_length(
             }
         )
 
+    # TensorFlow's types lack it.
     specs = read.get_concrete_function().structured_outputs  # type: ignore[attr-defined]
     found = _concatenated(read_batch, tf.range(num_batches) * size, specs)
     inverse = tf.argsort(order)

@@ -3,7 +3,7 @@
 import pytest
 
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
-from keras_xlnet.preset_files import write_preset_info
+from keras_xlnet.preset_files import shipped, write_preset_info
 from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.examples import EXAMPLES
 
@@ -25,13 +25,15 @@ def tiny_preset(tmp_path_factory, golden_dir):
 
 @pytest.fixture
 def small_preset(tmp_path, golden_dir, monkeypatch):
-    """A preset that loads quickly has the name of the one that comes with the package."""
+    """A preset that loads quickly has the name of one that comes with the package."""
     folder = tmp_path / "shipped"
     model = XLNetPermutationLM(XLNetBackbone(200, 1, 1, 8, 16, memory_length=3))
     tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
     model.save_to_preset(folder / "xlnet_small_en", tokenizer, dtype="float16")
     write_preset_info(folder / "xlnet_small_en", "English", {})
-    monkeypatch.setattr("keras_xlnet.preset_files.shipped.FOLDER", folder)
+    for name in ("adapters", "xlnet_mini_en"):
+        (folder / name).symlink_to(shipped.FOLDER / name)
+    monkeypatch.setattr(shipped, "FOLDER", folder)
 
 
 @pytest.fixture(scope="session")

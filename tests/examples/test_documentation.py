@@ -19,11 +19,24 @@ def code_of(page):
 
 def test_code_of_the_readme_is_that_of_the_quickstart():
     # Which test_quickstart.py runs. Only the paths differ.
-    (code,) = code_of(ROOT / "README.md")
+    code, _ = code_of(ROOT / "README.md")
     script = (EXAMPLES / "quickstart.py").read_text(encoding="utf-8")
     found, expected = ({ast.dump(node) for node in ast.parse(text).body} for text in (code, script))
     assert len(found - expected) == 2
     assert len(found & expected) >= 9
+
+
+def test_adapter_of_the_readme_finds_the_names():
+    _, code = code_of(ROOT / "README.md")
+    *imports, call = ast.parse(code).body
+    names = {}
+    exec(compile(ast.Module(imports, []), "README.md", "exec"), names)
+    (found,) = eval(ast.unparse(call), names)
+    assert [(entity.text, entity.type) for entity in found] == [
+        ("Angela Merkel", "person"),
+        ("Tim Cook", "person"),
+        ("Berlin", "location"),
+    ]
 
 
 def test_code_of_the_layers_page_builds_a_model():

@@ -1,8 +1,11 @@
 """Choices in the blanks of questions."""
 
 import pytest
+import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
 
-from keras_xlnet.preprocessing.choices import answered
+from keras_xlnet.preprocessing.choices import answered, fill_blanks
 
 # Questions, and what they are with the choice "wet".
 BLANKS = {
@@ -33,3 +36,25 @@ def test_choices_are_put_in_as_they_are():
         answered("It is __ or __.", r"\1 \g<0> _x_ \n")
         == r"It is \1 \g<0> _x_ \n or \1 \g<0> _x_ \n."
     )
+
+
+# === In the graph ===
+
+CHARACTERS = "_ a\u00e9\u0301\u0939\u093f\u200d5.,(\n\u4f60"
+
+
+def in_graph(questions, choices):
+    found = fill_blanks(tf.constant(questions), tf.constant(choices)).numpy()
+    return [[choice.decode() for choice in row] for row in found]
+
+
+def test_the_graph_fills_the_same_blanks():
+    choices = [["wet", r"\1 _ \n"]] * len(BLANKS)
+    expected = [[answered(question, choice) for choice in choices[0]] for question in BLANKS]
+    assert in_graph(list(BLANKS), choices) == expected
+
+
+@given(st.lists(st.text(CHARACTERS, max_size=12), min_size=1, max_size=8))
+def test_the_graph_fills_the_blanks_of_any_question(questions):
+    expected = [[answered(question, "x")] for question in questions]
+    assert in_graph(questions, [["x"]] * len(questions)) == expected
