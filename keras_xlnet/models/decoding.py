@@ -10,6 +10,7 @@ from keras import ops
 from keras_xlnet.compat.compiled_function import compiled
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preprocessing.token_lists import pad_rows, rounded
+from keras_xlnet.types import Tensor
 
 # Of keys and values: (heads, batch, length, head_dim).
 _BATCH_AXIS, _LENGTH_AXIS = 1, 2
@@ -19,46 +20,70 @@ class Decoder:
     """Base class of decoders: `reserve`, `start`, any number of `step` and `reorder`.
 
     `start` and `step` return log-probabilities `(batch, vocabulary_size)` of the next token as a
-    NumPy array, and a state: a list with the keys and values of each block, and a mask of the rows
-    that are real.
+    NumPy array, and a state: a tuple of the keys and values of each block, a mask of the rows that
+    are real, and the number of tokens read, with padding.
+
+    `read_prompts` and `read_tokens` are the same for tensors. They work in a TensorFlow graph too,
+    if the decoder is not compiled.
 
     Args:
         model: A language model.
+        is_compiled: Whether each step is compiled with XLA, for lengths that are known.
     """
 
-    # Of a model: the function that `read` compiles.
-    _reader: Callable[[keras.Model], Callable[..., Any]]
+    # Of a model, and of what writes new keys and values among kept ones: the function `read`.
+    _reader: Callable[..., Callable[..., Any]]
 
-    def __init__(self, model: keras.Model) -> None:
+    def __init__(self, model: keras.Model, is_compiled: bool = True) -> None:
         self.model = model
         self.backbone = backbone_of(model)
-        self.num_rows: Any = None  # Int, once `reserve` is called.
-        self.read = model.derived.setdefault("read", compiled(self._reader(model), model))
+        self.num_rows: Any = None  # Int or int tensor, once `reserve` is called.
+        self.step_position_keys: Any = None  # Once prompts are read.
+        if not is_compiled:
+            self.read = self._reader(model, write=_written)
+        else:
+            self.read = model.derived.setdefault("read", compiled(self._reader(model), model))
 
-    def reserve(self, prompt_length: int, max_new_tokens: int) -> None:
-        """Sets how many tokens the state has room for."""
+    def reserve(self, prompt_length: Any, max_new_tokens: Any) -> None:
+        """Sets how many tokens the state has room for, ints or int tensors."""
         self.num_rows = rounded(rounded(prompt_length) + max_new_tokens)
 
     def start(self, prompts: Sequence[np.ndarray]) -> tuple[np.ndarray, Any]:
         """Reads prompts, a list of int arrays."""
-        raise NotImplementedError
+        token_ids = pad_rows(prompts, side="left")
+        num_padding = np.array([token_ids.shape[1] - len(p) for p in prompts], "int32")
+        tensors = map(ops.convert_to_tensor, (token_ids, num_padding))
+        log_probs, state = self.read_prompts(*tensors)
+        return ops.convert_to_numpy(log_probs), state
 
     def step(self, token_ids: np.ndarray, state: Any) -> tuple[np.ndarray, Any]:
         """Reads one more token of each row, an int array `(batch,)`."""
+        log_probs, state = self.read_tokens(ops.convert_to_tensor(token_ids), state)
+        return ops.convert_to_numpy(log_probs), state
+
+    def read_prompts(self, token_ids: Tensor, num_padding: Tensor) -> tuple[Tensor, Any]:
+        """Reads prompts.
+
+        Args:
+            token_ids: `(batch, length)`, padded on the left.
+            num_padding: `(batch,)`, how much of each row is padding.
+
+        Returns:
+            Log-probabilities of the next token, `(batch, vocabulary_size)`, and the state.
+        """
+        raise NotImplementedError
+
+    def read_tokens(self, token_ids: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """Reads one more token of each row, `(batch,)`. Returns what `read_prompts` does."""
         raise NotImplementedError
 
     def reorder(self, state: Any, rows: np.ndarray) -> Any:
         """Returns the state with other rows, an int array."""
-        keys_and_values, is_real = state
+        keys_and_values, is_real, num_read = state
         taken = keras.tree.map_structure(
             lambda x: ops.take(x, rows, axis=_BATCH_AXIS), keys_and_values
         )
-        return taken, ops.take(is_real, rows, axis=0)
-
-    def _advance(self, rows, state, position_keys):
-        """Reads new rows, arrays that `read` takes."""
-        log_probs, state = self.read(*map(ops.convert_to_tensor, rows), state, position_keys)
-        return ops.convert_to_numpy(log_probs), state
+        return taken, ops.take(is_real, rows, axis=0), num_read
 
     def _empty(self, batch_size):
         """Keys and values of a state without tokens."""
@@ -83,35 +108,36 @@ class CausalDecoder(Decoder):
         model: The model.
     """
 
-    def reserve(self, prompt_length: int, max_new_tokens: int) -> None:
-        """Sets how many tokens the state has room for."""
+    def reserve(self, prompt_length: Any, max_new_tokens: Any) -> None:
+        """Sets how many tokens the state has room for, ints or int tensors."""
         super().reserve(prompt_length, max_new_tokens)
         self.num_rows = self.model.memory_length or self.num_rows
 
-    def start(self, prompts: Sequence[np.ndarray]) -> tuple[np.ndarray, Any]:
-        """Reads prompts, a list of int arrays."""
-        keys_and_values = self._empty(len(prompts))
-        token_ids = pad_rows(prompts, side="left")
-        length = token_ids.shape[1]
-        num_padding = np.array([[length - len(prompt)] for prompt in prompts])
-        is_token = np.arange(length) >= num_padding
-        is_real, may_attend = np.zeros((len(prompts), self.num_rows), bool), is_token
+    def read_prompts(self, token_ids: Tensor, num_padding: Tensor) -> tuple[Tensor, Any]:
+        """Reads prompts, as `Decoder.read_prompts` says."""
+        batch_size, length = ops.shape(token_ids)
+        num_padding = ops.expand_dims(num_padding, 1)
+        rows, columns = (ops.arange(size, dtype="int32")[None] for size in (self.num_rows, length))
+        is_token = may_attend = columns >= num_padding
         if self.model.attend_to_empty_memory:
-            keys_and_values = self._of_zero_memory(len(prompts))
+            keys_and_values = self._of_zero_memory(batch_size)
             # Padding stands for the newest rows of the empty memory.
-            is_real = np.arange(self.num_rows) >= num_padding
-            may_attend = np.arange(length) >= num_padding - self.num_rows
+            is_real = rows >= num_padding
+            may_attend = columns >= num_padding - self.num_rows
+        else:
+            keys_and_values = self._empty(batch_size)
+            is_real = ops.zeros((batch_size, self.num_rows), "bool")
         # Those of the prompt, and then those of one token at a time.
         self.step_position_keys = self._position_keys(*self._blank_rows(1))
         position_keys = self._position_keys(*self._blank_rows(length))
-        state = keys_and_values, ops.convert_to_tensor(is_real)
-        return self._advance((token_ids, is_token, may_attend), state, position_keys)
+        state = keys_and_values, is_real, ops.zeros((), "int32")
+        return self.read(token_ids, is_token, may_attend, state, position_keys)
 
-    def step(self, token_ids: np.ndarray, state: Any) -> tuple[np.ndarray, Any]:
-        """Reads one more token of each row, an int array `(batch,)`."""
-        token_ids = token_ids[:, None]
+    def read_tokens(self, token_ids: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """Reads one more token of each row, as `Decoder.read_tokens` says."""
+        token_ids = ops.expand_dims(token_ids, 1)
         is_token = token_ids >= 0
-        return self._advance((token_ids, is_token, is_token), state, self.step_position_keys)
+        return self.read(token_ids, is_token, is_token, state, self.step_position_keys)
 
     def _blank_rows(self, length):
         """Content and memory of which only the lengths are used."""
@@ -124,11 +150,11 @@ class CausalDecoder(Decoder):
         return [block.attention.project_content(block.join(memory)) for block in model.blocks]
 
     @staticmethod
-    def _reader(model):
+    def _reader(model, write=ops.slice_update):
         def read(token_ids, is_token, may_attend, state, position_keys):
-            keys_and_values, is_real = state
+            keys_and_values, is_real, num_read = state
             content, tables, projections = model.token_embedding(token_ids, return_weights=True)
-            num_rows = is_real.shape[1]
+            num_rows = ops.shape(is_real)[1]
             # Of the memory only the length is used.
             attention_mask, _ = model.attention_mask(
                 content,
@@ -155,7 +181,7 @@ class CausalDecoder(Decoder):
             shared = model.shared_weights(tables, projections)
             log_probs = model.softmax(content[:, -1:], **shared)[:, 0]
             is_real = ops.concatenate([is_real, may_attend], axis=1)[:, -num_rows:]
-            return log_probs, (kept, is_real)
+            return log_probs, (kept, is_real, num_read + ops.shape(token_ids)[1])
 
         return read
 
@@ -172,52 +198,54 @@ class PermutationDecoder(Decoder):
         model: The model.
     """
 
-    def start(self, prompts: Sequence[np.ndarray]) -> tuple[np.ndarray, Any]:
-        """Reads prompts, a list of int arrays."""
-        token_ids = pad_rows(prompts, side="left")
-        num_padding = np.array([[token_ids.shape[1] - len(prompt)] for prompt in prompts])
-        is_real = ops.convert_to_tensor(np.arange(self.num_rows) >= num_padding)
-        self.num_read = 0  # Tokens of each row, with padding.
-        self.position_keys = self._position_keys(ops.zeros((1, self.num_rows, 1)))
-        return self._read_on(token_ids, (self._empty(len(prompts)), is_real))
+    def read_prompts(self, token_ids: Tensor, num_padding: Tensor) -> tuple[Tensor, Any]:
+        """Reads prompts, as `Decoder.read_prompts` says."""
+        rows = ops.arange(self.num_rows, dtype="int32")[None]
+        is_real = rows >= ops.expand_dims(num_padding, 1)
+        self.step_position_keys = self._position_keys(ops.zeros((1, self.num_rows, 1)))
+        empty = self._empty(ops.shape(token_ids)[0])
+        state = empty, is_real, ops.zeros((), "int32")
+        return self.read(token_ids, state, self.step_position_keys)
 
-    def step(self, token_ids: np.ndarray, state: Any) -> tuple[np.ndarray, Any]:
-        """Reads one more token of each row, an int array `(batch,)`."""
-        return self._read_on(token_ids[:, None], state)
-
-    def _read_on(self, token_ids, state):
-        first = np.array(self.num_read, "int32")
-        self.num_read += token_ids.shape[1]
-        return self._advance((token_ids, first), state, self.position_keys)
+    def read_tokens(self, token_ids: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """Reads one more token of each row, as `Decoder.read_tokens` says."""
+        return self.read(ops.expand_dims(token_ids, 1), state, self.step_position_keys)
 
     @staticmethod
-    def _reader(model):
+    def _reader(model, write=ops.slice_update):
         backbone = model.backbone
 
-        def read(token_ids, first, state, position_keys):
-            keys_and_values, is_real = state
-            batch_size, length = token_ids.shape
+        def read(token_ids, state, position_keys):
+            keys_and_values, is_real, first = state
+            batch_size, length = ops.shape(token_ids)
             content = backbone.token_embedding(token_ids)
             query = model.mask_embedding(ops.zeros((batch_size, 1), "int32"))
             # The rows of the content stream, and one of the query stream at the next position.
             positions = ops.tile(first + ops.arange(length + 1)[None], (batch_size, 1))
             # New tokens: those of the prompt see each other, a generated one sees itself.
-            visible = ops.arange(is_real.shape[1])[None, None] < first + length
+            visible = ops.arange(ops.shape(is_real)[1])[None, None] < first + length
             streams, kept = _run_with_cache(
                 backbone,
                 ops.concatenate([content, query], axis=1),
                 keys_and_values,
                 position_keys,
                 lambda block, streams: streams[:, :length],
-                extend=lambda kept, new: ops.slice_update(kept, (0, 0, first, 0), new),
+                extend=lambda kept, new: write(kept, (0, 0, first, 0), new),
                 attention_mask=ops.logical_and(visible, is_real[:, None]),
                 target_positions=positions,
             )
             query = streams[:, length:]
             logits = model.logit_bias(backbone.token_embedding(query, reverse=True))
-            return ops.log_softmax(logits[:, 0]), (kept, is_real)
+            return ops.log_softmax(logits[:, 0]), (kept, is_real, first + length)
 
         return read
+
+
+def _written(kept, start, new):
+    """`ops.slice_update` along the length, by operations that every TensorFlow runtime has."""
+    first = start[_LENGTH_AXIS]
+    end = first + ops.shape(new)[_LENGTH_AXIS]
+    return ops.concatenate([kept[:, :, :first], new, kept[:, :, end:]], axis=_LENGTH_AXIS)
 
 
 def _run_with_cache(

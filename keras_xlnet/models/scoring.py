@@ -104,7 +104,7 @@ def score_permutations(
 
 def _score_batch(model, rows, ranks):
     """A list of the log-probabilities of the tokens of each row."""
-    log_probs = predict(_scorer(model), ordered_features(rows, ranks))
+    log_probs = predict(permutation_scorer(model), ordered_features(rows, ranks))
     return [found[: len(row)] for found, row in zip(log_probs, rows, strict=True)]
 
 
@@ -133,6 +133,32 @@ def ordered_features(
         "segment_ids": padded([np.zeros_like(row) for row in rows], _SPECIAL_SEGMENTS),
         "padding_mask": padded([np.ones_like(row) for row in rows], (1, 1)).astype(bool),
         "ranks": padded(ranks, (-1, -1)),
+    }
+
+
+def left_to_right_features(token_ids: Tensor, padding_mask: Tensor) -> dict[str, Tensor]:
+    """Returns what `ordered_features` does for the order of the text, of tensors.
+
+    Args:
+        token_ids: `(rows, length)` int32, padded on the right.
+        padding_mask: `(rows, length)` bool, `True` for real tokens.
+
+    Returns:
+        A dict of tensors `(rows, length + 2)`.
+    """
+    index = ops.arange(ops.shape(token_ids)[1] + len(_SPECIALS), dtype="int32")[None]
+    # Below 0 for tokens, 0 for `<sep>`, 1 for `<cls>`, and above for padding.
+    place = index - ops.sum(ops.cast(padding_mask, "int32"), axis=1, keepdims=True)
+    token_ids = ops.pad(token_ids, ((0, 0), (0, len(_SPECIALS))))
+    segment_ids = ops.zeros_like(token_ids)
+    for i, (token_id, segment_id) in enumerate(zip(_SPECIALS, _SPECIAL_SEGMENTS, strict=True)):
+        token_ids = ops.where(place == i, token_id, token_ids)
+        segment_ids = ops.where(place == i, segment_id, segment_ids)
+    return {
+        "token_ids": token_ids,
+        "segment_ids": segment_ids,
+        "padding_mask": place < len(_SPECIALS),
+        "ranks": ops.where(place < 0, index, -1),
     }
 
 
@@ -169,7 +195,7 @@ def visible(ranks: Tensor) -> Tensor:
     return ops.logical_or(ranks_j < ranks_i, ranks_j < 0)
 
 
-def _scorer(model):
+def permutation_scorer(model: keras.Model) -> keras.Model:
     """A functional model from the features of rows to the log-probabilities of their tokens."""
     if "scorer" not in model.derived:
         inputs = new_inputs()

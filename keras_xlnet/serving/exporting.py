@@ -8,7 +8,7 @@ from typing import Any
 import keras
 
 from keras_xlnet.arguments import check_choice, check_positive_int
-from keras_xlnet.serving.saved_model import SERVED, saved_model_writer
+from keras_xlnet.serving.saved_model import SERVED, saved_model_writer, text_layer_of
 from keras_xlnet.types import PathLike
 
 _FORMATS = ("saved_model",)
@@ -39,6 +39,8 @@ def export(
     | `XLNetTextEmbedder` | `text` `(batch,)` | `embedding` |
     | `XLNetMultipleChoice` | `text` `(batch,)`, `choices` | `probabilities`, `index`, `choice` |
     | `XLNetRanker` | `query` `(batch,)`, `documents` | `scores`, `order` |
+    | `XLNetPermutationLM` | `text` `(batch,)` | `log_prob`, `num_tokens`, `token_log_probs` |
+    | `TransformerXLLanguageModel` | `text` `(batch,)` | the same |
 
     The page "Serving" has all signatures, shapes and types. Text is UTF-8; invalid bytes are
     replaced by U+FFFD.
@@ -51,7 +53,8 @@ def export(
     files.
 
     Args:
-        model: A task model with a preprocessor, with any dtype policy.
+        model: A task model with a preprocessor, or a language model with a tokenizer, with any
+            dtype policy.
         directory: Local path. It must not exist or be an empty directory. Missing parents are
             created.
         format: String, `"saved_model"`.
@@ -68,9 +71,9 @@ def export(
         `pathlib.Path` of `directory`.
 
     Raises:
-        TypeError: If `model` is not a task model.
-        ValueError: If `model` has no preprocessor, its tokenizer has no vocabulary, or another
-            argument is invalid.
+        TypeError: If `model` is not one of these models.
+        ValueError: If `model` has no preprocessor or tokenizer, its tokenizer has no vocabulary, a
+            language model is stateful, or another argument is invalid.
         FileExistsError: If `directory` is a file or a directory that is not empty.
         ImportError: If `warmup` is given and tensorflow-serving-api is not installed.
         RuntimeError: If the backend of Keras is not TensorFlow, which is needed for a graph that
@@ -134,12 +137,13 @@ def _check_model(model: Any) -> None:
     if not any(isinstance(model, cls) for cls in SERVED):
         names = ", ".join(cls.__name__ for cls in SERVED)
         raise TypeError(f"`model` must be one of {names}. Received: {type(model).__name__}")
-    if model.preprocessor is None:
+    layer, name = text_layer_of(model)
+    if layer is None:
         raise ValueError(
-            "`model` must have a preprocessor, which converts text to ids. Received: an "
-            f"{type(model).__name__} with preprocessor=None"
+            f"`model` must have a {name}, which converts text to ids. Received: "
+            f"{type(model).__name__} with {name}=None"
         )
-    if not model.preprocessor.tokenizer.has_vocabulary:
+    if not getattr(layer, "tokenizer", layer).has_vocabulary:
         raise ValueError(
             "`model` must have a tokenizer with a vocabulary. Received: a tokenizer without one; "
             "call its load_assets(directory)"

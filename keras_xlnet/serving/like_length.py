@@ -1,6 +1,6 @@
 """Rows of tokens in a TensorFlow graph, read with little padding."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import tensorflow as tf
@@ -17,6 +17,7 @@ def read_in_batches_of_like_length(
     read: Callable[..., Any],
     features: dict[str, tf.Tensor],
     padding_side: str,
+    of_tokens: Collection[str] = (),
 ) -> dict[str, tf.Tensor]:
     """Reads rows without most of their padding.
 
@@ -26,10 +27,11 @@ def read_in_batches_of_like_length(
     Args:
         read: `tf.function` of features of any length, with an `input_signature`. It returns a dict
             of tensors with a row for each row of the features, whose other axes do not depend on
-            the length.
+            the length, except those `of_tokens`.
         features: Dict of `padding_mask`, bool `(rows, ..., length)`, and other tensors of the same
             shape.
         padding_side: String, `"left"` or `"right"`.
+        of_tokens: Names of outputs `(rows, length)`. They are padded with 0 to the longest row.
 
     Returns:
         What `read` returns for all rows, in their order.
@@ -48,12 +50,15 @@ def read_in_batches_of_like_length(
     def read_batch(first):
         rows = order[first : first + size]
         width = widths[tf.minimum(first + size, num_rows)]
-        return read(
+        outputs = read(
             {
                 name: _cut(tf.gather(value, rows), width, padding_side)
                 for name, value in features.items()
             }
         )
+        for name in of_tokens:
+            outputs[name] = _padded(outputs[name], longest - width, padding_side)
+        return outputs
 
     # TensorFlow's types lack it.
     specs = read.get_concrete_function().structured_outputs  # type: ignore[attr-defined]
@@ -73,6 +78,10 @@ def _batch_size(widths, num_rows):
 
 def _cut(value, width, padding_side):
     return value[..., -width:] if padding_side == "left" else value[..., :width]
+
+
+def _padded(value, missing, padding_side):
+    return tf.pad(value, [(0, 0), (missing, 0) if padding_side == "left" else (0, missing)])
 
 
 def _concatenated(function, starts, specs):

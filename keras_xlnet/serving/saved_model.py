@@ -9,6 +9,10 @@ import keras
 
 from keras_xlnet import models
 from keras_xlnet.serving.choice_signatures import multiple_choice_signatures, ranker_signatures
+from keras_xlnet.serving.language_model_signatures import (
+    permutation_lm_signatures,
+    transformer_xl_signatures,
+)
 from keras_xlnet.serving.text_signatures import (
     classifier_signatures,
     embedder_signatures,
@@ -23,6 +27,8 @@ SERVED = {
     models.XLNetTextEmbedder: embedder_signatures,
     models.XLNetMultipleChoice: multiple_choice_signatures,
     models.XLNetRanker: ranker_signatures,
+    models.XLNetPermutationLM: permutation_lm_signatures,
+    models.TransformerXLLanguageModel: transformer_xl_signatures,
 }
 
 
@@ -48,7 +54,7 @@ def saved_model_writer(
         archive = keras.export.ExportArchive()
         # For its vocabulary. The archive finds the variables of the model in the signatures; with
         # `track(model)` it would write each of them twice.
-        archive.track(model.preprocessor)
+        archive.track(text_layer_of(model)[0])
         for name, signature in signatures.items():
             archive.add_endpoint(name, _of_dict(signature.function), [signature.specs])
         archive.write_out(str(directory), verbose=False)
@@ -56,6 +62,12 @@ def saved_model_writer(
             write_warmup_requests(requests, directory)
 
     return write
+
+
+def text_layer_of(model: Any) -> tuple[Any, str]:
+    """Returns what converts text to ids, and its name: `"preprocessor"` or `"tokenizer"`."""
+    name = "preprocessor" if hasattr(model, "preprocessor") else "tokenizer"
+    return getattr(model, name), name
 
 
 def _of_dict(function):
@@ -68,6 +80,6 @@ def _check_options(options, make, model):
     unknown = [name for name in options if name not in known]
     if unknown:
         raise ValueError(
-            f"`export` has no argument {unknown[0]!r} for an {type(model).__name__}"
+            f"`export` has no argument {unknown[0]!r} for {type(model).__name__}"
             f"{' but ' + ', '.join(known) if known else ''}"
         )
