@@ -54,7 +54,14 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     version = importlib.metadata.version("xlnet-keras")
     parser.add_argument("--version", action="version", version=f"xlnet-keras {version}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add_command in (_add_convert, _add_inspect, _add_predict, _add_verify, _add_presets):
+    for add_command in (
+        _add_convert,
+        _add_inspect,
+        _add_predict,
+        _add_serve,
+        _add_verify,
+        _add_presets,
+    ):
         add_command(subparsers)
     arguments, others = parser.parse_known_args(argv[1:])
     if arguments.module == "predict":
@@ -194,6 +201,57 @@ def _set_paths(parser, arguments, others):
         if arguments.adapter is None:
             parser.error("the following arguments are required: TEXTS")
         arguments.model, arguments.texts = None, arguments.model
+
+
+def _add_serve(subparsers):
+    parser = _new_command(
+        subparsers,
+        "serve",
+        "serve",
+        "answer requests to SavedModels over REST, as TF Serving does, with a page to try them",
+        "xlnet serve models",
+        "xlnet serve models --port 8080 --max_body_bytes 65536 --timeout 10",
+    )
+    parser.add_argument(
+        "directory", metavar="DIRECTORY", help="directory with SavedModels at NAME/VERSION"
+    )
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen at, 0.0.0.0 for all of this machine [127.0.0.1]",
+    )
+    for flag, kind, default, help in (
+        ("--port", _int_from(0), 8501, "port to listen at"),
+        ("--batch_delay_ms", _float_from(0), 2.0, "milliseconds that a request waits for others"),
+        ("--max_batch_rows", _int_from(1), 32, "rows of several requests that are read together"),
+        ("--num_threads", _int_from(1), 2, "groups of requests that are read at the same time"),
+        ("--max_rows", _int_from(1), 1024, "rows of a request"),
+        ("--max_body_bytes", _int_from(1), 4 * 2**20, "bytes of the body of a request"),
+        ("--timeout", _float_from(0.001), 60.0, "seconds for a body to arrive, and for its answer"),
+        ("--poll_interval", _float_from(0.01), 1.0, "seconds between two looks for new versions"),
+    ):
+        parser.add_argument(flag, type=kind, default=default, help=f"{help} [{default}]")
+
+
+def _int_from(low):
+    return _number_from(int, low, "integer")
+
+
+def _float_from(low):
+    return _number_from(float, low, "number")
+
+
+def _number_from(kind, low, description):
+    def parse_number(text):
+        try:
+            value = kind(text)
+        except ValueError:
+            value = float("nan")
+        if not low <= value < float("inf"):
+            raise argparse.ArgumentTypeError(f"must be a {description}, {low} or above: {text!r}")
+        return value
+
+    return parse_number
 
 
 def _add_verify(subparsers):

@@ -37,6 +37,7 @@ BELOW = {
     "visualization": {"compat", "layers", "models"},
     "checkpoints": {"compat", "layers", "models", "preprocessing", "preset_files", "tokenizers"},
     "serving": {"compat", "layers", "models", "preprocessing", "tokenizers"},
+    "server": set(),
     "cli": {
         "compat",
         "layers",
@@ -45,6 +46,7 @@ BELOW = {
         "tokenizers",
         "task_files",
         "checkpoints",
+        "server",
     },
 }
 # What all rooms may import: aliases for annotations, checks of arguments, modules of extras, and

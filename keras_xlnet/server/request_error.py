@@ -1,0 +1,14 @@
+"""Requests that cannot be answered."""
+
+
+class RequestError(Exception):
+    """An error of a client.
+
+    Args:
+        message: String, one line, which the client receives.
+        status: Int, the HTTP status.
+    """
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(" ".join(message.split()))
+        self.status = status

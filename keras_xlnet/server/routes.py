@@ -1,0 +1,233 @@
+"""The routes of the server."""
+
+import asyncio
+import contextlib
+import importlib.resources
+import logging
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import prometheus_client
+from google.protobuf import any_pb2, json_format
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+from tensorflow_serving.apis import get_model_metadata_pb2
+
+from keras_xlnet.server.batcher import Batcher
+from keras_xlnet.server.json_tensors import format_response, parse_request
+from keras_xlnet.server.metrics import Metrics
+from keras_xlnet.server.model_store import ModelStore
+from keras_xlnet.server.request_error import RequestError
+
+_LOG = logging.getLogger(__name__)
+_DISCONNECTED = 499
+# The page loads nothing from elsewhere, and no other site may show it.
+_PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline'; connect-src 'self'; img-src data:; frame-ancestors 'none'"
+}
+
+
+def create_app(
+    store: ModelStore,
+    *,
+    batch_delay: float = 0.002,
+    max_batch_rows: int = 32,
+    num_threads: int = 2,
+    max_rows: int = 1024,
+    max_body_bytes: int = 4 * 2**20,
+    timeout: float = 60.0,
+    poll_interval: float = 1.0,
+) -> Starlette:
+    """Returns an ASGI application that serves the models of a directory.
+
+    Args:
+        store: A `ModelStore`.
+        batch_delay: Float, seconds that a request waits for others that are read with it.
+        max_batch_rows: Int, rows that are read together. A request with more is read alone.
+        num_threads: Int, groups of requests that are read at the same time.
+        max_rows: Int, rows of a request.
+        max_body_bytes: Int, bytes of the body of a request.
+        timeout: Float, seconds that a client may take to send a body, and that it waits for its
+            answer. TensorFlow is not interrupted: a thread ends what it has begun.
+        poll_interval: Float, seconds between two looks at the directory.
+
+    Example:
+
+    >>> import tempfile
+    >>> from keras_xlnet.server import ModelStore, create_app
+    >>> app = create_app(ModelStore(tempfile.mkdtemp()))
+    >>> sorted(route.path for route in app.routes)[:3]
+    ['/', '/healthz', '/metrics']
+    """
+    server = _Server(store, max_rows, timeout)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        server.batcher = Batcher(batch_delay, max_batch_rows, num_threads, server.observe_batch)
+        polls = asyncio.create_task(_poll(store, poll_interval))
+        yield
+        polls.cancel()
+        server.batcher.close()
+
+    model = "/v1/models/{name}"
+    version = model + "/versions/{number:int}"
+    routes = [
+        Route("/", _page),
+        Route("/healthz", server.health),
+        Route("/metrics", server.show_metrics),
+        Route("/v1/models", server.list_models),
+    ]
+    for path in (model, version):
+        routes.append(Route(f"{path}:predict", server.predict, methods=["POST"]))
+        routes.append(Route(f"{path}/metadata", server.metadata))
+        routes.append(Route(path, server.status))
+    return Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        max_body_size=max_body_bytes,
+        exception_handlers={
+            RequestError: _request_error,
+            HTTPException: _http_error,
+            Exception: _internal_error,
+        },
+    )
+
+
+class _Server:
+    """The functions of the routes, and what they share."""
+
+    batcher: Batcher
+
+    def __init__(self, store, max_rows, timeout):
+        self.store = store
+        self.max_rows = max_rows
+        self.timeout = timeout
+        self.metrics = Metrics()
+
+    async def predict(self, request: Request) -> Response:
+        """`POST /v1/models/NAME[/versions/N]:predict`"""
+        begin, status, label = time.perf_counter(), 500, ""
+        try:
+            version = self.store.get(*_name_and_number(request))
+            # Only names of models that are there: clients cannot make labels.
+            label = version.name
+            answer = await self._predict(request, version)
+            status = 200
+            return answer
+        except (RequestError, HTTPException) as error:
+            status = getattr(error, "status", None) or error.status_code
+            raise
+        except ClientDisconnect:
+            status = _DISCONNECTED
+            return Response(status_code=_DISCONNECTED)
+        finally:
+            self.metrics.requests.labels(label, status).inc()
+            if label:
+                self.metrics.seconds.labels(label).observe(time.perf_counter() - begin)
+
+    async def _predict(self, request, version):
+        try:
+            body = await asyncio.wait_for(request.body(), self.timeout)
+        except asyncio.TimeoutError:
+            raise RequestError(f"The body did not arrive in {self.timeout:g} s", 408) from None
+        parsed = parse_request(body, version.input_specs)
+        rows = max((len(x) for x in parsed.inputs.values() if x.ndim), default=0)
+        if rows > self.max_rows:
+            raise RequestError(f"A request may have {self.max_rows} rows. Received: {rows}")
+        run = self.batcher.run(version, parsed.signature_name, parsed.inputs)
+        try:
+            outputs = await asyncio.wait_for(run, self.timeout)
+        except asyncio.TimeoutError:
+            raise RequestError(f"The answer took more than {self.timeout:g} s", 504) from None
+        content = format_response(outputs, parsed.is_row_format)
+        return Response(content, media_type="application/json")
+
+    async def status(self, request: Request) -> Response:
+        """`GET /v1/models/NAME[/versions/N]`"""
+        return _proto_response(self.store.status(*_name_and_number(request)))
+
+    async def metadata(self, request: Request) -> Response:
+        """`GET /v1/models/NAME[/versions/N]/metadata`"""
+        version = self.store.get(*_name_and_number(request))
+        response = get_model_metadata_pb2.GetModelMetadataResponse()
+        response.model_spec.name = version.name
+        response.model_spec.version.value = version.number
+        signatures = get_model_metadata_pb2.SignatureDefMap()
+        for name, definition in version.signature_defs.items():
+            signatures.signature_def[name].CopyFrom(definition)
+        packed = any_pb2.Any()
+        packed.Pack(signatures)
+        response.metadata["signature_def"].CopyFrom(packed)
+        return _proto_response(response)
+
+    async def list_models(self, request: Request) -> Response:
+        """`GET /v1/models`, which TF Serving does not have: the names, for the page."""
+        return JSONResponse({"models": self.store.names})
+
+    async def health(self, request: Request) -> Response:
+        """`GET /healthz`: 200 if there is a model to ask."""
+        if not self.store.names:
+            raise RequestError("No model is loaded", 503)
+        return JSONResponse({"status": "ok"})
+
+    async def show_metrics(self, request: Request) -> Response:
+        """`GET /metrics`, for Prometheus."""
+        self.metrics.version.clear()
+        for name in self.store.names:
+            self.metrics.version.labels(name).set(self.store.get(name).number)
+        self.metrics.failed_versions.set(len(self.store.failures))
+        return Response(self.metrics.text(), media_type=prometheus_client.CONTENT_TYPE_LATEST)
+
+    def observe_batch(self, version: Any, num_rows: int) -> None:
+        self.metrics.batch_rows.labels(version.name).observe(num_rows)
+
+
+async def _poll(store, interval):
+    while True:
+        await asyncio.sleep(interval)
+        try:
+            await run_in_threadpool(store.refresh)
+        except OSError as error:  # A directory that is renamed meanwhile, or a network's.
+            _LOG.error("%s cannot be read: %s", store.directory, error)
+
+
+def _name_and_number(request):
+    return request.path_params["name"], request.path_params.get("number")
+
+
+def _proto_response(message):
+    fields = json_format.MessageToJson(
+        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+    )
+    return Response(fields, media_type="application/json")
+
+
+async def _page(request):
+    page = importlib.resources.files("keras_xlnet.server") / "page.html"
+    return HTMLResponse(page.read_text(encoding="utf-8"), headers=_PAGE_HEADERS)
+
+
+# === Errors: one line each ===
+
+
+async def _request_error(request, error):
+    return _error_response(str(error), error.status)
+
+
+async def _http_error(request, error):
+    message = f"{error.detail}: {request.method} {request.url.path[:200]!a}"
+    return _error_response(message, error.status_code, error.headers)
+
+
+async def _internal_error(request, error):
+    return _error_response(f"The model failed: {type(error).__name__}", 500)
+
+
+def _error_response(message, status, headers=None):
+    return JSONResponse({"error": message}, status, headers)

@@ -1,0 +1,105 @@
+"""One version of a model, loaded from a SavedModel."""
+
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text  # noqa: F401, registers the kernels of tokenizers
+from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow_serving.apis import prediction_log_pb2
+
+from keras_xlnet.server.request_error import RequestError
+
+_WARMUP = pathlib.Path("assets.extra", "tf_serving_warmup_requests")
+
+
+class ServedVersion:
+    """A SavedModel whose signatures can be run.
+
+    Its warm-up requests run before the constructor returns, so that the first request of a client
+    is not slow.
+
+    Args:
+        name: String, the name of the model.
+        number: Int, the version.
+        directory: `pathlib.Path` of the SavedModel.
+
+    Raises:
+        Exception: Of any type, if TensorFlow cannot load the SavedModel or run a warm-up request.
+    """
+
+    def __init__(self, name: str, number: int, directory: pathlib.Path) -> None:
+        self.name = name
+        self.number = number
+        #: Dict of the `SignatureDef` protos by name.
+        self.signature_defs = _read_signature_defs(directory)
+        # The functions do not keep the variables alive.
+        self._loaded = tf.saved_model.load(str(directory))
+        self._signatures = dict(self._loaded.signatures)
+        if not self._signatures:
+            raise ValueError(f"{directory} has no signatures")
+        self._warm_up(directory / _WARMUP)
+
+    def input_specs(self, signature_name: str) -> Mapping[str, tf.TensorSpec]:
+        """Returns the `tf.TensorSpec` of the inputs of a signature by name.
+
+        Raises:
+            RequestError: If there is no such signature.
+        """
+        return self._signature(signature_name).structured_input_signature[1]
+
+    def output_specs(self, signature_name: str) -> Mapping[str, tf.TensorSpec]:
+        """Returns the `tf.TensorSpec` of the outputs of a signature by name.
+
+        Raises:
+            RequestError: If there is no such signature.
+        """
+        return self._signature(signature_name).structured_outputs
+
+    def run(self, signature_name: str, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Returns the outputs of a signature.
+
+        Args:
+            signature_name: String.
+            inputs: Dict of arrays by name, of the types and shapes of `input_specs`.
+
+        Raises:
+            RequestError: If there is no such signature, or the model cannot read the inputs.
+        """
+        signature = self._signature(signature_name)
+        specs = self.input_specs(signature_name)
+        tensors = {name: tf.constant(value, specs[name].dtype) for name, value in inputs.items()}
+        try:
+            outputs = signature(**tensors)
+        except tf.errors.InvalidArgumentError as error:
+            # The lines that follow have the stack of the graph.
+            raise RequestError(f"The model refuses the inputs: {error.message.splitlines()[0]}") from (
+                error
+            )
+        return {name: value.numpy() for name, value in sorted(outputs.items())}
+
+    def _signature(self, name) -> Any:
+        if name not in self._signatures:
+            raise RequestError(
+                f"The model {self.name} has no signature {name[:60]!a} but "
+                f"{', '.join(sorted(self._signatures))}"
+            )
+        return self._signatures[name]
+
+    def _warm_up(self, path):
+        if not path.exists():
+            return
+        for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
+            request = prediction_log_pb2.PredictionLog.FromString(record).predict_log.request
+            inputs = {name: tf.make_ndarray(proto) for name, proto in request.inputs.items()}
+            self.run(request.model_spec.signature_name or "serving_default", inputs)
+
+
+def _read_signature_defs(directory):
+    saved_model = saved_model_pb2.SavedModel()
+    saved_model.ParseFromString((directory / "saved_model.pb").read_bytes())
+    (graph,) = (g for g in saved_model.meta_graphs if "serve" in g.meta_info_def.tags)
+    # A name that starts so is a step of loading.
+    return {k: v for k, v in graph.signature_def.items() if not k.startswith("__")}
