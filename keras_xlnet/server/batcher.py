@@ -66,7 +66,9 @@ class Batcher:
         batch_size = _static_batch_size(version, signature_name)
         num_rows = _num_rows(version, signature_name, inputs)
         if batch_size is not None and not 0 < (num_rows or 0) <= batch_size:
-            raise RequestError(f"{signature_name} takes 1 to {batch_size} rows. Received: {num_rows}")
+            raise RequestError(
+                f"{signature_name} takes 1 to {batch_size} rows. Received: {num_rows}"
+            )
         limit = self.max_rows if batch_size is None else batch_size
         key = (version, signature_name, _trailing_shapes(inputs))
         group = self._open.get(key)

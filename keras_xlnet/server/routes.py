@@ -65,7 +65,7 @@ def create_app(
     >>> sorted(route.path for route in app.routes)[:3]
     ['/', '/healthz', '/metrics']
     """
-    server = _Server(store, max_rows, timeout)
+    server = _Server(store, max_rows, max_body_bytes, timeout)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -90,7 +90,6 @@ def create_app(
     return Starlette(
         routes=routes,
         lifespan=lifespan,
-        max_body_size=max_body_bytes,
         exception_handlers={
             RequestError: _request_error,
             HTTPException: _http_error,
@@ -104,9 +103,10 @@ class _Server:
 
     batcher: Batcher
 
-    def __init__(self, store, max_rows, timeout):
+    def __init__(self, store, max_rows, max_body_bytes, timeout):
         self.store = store
         self.max_rows = max_rows
+        self.max_body_bytes = max_body_bytes
         self.timeout = timeout
         self.metrics = Metrics()
 
@@ -120,8 +120,8 @@ class _Server:
             answer = await self._predict(request, version)
             status = 200
             return answer
-        except (RequestError, HTTPException) as error:
-            status = getattr(error, "status", None) or error.status_code
+        except RequestError as error:
+            status = error.status
             raise
         except ClientDisconnect:
             status = _DISCONNECTED
@@ -133,7 +133,7 @@ class _Server:
 
     async def _predict(self, request, version):
         try:
-            body = await asyncio.wait_for(request.body(), self.timeout)
+            body = await asyncio.wait_for(self._read_body(request), self.timeout)
         except asyncio.TimeoutError:
             raise RequestError(f"The body did not arrive in {self.timeout:g} s", 408) from None
         parsed = parse_request(body, version.input_specs)
@@ -147,6 +147,14 @@ class _Server:
             raise RequestError(f"The answer took more than {self.timeout:g} s", 504) from None
         content = format_response(outputs, parsed.is_row_format)
         return Response(content, media_type="application/json")
+
+    async def _read_body(self, request):
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > self.max_body_bytes:
+                raise RequestError(f"A body may have {self.max_body_bytes} bytes", 413)
+        return bytes(body)
 
     async def status(self, request: Request) -> Response:
         """`GET /v1/models/NAME[/versions/N]`"""

@@ -74,10 +74,7 @@ class ServedVersion:
         try:
             outputs = signature(**tensors)
         except tf.errors.InvalidArgumentError as error:
-            # The lines that follow have the stack of the graph.
-            raise RequestError(f"The model refuses the inputs: {error.message.splitlines()[0]}") from (
-                error
-            )
+            raise RequestError(f"The model refuses the inputs: {_reason(error)}") from error
         return {name: value.numpy() for name, value in sorted(outputs.items())}
 
     def _signature(self, name) -> Any:
@@ -95,6 +92,12 @@ class ServedVersion:
             request = prediction_log_pb2.PredictionLog.FromString(record).predict_log.request
             inputs = {name: tf.make_ndarray(proto) for name, proto in request.inputs.items()}
             self.run(request.model_spec.signature_name or "serving_default", inputs)
+
+
+def _reason(error):
+    """What an operation says, without the place in the graph that is before it and after it."""
+    lines = [line for line in error.message.splitlines() if line and not line.startswith("\t")]
+    return lines[-1][:200] if lines else "no reason is given"
 
 
 def _read_signature_defs(directory):

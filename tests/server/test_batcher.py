@@ -1,0 +1,128 @@
+"""Requests that arrive together are read together, and get what they would get alone."""
+
+import asyncio
+import concurrent.futures
+
+import numpy as np
+import pytest
+
+from keras_xlnet.server.batcher import Batcher
+from keras_xlnet.server.request_error import RequestError
+from keras_xlnet.server.served_version import ServedVersion
+
+
+@pytest.fixture(scope="module")
+def texts(models):
+    return ServedVersion("texts", 1, models / "texts" / "1")
+
+
+@pytest.fixture(scope="module")
+def half(models):
+    return ServedVersion("half", 123, models / "half_plus_three" / "00000123")
+
+
+def strings(*values):
+    return {"text": np.array(values, object)}
+
+
+def run(version, requests, **options):
+    """Results or exceptions of requests that arrive together, and the sizes of the batches."""
+    sizes = []
+
+    async def run_all():
+        batcher = Batcher(observe=lambda _, num_rows: sizes.append(num_rows), **options)
+        try:
+            runs = [batcher.run(version, name, inputs) for name, inputs in requests]
+            return await asyncio.wait_for(asyncio.gather(*runs, return_exceptions=True), 60)
+        finally:
+            batcher.close()
+
+    return asyncio.run(run_all()), sizes
+
+
+def test_each_gets_its_rows(texts, rng):
+    requests = [
+        strings(*(f"text {i} {j}".encode() for j in range(rng.integers(0, 4)))) for i in range(9)
+    ]
+    results, sizes = run(texts, [("serving_default", x) for x in requests], delay=0.05)
+    total = sum(len(x["text"]) for x in requests)
+    assert sizes == [total]
+    for request, result in zip(requests, results, strict=True):
+        assert result["label"].tolist() == request["text"].tolist()
+        assert result["size"].tolist() == [len(text) for text in request["text"]]
+        # The model counted all rows that it read together.
+        assert result["rows"].tolist() == [total] * len(request["text"])
+
+
+def test_a_full_batch_does_not_wait(texts):
+    requests = [("serving_default", strings(b"a", b"b"))] * 4
+    # `run` waits for 60 s.
+    results, sizes = run(texts, requests, delay=300, max_rows=4, num_threads=1)
+    assert sizes == [4, 4]
+    assert [x["rows"].tolist() for x in results] == [[4, 4]] * 4
+
+
+def test_requests_that_arrive_while_the_threads_are_busy_are_read_together(texts):
+    sizes = []
+
+    async def run_all():
+        batcher = Batcher(0, 32, 1, lambda _, num_rows: sizes.append(num_rows))
+        async with batcher._free:
+            runs = [
+                asyncio.create_task(batcher.run(texts, "serving_default", strings(b"a")))
+                for _ in range(5)
+            ]
+            await asyncio.sleep(0.01)
+        await asyncio.gather(*runs)
+        batcher.close()
+
+    asyncio.run(run_all())
+    assert sizes == [5]
+
+
+def test_groups(texts):
+    choices = np.array([[b"a", b"bb"]], object)
+    requests = [
+        ("serving_default", strings(b"a")),
+        ("choices", {**strings(b"a"), "choices": choices}),
+        ("choices", {**strings(b"b"), "choices": choices}),
+        # Other numbers of choices cannot be in the same array.
+        ("choices", {**strings(b"c"), "choices": choices[:, :1]}),
+        # The number of words is that of the longest text: read alone.
+        ("split", strings(b"a b c")),
+        ("split", strings(b"a")),
+    ]
+    results, sizes = run(texts, requests, delay=0.05)
+    assert sorted(sizes) == [1, 1, 1, 1, 2]
+    assert [x["scores"].tolist() for x in results[1:4]] == [[[1, 2]], [[1, 2]], [[1]]]
+    assert [x["words"].shape for x in results[4:]] == [(1, 3), (1, 1)]
+
+
+def test_a_static_batch_size_is_filled(texts):
+    requests = [
+        ("static", strings(b"a")),
+        ("static", strings(b"bb", b"ccc")),
+        ("static", strings()),
+    ]
+    results, sizes = run(texts, requests, delay=0.05)
+    assert results[0]["length"].tolist() == [1]
+    assert results[1]["length"].tolist() == [2, 3]
+    assert isinstance(results[2], RequestError)
+    assert "static takes 1 to 2 rows. Received: 0" in str(results[2])
+
+
+def test_only_the_request_that_is_refused_fails(half):
+    requests = [("serving_default", {"x": np.float32(x)}) for x in ([1, 2], [-1], [3])]
+    results, sizes = run(half, requests, delay=0.05)
+    assert results[0]["y"].tolist() == [3.5, 4]
+    assert isinstance(results[1], RequestError)
+    assert results[2]["y"].tolist() == [4.5]
+    assert sizes == [4, 2, 1, 1]
+
+
+def test_concurrent_requests_over_http(client):
+    texts = [f"text {i} " * (i % 7) for i in range(60)]
+    with concurrent.futures.ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda t: client.predict("texts", {"instances": [t]}), texts))
+    assert [status for status, _ in answers] == [200] * 60
+    assert [answer["predictions"][0]["label"] for _, answer in answers] == texts
