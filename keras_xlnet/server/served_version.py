@@ -77,7 +77,7 @@ class ServedVersion:
             raise RequestError(f"The model refuses the inputs: {_reason(error)}") from error
         return {name: value.numpy() for name, value in sorted(outputs.items())}
 
-    def _signature(self, name) -> Any:
+    def _signature(self, name: str) -> Any:
         if name not in self._signatures:
             raise RequestError(
                 f"The model {self.name} has no signature {name[:60]!a} but "

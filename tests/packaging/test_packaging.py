@@ -20,6 +20,7 @@ SOURCES = ("keras_xlnet", "pyproject.toml", "setup.py", "README.md", "LICENSE", 
 ALLOWED = [
     r"keras_xlnet/([a-z_]+/)?[a-z_0-9]+\.py",
     r"keras_xlnet/py\.typed",
+    r"keras_xlnet/server/page\.html",
     r"keras_xlnet/visualization/attention_page\.html",
     r"keras_xlnet/shipped/[a-z_0-9]+/(README\.md|\w+\.json|curves\.png|model\.safetensors)",
     r"keras_xlnet/shipped/[a-z_0-9]+/assets/spiece\.model",
