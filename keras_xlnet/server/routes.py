@@ -136,7 +136,8 @@ class _Server:
             body = await asyncio.wait_for(self._read_body(request), self.timeout)
         except asyncio.TimeoutError:
             raise RequestError(f"The body did not arrive in {self.timeout:g} s", 408) from None
-        parsed = parse_request(body, version.input_specs)
+        # In threads, so that a long request does not hold up the others.
+        parsed = await run_in_threadpool(parse_request, body, version.input_specs)
         rows = max((len(x) for x in parsed.inputs.values() if x.ndim), default=0)
         if rows > self.max_rows:
             raise RequestError(f"A request may have {self.max_rows} rows. Received: {rows}")
@@ -145,7 +146,7 @@ class _Server:
             outputs = await asyncio.wait_for(run, self.timeout)
         except asyncio.TimeoutError:
             raise RequestError(f"The answer took more than {self.timeout:g} s", 504) from None
-        content = format_response(outputs, parsed.is_row_format)
+        content = await run_in_threadpool(format_response, outputs, parsed.is_row_format)
         return Response(content, media_type="application/json")
 
     async def _read_body(self, request):

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.serving.conftest import PAIRS, preprocessor, spam  # noqa: F401, fixtures
 from tests.server.running_server import serve
+from tests.serving.conftest import PAIRS, preprocessor, spam  # noqa: F401, fixtures
 
 TEXTS = ["a b", "caf\u00e9", "", "\U0001f600 c"]
 
