@@ -10,5 +10,6 @@ class RequestError(Exception):
     """
 
     def __init__(self, message: str, status: int = 400) -> None:
-        super().__init__(" ".join(message.split()))
+        line = " ".join(message.split())
+        super().__init__("".join(c if c.isprintable() else "\ufffd" for c in line))
         self.status = status

@@ -48,7 +48,9 @@ class ServedVersion:
         Raises:
             RequestError: If there is no such signature.
         """
-        return self._signature(signature_name).structured_input_signature[1]
+        specs = self._signature(signature_name).structured_input_signature[1]
+        # In the order of their names: that of TensorFlow differs between processes.
+        return dict(sorted(specs.items()))
 
     def output_specs(self, signature_name: str) -> Mapping[str, tf.TensorSpec]:
         """Returns the `tf.TensorSpec` of the outputs of a signature by name.

@@ -126,6 +126,7 @@ def test_subcommands_of_xlnet(capsys):
         "inspect",
         "predict",
         "presets",
+        "serve",
         "verify",
     }
     for page, words in found:

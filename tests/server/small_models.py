@@ -111,8 +111,11 @@ def save_tagger(directory):
         def repeated(values):
             return tf.repeat(tf.constant([values]), tf.size(text), axis=0)
 
-        start, end = [0, 17], [4, 23]
-        parts = [tf.strings.substr(text, a, b - a, unit="UTF8_CHAR") for a, b in zip(start, end)]
+        start, end = [0, 16], [4, 22]
+        parts = [
+            tf.strings.substr(text, a, b - a, unit="UTF8_CHAR")
+            for a, b in zip(start, end, strict=True)
+        ]
         return {
             "entity_type": repeated(["PER", "LOC"]),
             "entity_text": tf.stack(parts, axis=1),

@@ -1,0 +1,314 @@
+"""A server under load: right and malformed requests, new versions, and a killed process.
+
+    python benchmarks/load.py --minutes 10
+
+Starts `xlnet serve` on a port of this machine, with a small classifier in two versions of known
+answers. 8 clients send texts of mixed lengths, some of 1 MB; malformed requests, bytes that are no
+HTTP, and requests whose connection they close. Meanwhile a new version appears every few seconds,
+and after a third of the time the process is killed and started again. Prints a JSON object:
+
+- `wrong`: answers that are of no version which could have answered, or that have another status;
+- `crashes`: ends of the process that were not asked for;
+- `rss_mb`: of the process, after the first half of the time since its last start, and at the end;
+- `p50_ms`, `p99_ms`: of texts under 1 kB.
+
+It takes a minute more than `--minutes`: the models are exported first.
+"""
+
+import argparse
+import collections
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+ROOT = pathlib.Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+import numpy as np
+
+from benchmarks.malformed_requests import malformed_request, random_text
+
+NUM_CLIENTS = 8
+TOLERANCE = 1e-4
+_TEXTS = 64
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=1.0, help="length of the load [1]")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the requests [0]")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        load = Load(pathlib.Path(folder), arguments.minutes * 60, arguments.seed)
+        print(json.dumps(load.run()), flush=True)
+
+
+class Load:
+    """One run.
+
+    Args:
+        folder: `pathlib.Path`, an empty directory.
+        seconds: Float, the length of the load.
+        seed: Int.
+    """
+
+    def __init__(self, folder, seconds, seed):
+        self.folder = folder
+        self.seconds = seconds
+        self.seed = seed
+        self.counts = collections.Counter()
+        self.milliseconds = []
+        self.examples = []
+        self.lock = threading.Lock()
+        self.is_over = threading.Event()
+        # While the process is started again, a client has no answer.
+        self.is_down = threading.Event()
+        self.port = free_port()
+        self.process = None
+        self.texts, self.expected = export_models(folder, seed)
+        self.models = folder / "models"
+        shutil.copytree(folder / "exported" / "0", self.models / "load" / "1")
+        #: Which of the two models may answer.
+        self.current = {0}
+
+    def run(self):
+        """Returns the results."""
+        self.start()
+        clients = [threading.Thread(target=self.client, args=(i,)) for i in range(NUM_CLIENTS)]
+        for thread in clients:
+            thread.start()
+        rss = self.change_versions()
+        self.is_over.set()
+        for thread in clients:
+            thread.join()
+        rss.append(self.rss())
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(90)
+        times = np.percentile(self.milliseconds, [50, 99]) if self.milliseconds else [0, 0]
+        names = (
+            "answers",
+            "long",
+            "refused",
+            "garbage",
+            "disconnects",
+            "versions",
+            "kills",
+            "down",
+        )
+        return {
+            **{name: self.counts[name] for name in names},
+            "wrong": self.counts["wrong"],
+            "crashes": self.counts["crashes"],
+            "rss_mb": [round(x) for x in rss],
+            "p50_ms": round(times[0], 1),
+            "p99_ms": round(times[1], 1),
+            "examples_of_wrong": self.examples[:5],
+        }
+
+    # === The process ===
+
+    def start(self):
+        command = [sys.executable, str(ROOT / "xlnet_command.py"), "serve", str(self.models)]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        with open(self.folder / "log.txt", "ab") as log:
+            self.process = subprocess.Popen(
+                [*command, f"--port={self.port}", "--poll_interval=0.2"],
+                env=environment,
+                stdout=log,
+                stderr=log,
+            )
+        end = time.monotonic() + 180
+        while time.monotonic() < end:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                if self.request("GET", "/healthz")[0] == 200:
+                    return
+            if self.process.poll() is not None:
+                raise RuntimeError((self.folder / "log.txt").read_text(encoding="utf-8"))
+            time.sleep(0.2)
+        raise TimeoutError("the server did not start")
+
+    def rss(self):
+        """The memory of the process in MB."""
+        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
+        return int(text.partition("VmRSS:")[2].split()[0]) / 1024
+
+    def change_versions(self):
+        """Adds versions and kills the process, until the time is over. Returns the memory between."""
+        begin, number, rss = time.monotonic(), 1, []
+        pause = max(4.0, self.seconds / 20)
+        while time.monotonic() < begin + self.seconds:
+            time.sleep(pause)
+            if self.process.poll() is not None:
+                self.count("crashes")
+                self.restart()
+            share = (time.monotonic() - begin) / self.seconds
+            if share > 1 / 3 and not self.counts["kills"]:
+                self.count("kills")
+                self.is_down.set()
+                self.process.kill()
+                self.process.wait()
+                self.restart()
+            elif share > 2 / 3 and not rss:
+                rss.append(self.rss())
+            number += 1
+            self.add_version(number)
+        return rss or [self.rss()]
+
+    def restart(self):
+        self.is_down.set()
+        self.start()
+        self.is_down.clear()
+
+    def add_version(self, number):
+        """Copies the other model to a new version, and waits until it is served."""
+        other = number % 2 ^ 1
+        self.current = {0, 1}
+        shutil.copytree(self.folder / "exported" / str(other), self.folder / "copy")
+        (self.folder / "copy").rename(self.models / "load" / str(number))
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                status, answer = self.request("GET", f"/v1/models/load/versions/{number}")
+                if status == 200 and b"AVAILABLE" in answer:
+                    break
+            time.sleep(0.1)
+        else:
+            self.wrong(f"version {number} is not served after 60 s")
+        self.current = {other}
+        self.count("versions")
+        # The oldest is removed, as a tool that keeps two would.
+        shutil.rmtree(self.models / "load" / str(number - 2), ignore_errors=True)
+
+    # === Clients ===
+
+    def client(self, index):
+        rng = np.random.default_rng([self.seed, index])
+        actions = [self.ask, self.malformed, self.long_text, self.garbage, self.disconnect]
+        while not self.is_over.is_set():
+            action = actions[rng.choice(5, p=[0.8, 0.12, 0.01, 0.03, 0.04])]
+            was_down = self.is_down.is_set()
+            try:
+                action(rng)
+            except (OSError, http.client.HTTPException) as error:
+                time.sleep(0.05)
+                if was_down or self.is_down.is_set():
+                    self.count("down")
+                elif self.process.poll() is None:
+                    self.wrong(f"{action.__name__}: {error!r}")
+
+    def ask(self, rng):
+        indices = rng.integers(0, len(self.texts), rng.integers(1, 5))
+        may_answer = set(self.current)
+        begin = time.perf_counter()
+        status, content = self.post([self.texts[i] for i in indices])
+        took = 1000 * (time.perf_counter() - begin)
+        may_answer |= self.current
+        if status != 200:
+            return self.wrong(f"ask: {status} {content[:200]}")
+        rows = json.loads(content)["predictions"]
+        found = np.array([row["probabilities"] for row in rows])
+        close = [np.abs(found - self.expected[i][indices]).max() < TOLERANCE for i in may_answer]
+        if not any(close):
+            return self.wrong(f"ask: {found.tolist()} of {may_answer}")
+        with self.lock:
+            self.counts["answers"] += 1
+            if sum(len(self.texts[i]) for i in indices) < 1000:
+                self.milliseconds.append(took)
+
+    def malformed(self, rng):
+        status, content = self.request(*malformed_request(rng, "load"))
+        if 400 <= status < 500 and [*json.loads(content)] == ["error"]:
+            return self.count("refused")
+        self.wrong(f"malformed: {status} {content[:200]}")
+
+    def long_text(self, rng):
+        status, content = self.post(
+            [" ".join(["word" * int(rng.integers(1, 4))] * 200_000)[: 10**6]]
+        )
+        return self.count("long") if status == 200 else self.wrong(f"1 MB: {status} {content[:99]}")
+
+    def garbage(self, rng):
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
+            connection.sendall(rng.bytes(int(rng.integers(1, 2000))) + b"\r\n\r\n")
+            with contextlib.suppress(ConnectionError):
+                connection.recv(1000)
+        self.count("garbage")
+
+    def disconnect(self, rng):
+        body = json.dumps({"instances": self.texts[:4]}).encode()
+        head = f"POST /v1/models/load:predict HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n"
+        data = head.encode() + body
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
+            connection.sendall(data[: rng.integers(1, len(data) + 1)])
+        self.count("disconnects")
+
+    def post(self, texts):
+        body = json.dumps({"instances": texts}).encode()
+        return self.request("POST", "/v1/models/load:predict", body)
+
+    def request(self, method, path, body=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        try:
+            connection.request(method, path, body)
+            response = connection.getresponse()
+            return response.status, response.read()
+        finally:
+            connection.close()
+
+    def count(self, name):
+        with self.lock:
+            self.counts[name] += 1
+
+    def wrong(self, description):
+        with self.lock:
+            self.counts["wrong"] += 1
+            self.examples.append(description)
+
+
+def free_port():
+    """Returns a port of this machine at which nothing listens."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return bound.getsockname()[1]
+
+
+def export_models(folder, seed):
+    """Exports two classifiers; returns texts, and for each model the probabilities."""
+    import keras
+
+    from keras_xlnet.models import XLNetTextClassifier
+    from keras_xlnet.server.served_version import ServedVersion
+    from keras_xlnet.serving import export
+
+    rng = np.random.default_rng(seed)
+    texts = [" ".join(random_text(rng) for _ in range(rng.integers(1, 30))) for _ in range(_TEXTS)]
+    expected = []
+    for i in range(2):
+        keras.utils.set_random_seed(seed + i)
+        model = XLNetTextClassifier.from_preset("xlnet_small_en", num_classes=2, sequence_length=64)
+        # Far from those of the other model.
+        kernel = model.layers[-1].weights[0] if model.layers[-1].weights else model.weights[-2]
+        kernel.assign(np.random.default_rng(seed + i).normal(0, 1, kernel.shape))
+        directory = export(model, folder / "exported" / str(i))
+        inputs = {"text": np.array([text.encode() for text in texts], object)}
+        version = ServedVersion("load", i, pathlib.Path(directory))
+        expected.append(version.run("serving_default", inputs)["probabilities"])
+    differences = np.abs(expected[0] - expected[1]).max(axis=1)
+    if differences.min() < 10 * TOLERANCE:
+        raise AssertionError(f"the models answer alike: {differences.min()}")
+    return texts, expected
+
+
+if __name__ == "__main__":
+    main()
