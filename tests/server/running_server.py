@@ -56,6 +56,7 @@ def serve(directory, **options):
     # With its protocol named: otherwise asyncio sends small parts of an answer 40 ms apart.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))
+        listening.listen()
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()
         try:
