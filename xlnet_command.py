@@ -221,7 +221,7 @@ def _add_serve(subparsers):
         help="address to listen at, 0.0.0.0 for all of this machine [127.0.0.1]",
     )
     for flag, kind, default, help in (
-        ("--port", _int_from(0), 8501, "port to listen at"),
+        ("--port", _int_from(1), 8501, "port to listen at"),
         ("--batch_delay_ms", _float_from(0), 2.0, "milliseconds that a request waits for others"),
         ("--max_batch_rows", _int_from(1), 32, "rows of several requests that are read together"),
         ("--num_threads", _int_from(1), 2, "groups of requests that are read at the same time"),

@@ -2,13 +2,8 @@
 
 import pytest
 
-pytest.importorskip("starlette")
-pytest.importorskip("uvicorn")
-pytest.importorskip("prometheus_client")
-pytest.importorskip("tensorflow_serving")
-
-from tests.server.running_server import serve  # noqa: E402
-from tests.server.small_models import save_half_plus, save_texts  # noqa: E402
+from tests.server.running_server import serve
+from tests.server.small_models import save_half_plus, save_texts
 
 
 @pytest.fixture(scope="session")
