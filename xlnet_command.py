@@ -220,17 +220,48 @@ def _add_serve(subparsers):
         default="127.0.0.1",
         help="address to listen at, 0.0.0.0 for all of this machine [127.0.0.1]",
     )
-    for flag, kind, default, help in (
-        ("--port", _int_from(1), 8501, "port to listen at"),
-        ("--batch_delay_ms", _float_from(0), 2.0, "milliseconds that a request waits for others"),
-        ("--max_batch_rows", _int_from(1), 32, "rows of several requests that are read together"),
-        ("--num_threads", _int_from(1), 2, "groups of requests that are read at the same time"),
-        ("--max_rows", _int_from(1), 1024, "rows of a request"),
-        ("--max_body_bytes", _int_from(1), 4 * 2**20, "bytes of the body of a request"),
-        ("--timeout", _float_from(0.001), 60.0, "seconds for a body to arrive, and for its answer"),
-        ("--poll_interval", _float_from(0.01), 1.0, "seconds between two looks for new versions"),
-    ):
-        parser.add_argument(flag, type=kind, default=default, help=f"{help} [{default}]")
+    parser.add_argument(
+        "--port", type=_int_from(1), default=8501, help="port to listen at [%(default)s]"
+    )
+    parser.add_argument(
+        "--batch_delay_ms",
+        type=_float_from(0),
+        default=2.0,
+        help="milliseconds that a request waits for others [%(default)s]",
+    )
+    parser.add_argument(
+        "--max_batch_rows",
+        type=_int_from(1),
+        default=32,
+        help="rows of several requests that are read together [%(default)s]",
+    )
+    parser.add_argument(
+        "--num_threads",
+        type=_int_from(1),
+        default=2,
+        help="groups of requests that are read at the same time [%(default)s]",
+    )
+    parser.add_argument(
+        "--max_rows", type=_int_from(1), default=1024, help="rows of a request [%(default)s]"
+    )
+    parser.add_argument(
+        "--max_body_bytes",
+        type=_int_from(1),
+        default=4 * 2**20,
+        help="bytes of the body of a request [%(default)s]",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=_float_from(0.001),
+        default=60.0,
+        help="seconds for a body to arrive, and for its answer [%(default)s]",
+    )
+    parser.add_argument(
+        "--poll_interval",
+        type=_float_from(0.01),
+        default=1.0,
+        help="seconds between two looks for new versions [%(default)s]",
+    )
 
 
 def _int_from(low):
