@@ -299,7 +299,8 @@ def export_models(folder, seed):
         # Far from those of the other model.
         (kernel,) = [w for w in model.weights if w.path.endswith("logits/kernel")]
         kernel.assign(rng.normal(0, 3, kernel.shape))
-        directory = export(model, folder / "exported" / str(i))
+        # The first request to a graph takes a second.
+        directory = export(model, folder / "exported" / str(i), warmup=["a text", texts[0]])
         inputs = {"text": np.array([text.encode() for text in texts], object)}
         version = ServedVersion("load", i, pathlib.Path(directory))
         expected.append(version.run("serving_default", inputs)["probabilities"])
