@@ -14,6 +14,7 @@ from keras_xlnet.models.scoring import check_orders, left_to_right_features, per
 from keras_xlnet.serving.causal_segments import CausalReader
 from keras_xlnet.serving.generation import Generator, Sampler, greedy
 from keras_xlnet.serving.like_length import read_in_batches_of_like_length
+from keras_xlnet.serving.memory_strings import MemoryStrings
 from keras_xlnet.serving.signature import Signature, strings
 
 # The largest number of new tokens that a request may ask for.
@@ -84,6 +85,7 @@ def transformer_xl_signatures(
 
     return {
         "serving_default": _score_signature(model.tokenizer, batch_size, read),
+        **_segment_signatures(model, reader, batch_size),
         **_generation_signatures(model, CausalDecoder, batch_size, max_new_tokens, stop_token_ids),
     }
 
@@ -132,6 +134,21 @@ def _score_signature(
         return with_batch_size(outputs, batch_size)
 
     return Signature(score, strings("text", batch_size=batch_size))
+
+
+def _segment_signatures(model, reader, batch_size):
+    """The signature that scores the next segment of a text, of a model with memory."""
+    if not model.memory_length:
+        return {}
+    memory_strings = MemoryStrings(model, reader.empty_memory(1))
+
+    def score(text, memory):
+        features = padded_tokens(model.tokenizer(text))
+        *found, memory = reader.score(**features, memory=memory_strings.decode(memory))
+        outputs = {**scores(*found), "memory_bytes": memory_strings.encode(memory)}
+        return with_batch_size(outputs, batch_size)
+
+    return {"serving_segment": Signature(score, strings("text", "memory", batch_size=batch_size))}
 
 
 def _generation_signatures(

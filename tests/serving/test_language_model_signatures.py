@@ -52,6 +52,8 @@ def models(tokenizer):
     )
     backbone = XLNetBackbone(tokenizer.vocabulary_size(), 2, 2, 16, 24, dropout=0.0)
     permutation = with_random_weights(XLNetPermutationLM(backbone, tokenizer=tokenizer))
+    of_words = causal_model(words, memory_length=8, cutoffs=(3, 5), div_val=2)
+    (found,) = of_words.generate(["you"], max_new_tokens=1).token_ids
     return {
         "permutation": (permutation, {}),
         "memory": (causal_model(tokenizer, memory_length=40), {"start_token_id": START}),
@@ -60,7 +62,7 @@ def models(tokenizer):
             causal_model(tokenizer, memory_length=9, attend_to_empty_memory=True),
             {},
         ),
-        "words": (causal_model(words, memory_length=8, cutoffs=(3, 5), div_val=2), {}),
+        "words": (of_words, {"stop_token_ids": found.tolist()}),
     }
 
 
@@ -162,14 +164,18 @@ def test_wrong_models_and_options(tokenizer, tmp_path, change, options, message)
 @pytest.mark.parametrize("name", NAMES)
 def test_greedy_continuations_are_those_of_the_model(name, models, served):
     found = served[name, "serving_generate"]
-    expected = models[name][0].generate(TEXTS, max_new_tokens=max(COUNTS))
-    assert found["num_tokens"].tolist() == COUNTS
-    for i, count in enumerate(COUNTS):
+    model, options = models[name]
+    stops = options.get("stop_token_ids", ())
+    expected = model.generate(TEXTS, max_new_tokens=max(COUNTS), stop_token_ids=stops)
+    counts = [min(x, len(row)) for x, row in zip(COUNTS, expected.token_ids, strict=True)]
+    assert found["num_tokens"].tolist() == counts
+    assert (counts == COUNTS) == (name != "words")
+    for i, count in enumerate(counts):
         tokens, log_probs = found["token_ids"][i], found["token_log_probs"][i]
         assert tokens[:count].tolist() == expected.token_ids[i][:count].tolist()
         np.testing.assert_allclose(log_probs[:count], expected.log_probs[i][:count], atol=1e-5)
         assert (tokens[count:] == -1).all() and not log_probs[count:].any()
-        if count == max(COUNTS):
+        if count == len(expected.token_ids[i]):
             assert found["text"][i].decode() == expected.texts[i]
 
 
@@ -246,13 +252,3 @@ def test_prompts_without_tokens_are_not_continued(sample):
     assert found["num_tokens"].tolist() == [0, 4] and found["text"][0] == b""
     assert sample([""])["token_ids"].shape == (1, 0)
     assert sample(np.array([], str))["text"].shape == (0,)
-
-
-def test_stop_tokens_end_a_continuation(models, tmp_path):
-    model = models["words"][0]
-    first, *_ = model.generate(["you"], max_new_tokens=3).token_ids[0].tolist()
-    path = export(model, tmp_path / "1", stop_token_ids=[first], max_new_tokens=3)
-    found = tf.saved_model.load(str(path)).signatures["serving_generate"](
-        prompt=tf.constant(["you"]), max_new_tokens=tf.constant([3])
-    )
-    assert found["token_ids"].numpy().tolist() == [[first]]
