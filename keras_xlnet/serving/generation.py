@@ -1,10 +1,12 @@
 """Continuations of prompts in a TensorFlow graph: greedy, or drawn with a seed for each row."""
 
 from collections.abc import Callable, Collection
+from typing import Any
 
 import tensorflow as tf
 
 from keras_xlnet.models.decoding import Decoder
+from keras_xlnet.serving.ragged_rows import padded_left
 
 # In place of the tokens after the end of a continuation.
 _NO_TOKEN = -1
@@ -14,23 +16,17 @@ class Generator:
     """Continues rows of tokens, as `generate` of language models does.
 
     Args:
-        new_decoder: Function without arguments that returns a `Decoder` which is not compiled.
         max_new_tokens: Int, the largest number of tokens that a request may ask for.
         stop_token_ids: Ids of tokens that end a continuation.
     """
 
-    def __init__(
-        self,
-        new_decoder: Callable[[], Decoder],
-        max_new_tokens: int,
-        stop_token_ids: Collection[int] = (),
-    ) -> None:
-        self._new_decoder = new_decoder
+    def __init__(self, max_new_tokens: int, stop_token_ids: Collection[int] = ()) -> None:
         self.max_new_tokens = max_new_tokens
         self._stop_token_ids = sorted(stop_token_ids)
 
-    def __call__(
+    def continue_prompts(
         self,
+        decoder: Decoder,
         prompts: tf.RaggedTensor,
         max_new_tokens: tf.Tensor,
         choose: Callable[[tf.Tensor, tf.Tensor], tf.Tensor],
@@ -38,7 +34,33 @@ class Generator:
         """Continues prompts.
 
         Args:
+            decoder: A `Decoder` that is not compiled.
             prompts: `(batch, None)` int32. A prompt without tokens is not continued.
+            max_new_tokens, choose: As in `continue_state`.
+
+        Returns:
+            What `continue_state` returns.
+        """
+        lengths = tf.cast(prompts.row_lengths(), tf.int32)
+        token_ids, num_padding = padded_left(prompts)
+        decoder.reserve(tf.shape(token_ids)[1], self.max_new_tokens)
+        log_probs, state = decoder.read_prompts(token_ids, num_padding)
+        limits = tf.where(lengths > 0, max_new_tokens, 0)
+        return self.continue_state(decoder, log_probs, state, limits, choose)
+
+    def continue_state(
+        self,
+        decoder: Decoder,
+        log_probs: tf.Tensor,
+        state: Any,
+        max_new_tokens: tf.Tensor,
+        choose: Callable[[tf.Tensor, tf.Tensor], tf.Tensor],
+    ) -> dict[str, tf.Tensor]:
+        """Continues what a decoder has read.
+
+        Args:
+            decoder: A `Decoder` that is not compiled.
+            log_probs, state: What it returned: `(batch, vocabulary_size)`, and its state.
             max_new_tokens: `(batch,)` int32, the largest number of new tokens of each row.
             choose: Function of log-probabilities `(batch, vocabulary_size)` and the number of the
                 step. It returns a token for each row.
@@ -46,14 +68,18 @@ class Generator:
         Returns:
             Dict of `token_ids` `(batch, new_tokens)`, -1 after the end of a continuation,
             `token_log_probs` of the same shape, 0 there, and `num_tokens` `(batch,)`.
+
+        Raises:
+            tf.errors.InvalidArgumentError: If a request asks for more tokens than allowed.
         """
-        lengths = tf.cast(prompts.row_lengths(), tf.int32)
-        limits = tf.where(lengths > 0, max_new_tokens, 0)
-        decoder = self._new_decoder()
-        token_ids, num_padding = _padded_left(prompts, lengths)
-        decoder.reserve(tf.shape(token_ids)[1], self.max_new_tokens)
-        log_probs, state = decoder.read_prompts(token_ids, num_padding)
-        shape = (tf.shape(token_ids)[0], self.max_new_tokens)
+        check = tf.debugging.assert_less_equal(
+            max_new_tokens,
+            self.max_new_tokens,
+            f"`max_new_tokens` must be at most {self.max_new_tokens}",
+        )
+        with tf.control_dependencies([check]):
+            limits = tf.identity(max_new_tokens)
+        shape = (tf.shape(log_probs)[0], self.max_new_tokens)
         place = tf.range(self.max_new_tokens)
 
         def body(step, is_open, log_probs, state, tokens, token_log_probs):
@@ -107,21 +133,21 @@ class Sampler:
     """Draws tokens as `Sampling` does. What is drawn for a row depends on nothing but the row.
 
     Args:
+        num_steps: Int, the largest number of tokens that are drawn.
         temperature: `(batch,)` float32. 0: always the most probable token.
         top_k: `(batch,)` int32, draw from so many of the most probable tokens. 0: from all.
         top_p: `(batch,)` float32, draw from the most probable tokens whose probabilities sum up to
             this.
         seed: `(batch,)` int64, of each row.
-        num_steps: Int, the largest number of tokens that are drawn.
     """
 
     def __init__(
         self,
+        num_steps: int,
         temperature: tf.Tensor,
         top_k: tf.Tensor,
         top_p: tf.Tensor,
         seed: tf.Tensor,
-        num_steps: int,
     ) -> None:
         checks = [
             tf.debugging.assert_non_negative(temperature, "`temperature` must be at least 0"),
@@ -155,14 +181,3 @@ class Sampler:
         place = tf.reduce_sum(tf.cast(sums <= drawn, tf.int32), axis=1)
         place = tf.where(is_greedy[:, 0], 0, tf.minimum(place, count - 1))
         return tf.gather(order, place, batch_dims=1)
-
-
-def _padded_left(rows, lengths):
-    """Rows of tokens with padding on the left, and how much of each is padding."""
-    # At least one, so that rows without tokens can be read.
-    width = tf.reduce_max(tf.concat([lengths, [1]], axis=0))
-    num_padding = width - lengths
-    place = tf.range(width) - num_padding[:, tf.newaxis]
-    padded = rows.to_tensor(shape=tf.stack([-1, width]))
-    found = tf.gather(padded, tf.maximum(place, 0), batch_dims=1)
-    return tf.where(place >= 0, found, 0), num_padding

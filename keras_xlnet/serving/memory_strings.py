@@ -2,10 +2,9 @@
 
 import tensorflow as tf
 
-from keras_xlnet.models import TransformerXLLanguageModel
 from keras_xlnet.preset_files.adapter_weights import sha256_of_weights
 from keras_xlnet.preset_files.weights import model_weights
-from keras_xlnet.serving.causal_segments import SegmentMemory
+from keras_xlnet.serving.causal_segments import CausalReader, SegmentMemory
 
 # Of the format below. A string of another version is refused.
 _VERSION = 1
@@ -23,11 +22,11 @@ class MemoryStrings:
     token, then the rows of memory that may be attended to.
 
     Args:
-        model: A `TransformerXLLanguageModel` with a memory.
-        empty: The `SegmentMemory` of one row and no segment, which an empty string stands for.
+        reader: The reader of a model with memory.
     """
 
-    def __init__(self, model: TransformerXLLanguageModel, empty: SegmentMemory) -> None:
+    def __init__(self, reader: CausalReader) -> None:
+        model = reader.model
         checksum = sha256_of_weights(model_weights(model))
         self._header = f"keras_xlnet memory {_VERSION} {checksum[:16]}\n"
         self._num_rows = model.memory_length
@@ -38,7 +37,8 @@ class MemoryStrings:
             tf.TensorSpec((self._num_rows,), tf.bool),
             tf.TensorSpec((), tf.int32),
         )
-        self._empty = self._encode_row(SegmentMemory(*(value[0] for value in empty)))
+        # The memory of no segment, which an empty string stands for.
+        (self._empty,) = self.encode(reader.empty_memory(1)).numpy()
 
     def encode(self, memory: SegmentMemory) -> tf.Tensor:
         """Returns a string for each row, `(batch,)`."""

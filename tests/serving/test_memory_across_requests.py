@@ -111,3 +111,51 @@ def test_memory_of_other_weights_is_refused(tokenizer, model, read, tmp_path):
 def test_models_without_memory_have_no_segments(tokenizer, tmp_path):
     path = export(causal_model(tokenizer), tmp_path / "1")
     assert "serving_segment" not in tf.saved_model.load(str(path)).signatures
+
+
+# === Conversations ===
+
+
+def replies(directory, turns, temperature=0.0, seed=0):
+    """The outputs of turns, each a list of prompts, one after the other."""
+    reply = tf.saved_model.load(str(directory)).signatures["serving_reply"]
+    size = len(turns[0])
+    memory, found = tf.constant([""] * size), []
+    for prompts in turns:
+        found.append(
+            reply(
+                prompt=tf.constant(prompts),
+                memory=memory,
+                max_new_tokens=tf.constant([3, 2][:size]),
+                temperature=tf.fill((size,), temperature),
+                top_k=tf.fill((size,), 0),
+                top_p=tf.fill((size,), 1.0),
+                seed=tf.constant([seed] * size, tf.int64),
+            )
+        )
+        memory = found[-1]["memory_bytes"]
+    return [{key: value.numpy() for key, value in outputs.items()} for outputs in found]
+
+
+def test_replies_continue_all_that_was_said(model, tokenizer, directory):
+    turns = [["win a free prize", "see"], ["now", "you at lunch"], ["call now", ""]]
+    found = replies(directory, turns)
+    for row in range(2):
+        said = [START]
+        for prompts, outputs in zip(turns, found, strict=True):
+            said += tokenizer.encode([prompts[row]])[0].tolist()
+            count = [3, 2][row]
+            expected = model.generate([said], max_new_tokens=count)
+            tokens = outputs["token_ids"][row, :count]
+            assert tokens.tolist() == expected.token_ids[0].tolist()
+            log_probs = outputs["token_log_probs"][row, :count]
+            np.testing.assert_allclose(log_probs, expected.log_probs[0], atol=1e-5)
+            assert outputs["text"][row].decode() == tokenizer.decode(tokens)
+            said += tokens.tolist()
+
+
+def test_replies_are_drawn_with_the_seed(directory):
+    first, again, other = (
+        replies(directory, [["see you"]], 1.0, seed)[0]["token_ids"].tolist() for seed in (3, 3, 4)
+    )
+    assert first == again != other
