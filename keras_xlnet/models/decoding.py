@@ -120,7 +120,7 @@ class CausalDecoder(Decoder):
         rows, columns = (ops.arange(size, dtype="int32")[None] for size in (self.num_rows, length))
         is_token = may_attend = columns >= num_padding
         if self.model.attend_to_empty_memory:
-            keys_and_values = self._of_zero_memory(batch_size)
+            keys_and_values, *_ = self.from_memory(*self._zero_memory(batch_size))
             # Padding stands for the newest rows of the empty memory.
             is_real = rows >= num_padding
             may_attend = columns >= num_padding - self.num_rows
@@ -139,15 +139,30 @@ class CausalDecoder(Decoder):
         is_token = token_ids >= 0
         return self.read(token_ids, is_token, is_token, state, self.step_position_keys)
 
+    def from_memory(self, content: Tensor, mask: Tensor) -> Any:
+        """Returns the state of segments that the model has read.
+
+        Args:
+            content: `(batch, num_layers, memory_length, hidden_dim)`, the rows that entered each
+                layer.
+            mask: `(batch, memory_length)` bool, `True` for rows that may be attended to.
+        """
+        self.num_rows = ops.shape(mask)[1]
+        self.step_position_keys = self._position_keys(*self._blank_rows(1))
+        keys_and_values = [
+            block.attention.project_content(block.join(content[:, layer]))
+            for layer, block in enumerate(self.model.blocks)
+        ]
+        return keys_and_values, mask, ops.zeros((), "int32")
+
     def _blank_rows(self, length):
         """Content and memory of which only the lengths are used."""
         return ops.zeros((1, length, 1)), ops.zeros((1, self.num_rows, 1))
 
-    def _of_zero_memory(self, batch_size):
-        """Keys and values of memory rows that are zero."""
+    def _zero_memory(self, batch_size):
         model = self.model
-        memory = ops.zeros((batch_size, self.num_rows, model.hidden_dim), model.compute_dtype)
-        return [block.attention.project_content(block.join(memory)) for block in model.blocks]
+        shape = (batch_size, model.num_layers, self.num_rows, model.hidden_dim)
+        return ops.zeros(shape, model.compute_dtype), ops.ones((batch_size, self.num_rows), "bool")
 
     @staticmethod
     def _reader(model, write=ops.slice_update):

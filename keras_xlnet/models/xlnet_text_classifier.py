@@ -2,6 +2,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import keras
+import numpy as np
 
 from keras_xlnet.arguments import check_choice, check_number
 from keras_xlnet.compat.unknown_arguments import register
@@ -14,7 +15,16 @@ from keras_xlnet.models.task_graph import (
     token_inputs,
 )
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
+from keras_xlnet.ops.calibration import THRESHOLD_METRICS
 from keras_xlnet.preprocessing import Preprocessor
+from keras_xlnet.preprocessing.calibration import (
+    DEFAULT_THRESHOLD,
+    Calibration,
+    check_has_threshold,
+    check_threshold,
+    fit_temperature_of,
+    with_threshold,
+)
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.text_classifier_preprocessor import (
     Classification,
@@ -58,6 +68,9 @@ class XLNetTextClassifier(Task):
             side. Or `"pair"`: pairs of texts are compared token by token, by `PairComparison`.
         dropout: Float, dropout rate before the last layer.
         class_names: Optional list of `num_classes` strings, used by exported models and reports.
+        threshold: Float from 0 to 1, with which `classify` and exported models decide: of two
+            classes, a text has the second if its probability is at least this; with `"sigmoid"` it
+            has all classes of which that is true. `calibrate` finds the best one.
         long_document: How texts are read that are longer than what is to be attended to at once:
             `"truncate"`, as the preprocessor does; `"head_tail"`: its begin and its end, of which
             the preprocessor keeps a quarter and three quarters; `"windows"`: in parts of
@@ -106,6 +119,7 @@ class XLNetTextClassifier(Task):
         "pooling",
         "dropout",
         "class_names",
+        "threshold",
         *DOCUMENT_ARGUMENTS,
     )
 
@@ -118,6 +132,7 @@ class XLNetTextClassifier(Task):
         pooling: str = "last",
         dropout: float = 0.1,
         class_names: Sequence[str] | None = None,
+        threshold: float = DEFAULT_THRESHOLD,
         long_document: str = "truncate",
         segment_length: int = 512,
         gradient_segments: int | None = 1,
@@ -126,6 +141,7 @@ class XLNetTextClassifier(Task):
     ) -> None:
         check_choice("activation", activation, tuple(_LOSSES))
         check_classes(num_classes, activation, class_names)
+        check_threshold(threshold, num_classes, activation)
         check_backbone(backbone)
         check_preprocessor(preprocessor, backbone, self.preprocessor_cls)
         document = long_document, segment_length, gradient_segments
@@ -150,6 +166,7 @@ class XLNetTextClassifier(Task):
         self.pooling = pooling
         self.dropout = dropout
         self.class_names = None if class_names is None else list(class_names)
+        self.threshold = threshold
         self.long_document = long_document
         self.segment_length = segment_length
         self.gradient_segments = gradient_segments
@@ -185,7 +202,7 @@ class XLNetTextClassifier(Task):
     def classify(
         self,
         texts: Any,
-        threshold: float = 0.5,
+        threshold: float | None = None,
         batch_size: int | None = None,
         verbose: str | int = "auto",
     ) -> list[Classification]:
@@ -194,7 +211,8 @@ class XLNetTextClassifier(Task):
         Args:
             texts: Raw text, as in `predict`, or features of a preprocessor.
             threshold: Float from 0 to 1. Of two classes, a text has the second if its probability
-                is at least this; with `"sigmoid"` it has all classes of which that is true.
+                is at least this; with `"sigmoid"` it has all classes of which that is true. `None`
+                for the `threshold` of the model.
             batch_size, verbose: As in `predict`.
 
         Returns:
@@ -213,11 +231,73 @@ class XLNetTextClassifier(Task):
         >>> found[0].label, sorted(found[0].scores)
         ('spam', ['ham', 'spam'])
         """
+        threshold = self.threshold if threshold is None else threshold
         check_number("threshold", threshold, high=1)
         if self.activation == "linear":
             raise ValueError("`classify` needs classes. Received: a model with activation='linear'")
         probabilities = self.predict(texts, batch_size=batch_size, verbose=verbose)
         return classifications(probabilities, self.classes, threshold)
+
+    def calibrate(
+        self,
+        texts: Any,
+        labels: Any,
+        metric: str | None = None,
+        batch_size: int | None = None,
+        verbose: str | int = "auto",
+    ) -> Calibration:
+        """Makes probabilities as high as they are right, and chooses the `threshold`.
+
+        The logits are divided by a temperature: the weights of the last layer are. No order of
+        classes changes. What is stored in the model is used by `predict`, `classify`, `save`,
+        presets and exports.
+
+        Args:
+            texts: Raw text, as in `predict`, which the model was not trained on. Some hundred will
+                do.
+            labels: Their labels, as in `evaluate`.
+            metric: `"f1"`, `"accuracy"` or `"mcc"`: what the threshold of two classes is best for,
+                the second class being the positive one; or, with `"sigmoid"`, that of all classes
+                together. `None`: the threshold stays as it is.
+            batch_size, verbose: As in `predict`.
+
+        Returns:
+            A `Calibration`.
+
+        Raises:
+            ValueError: If the model has `activation="linear"`, its last layer is quantized, the
+                labels are not those of the model, or there is no threshold to choose.
+
+        Example:
+
+        >>> backbone = keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32)
+        >>> classifier = keras_xlnet.models.XLNetTextClassifier(backbone, num_classes=2)
+        >>> token_ids = {"token_ids": np.array([[9, 17, 12], [5, 6, 30], [11, 12, 13], [7, 8, 9]])}
+        >>> found = classifier.calibrate(token_ids, [0, 1, 1, 1], metric="f1", verbose=0)
+        >>> found.loss_after <= found.loss_before, classifier.threshold == found.threshold
+        (True, True)
+
+        Source: Guo et al. 2017, "On Calibration of Modern Neural Networks".
+        """
+        if self.activation == "linear":
+            raise ValueError(
+                "`calibrate` needs classes. Received: a model with activation='linear'"
+            )
+        if metric is not None:
+            check_choice("metric", metric, tuple(THRESHOLD_METRICS))
+            check_has_threshold("metric", metric, self.num_classes, self.activation)
+        if getattr(self.logits_dense, "quantization_mode", None) is not None:
+            raise ValueError("Call `calibrate` before `quantize`: it changes the last layer")
+        labels = np.asarray(self.classes.encode(labels))
+        probabilities = self.predict(texts, batch_size=batch_size, verbose=verbose)
+        found = fit_temperature_of(probabilities, labels, self.activation)
+        for weight in (self.logits_dense.kernel, self.logits_dense.bias):
+            weight.assign(weight / found.temperature)
+        if metric is not None:
+            probabilities = self.predict(texts, batch_size=batch_size, verbose=verbose)
+            found = with_threshold(found, probabilities, labels, self.activation, metric)
+            self.threshold = found.threshold
+        return found
 
 
 def _takes_indices(loss):

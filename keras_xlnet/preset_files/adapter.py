@@ -44,7 +44,7 @@ OF_LAYERS = {"name", "trainable", "dtype", "quantization", "lora", "trainability
 _PARTS = {"backbone", "preprocessor"}
 # Attributes that a model takes from an adapter, and those that the outputs do not depend on. All
 # others have to be equal.
-_TAKEN = ("class_names", "null_threshold")
+_TAKEN = ("class_names", "null_threshold", "threshold")
 _FREE = {*_TAKEN, "dropout", "gradient_segments", "scale"}
 
 

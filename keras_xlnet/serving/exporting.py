@@ -63,9 +63,10 @@ def export(
             input. TF Serving reads them before it accepts requests, so that the first request is
             not slow. One row per request, or `batch_size` rows per request; at most 1000 requests.
             Needs `pip install "xlnet-keras[serving]"`.
-        **options: Of an `XLNetTextClassifier`: `threshold`, a float from 0 to 1. Of two classes, a
-            text has the second if its probability is at least this; with `activation="sigmoid"` it
-            has each class with such a probability. [0.5]
+        **options: Of an `XLNetTextClassifier`: `threshold`, in place of that of the model. Of
+            language models: `max_new_tokens` [256], the largest number of new tokens that a request
+            may ask for, `stop_token_ids` [none], which end a continuation, and, of a
+            `TransformerXLLanguageModel`, `start_token_id` [none], a token before each text.
 
     Returns:
         `pathlib.Path` of `directory`.

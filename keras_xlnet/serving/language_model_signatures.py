@@ -1,29 +1,42 @@
-"""Signatures of language models: log-probabilities of texts."""
+"""Signatures of language models: log-probabilities of texts, and continuations of prompts."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Collection
 
 import tensorflow as tf
 
-from keras_xlnet.arguments import check_token_id
+from keras_xlnet.arguments import check_positive_int, check_token_id, check_token_ids
 from keras_xlnet.models import TransformerXLLanguageModel, XLNetPermutationLM
+from keras_xlnet.models.base_model import backbone_of
+from keras_xlnet.models.decoding import CausalDecoder, PermutationDecoder
 from keras_xlnet.models.scoring import check_orders, left_to_right_features, permutation_scorer
 from keras_xlnet.serving.causal_segments import CausalReader
-from keras_xlnet.serving.like_length import read_in_batches_of_like_length
-from keras_xlnet.serving.signature import Signature, strings
+from keras_xlnet.serving.generation import Generator
+from keras_xlnet.serving.generation_signatures import generation_signatures, reply_signature
+from keras_xlnet.serving.memory_strings import MemoryStrings
+from keras_xlnet.serving.score_signatures import score_signature, segment_signature
+from keras_xlnet.serving.signature import Signature
+
+# The largest number of new tokens that a request may ask for.
+_MAX_NEW_TOKENS = 256
 
 
 def permutation_lm_signatures(
-    model: XLNetPermutationLM, batch_size: int | None
+    model: XLNetPermutationLM,
+    batch_size: int | None,
+    max_new_tokens: int = _MAX_NEW_TOKENS,
+    stop_token_ids: Collection[int] = (),
 ) -> dict[str, Signature]:
     """Returns the signatures of a permutation language model, which reads from left to right.
 
     Args:
         model: An `XLNetPermutationLM` that is not stateful.
         batch_size: As in `export`.
+        max_new_tokens: Int, the largest number of new tokens that a request may ask for.
+        stop_token_ids: Ids of tokens that end a continuation.
 
     Raises:
-        ValueError: If the model is stateful or has no factorization.
+        ValueError: If the model is stateful or has no factorization, or another argument is
+            invalid.
     """
     check_orders(model)
     scorer = permutation_scorer(model)
@@ -33,11 +46,19 @@ def permutation_lm_signatures(
         log_probs = log_probs[:, : tf.shape(token_ids)[1]]
         return tf.where(padding_mask, log_probs, 0.0), padding_mask
 
-    return {"serving_default": _score_signature(model.tokenizer, batch_size, read)}
+    generator = _new_generator(model, max_new_tokens, stop_token_ids)
+    return {
+        "serving_default": score_signature(model.tokenizer, read, batch_size),
+        **generation_signatures(model, PermutationDecoder, generator, batch_size),
+    }
 
 
 def transformer_xl_signatures(
-    model: TransformerXLLanguageModel, batch_size: int | None, start_token_id: int | None = None
+    model: TransformerXLLanguageModel,
+    batch_size: int | None,
+    start_token_id: int | None = None,
+    max_new_tokens: int = _MAX_NEW_TOKENS,
+    stop_token_ids: Collection[int] = (),
 ) -> dict[str, Signature]:
     """Returns the signatures of a causal language model.
 
@@ -45,9 +66,11 @@ def transformer_xl_signatures(
         model: A `TransformerXLLanguageModel` that is not stateful.
         batch_size: As in `export`.
         start_token_id: Int, a token that is put before each text, as in `score`.
+        max_new_tokens: Int, the largest number of new tokens that a request may ask for.
+        stop_token_ids: Ids of tokens that end a continuation.
 
     Raises:
-        ValueError: If the model is stateful, or `start_token_id` is not a token.
+        ValueError: If the model is stateful, or another argument is invalid.
     """
     _check_stateless(model)
     if start_token_id is not None:
@@ -58,61 +81,22 @@ def transformer_xl_signatures(
         memory = reader.empty_memory(tf.shape(token_ids)[0])
         return reader.score(token_ids, padding_mask, memory)[:2]
 
-    return {"serving_default": _score_signature(model.tokenizer, batch_size, read)}
-
-
-def padded_tokens(token_ids: tf.RaggedTensor) -> dict[str, tf.Tensor]:
-    """Returns `token_ids` and `padding_mask` of rows of tokens, with padding on the right."""
-    lengths = tf.cast(token_ids.row_lengths(), tf.int32)
-    # At least one, so that rows without tokens can be read.
-    width = tf.reduce_max(tf.concat([lengths, [1]], axis=0))
-    padded = token_ids.to_tensor(shape=tf.stack([-1, width]))
-    return {"token_ids": padded, "padding_mask": tf.sequence_mask(lengths, width)}
-
-
-def scores(log_probs: tf.Tensor, is_scored: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Returns the outputs of a signature that scores.
-
-    Args:
-        log_probs: `(batch, length)`, the log-probability of each token, 0 if it does not count.
-        is_scored: `(batch, length)` bool, which tokens count.
-    """
-    total = tf.reduce_sum(tf.cast(log_probs, tf.float64), axis=1)
-    return {
-        "log_prob": tf.cast(total, tf.float32),
-        "num_tokens": tf.reduce_sum(tf.cast(is_scored, tf.int32), axis=1),
-        "token_log_probs": log_probs,
+    generator = _new_generator(model, max_new_tokens, stop_token_ids)
+    found = {
+        "serving_default": score_signature(model.tokenizer, read, batch_size),
+        **generation_signatures(model, CausalDecoder, generator, batch_size),
     }
+    if model.memory_length:
+        memory_strings = MemoryStrings(reader)
+        found["serving_segment"] = segment_signature(reader, memory_strings, batch_size)
+        found["serving_reply"] = reply_signature(reader, memory_strings, generator, batch_size)
+    return found
 
 
-def _score_signature(
-    tokenizer: Any, batch_size: int | None, read: Callable[..., tuple[tf.Tensor, tf.Tensor]]
-) -> Signature:
-    """A signature that scores texts with a function of `token_ids` and `padding_mask`."""
-    specs = {
-        "token_ids": tf.TensorSpec((None, None), tf.int32, "token_ids"),
-        "padding_mask": tf.TensorSpec((None, None), tf.bool, "padding_mask"),
-    }
-
-    @tf.function(input_signature=[specs], autograph=False)
-    def read_batch(features):
-        return scores(*read(**features))
-
-    def score(text):
-        outputs = read_in_batches_of_like_length(
-            read_batch, padded_tokens(tokenizer(text)), "right", ["token_log_probs"]
-        )
-        return with_batch_size(outputs, batch_size)
-
-    return Signature(score, strings("text", batch_size=batch_size))
-
-
-def with_batch_size(outputs: dict[str, tf.Tensor], batch_size: int | None) -> dict[str, tf.Tensor]:
-    """Returns outputs whose static shapes have the batch size, which ragged ops lose."""
-    return {
-        name: tf.ensure_shape(value, (batch_size, *value.shape[1:]))
-        for name, value in outputs.items()
-    }
+def _new_generator(model, max_new_tokens, stop_token_ids):
+    check_positive_int("max_new_tokens", max_new_tokens)
+    size = backbone_of(model).vocabulary_size
+    return Generator(max_new_tokens, check_token_ids("stop_token_ids", stop_token_ids, size))
 
 
 def _check_stateless(model):

@@ -2,31 +2,30 @@
 
 import tensorflow as tf
 
-from keras_xlnet.arguments import check_number
 from keras_xlnet.models import XLNetTextClassifier, XLNetTextEmbedder, XLNetTextRegressor
+from keras_xlnet.preprocessing.calibration import check_threshold
 from keras_xlnet.serving.signature import Signature, strings
 from keras_xlnet.serving.token_reader import TokenReader
 
-_DEFAULT_THRESHOLD = 0.5
 # The preprocessor needs one token of each text, two <sep> and <cls> for a pair.
 _MIN_LENGTH_PAIR = 5
 
 
 def classifier_signatures(
-    model: XLNetTextClassifier, batch_size: int | None, threshold: float = _DEFAULT_THRESHOLD
+    model: XLNetTextClassifier, batch_size: int | None, threshold: float | None = None
 ) -> dict[str, Signature]:
     """Returns the signatures of a classifier.
 
     Args:
         model: An `XLNetTextClassifier`.
         batch_size: As in `export`.
-        threshold: Float from 0 to 1. Of two classes, a text has the second if its probability is at
-            least this; with `"sigmoid"` it has each class with such a probability.
+        threshold: As in `XLNetTextClassifier.classify`.
 
     Raises:
         ValueError: If `threshold` is something else, or has no effect.
     """
-    _check_threshold(threshold, model)
+    threshold = model.threshold if threshold is None else threshold
+    check_threshold(threshold, model.num_classes, model.activation)
 
     def finish(predictions, features):
         if model.activation == "linear":
@@ -75,17 +74,3 @@ def _of_texts(model, reader, finish=lambda outputs: outputs):
     if model.preprocessor.sequence_length >= _MIN_LENGTH_PAIR:
         found["serving_pair"] = Signature(read, [text, pair])
     return {**found, "serving_tokens": Signature(read_tokens, reader.inputs)}
-
-
-def _check_threshold(threshold, model):
-    check_number("threshold", threshold, high=1)
-    has_threshold = model.activation == "sigmoid" or (
-        model.activation == "softmax" and model.num_classes == 2
-    )
-    if threshold != _DEFAULT_THRESHOLD and not has_threshold:
-        raise ValueError(
-            "`threshold` can only be given for two classes with activation='softmax', or for "
-            "activation='sigmoid'. Received: "
-            f"threshold={threshold!r} for activation={model.activation!r}, "
-            f"num_classes={model.num_classes}"
-        )

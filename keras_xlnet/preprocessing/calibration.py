@@ -1,0 +1,110 @@
+"""Which classes a text has, given their probabilities: thresholds, and what `calibrate` finds."""
+
+import dataclasses
+
+import numpy as np
+
+from keras_xlnet.arguments import check_number
+from keras_xlnet.ops.calibration import best_threshold, fit_temperature, negative_log_likelihood
+from keras_xlnet.results import Result
+
+DEFAULT_THRESHOLD = 0.5
+# What probabilities are clipped to before their logarithm is taken, float32.
+_SMALLEST = 1e-7
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Calibration(Result):
+    """What `XLNetTextClassifier.calibrate` found.
+
+    Args:
+        temperature: Float, what the logits were divided by. Above 1, the model was too sure.
+        loss_before, loss_after: Floats, the mean of the negative log-likelihood of the labels in
+            nats, before and after.
+        threshold: Float, the threshold that was chosen, or `None`.
+        metric: String, what it was chosen for, or `None`.
+        value: Float, this metric with the threshold, or `None`.
+
+    Example:
+
+    >>> from keras_xlnet.preprocessing import Calibration
+    >>> Calibration(1.732, 0.41234, 0.30001)
+    Calibration(temperature=1.732, loss_before=0.4123, loss_after=0.3)
+    """
+
+    temperature: float
+    loss_before: float
+    loss_after: float
+    threshold: float | None = None
+    metric: str | None = None
+    value: float | None = None
+
+
+def fit_temperature_of(
+    probabilities: np.ndarray, labels: np.ndarray, activation: str
+) -> Calibration:
+    """Finds the temperature.
+
+    Args:
+        probabilities: Float array `(rows, num_classes)`.
+        labels: Int array `(rows,)`; one-hot, or with `"sigmoid"` 0 and 1, `(rows, num_classes)`.
+        activation: `"softmax"` or `"sigmoid"`.
+    """
+    probabilities, labels = _exclusive(probabilities, labels, activation)
+    logits = np.log(np.clip(probabilities, _SMALLEST, 1.0))
+    temperature = fit_temperature(logits, labels)
+    before, after = _log_probs(logits), _log_probs(logits / temperature)
+    losses = [negative_log_likelihood(log_probs, labels) for log_probs in (before, after)]
+    return Calibration(temperature, *losses)
+
+
+def with_threshold(
+    calibration: Calibration,
+    probabilities: np.ndarray,
+    labels: np.ndarray,
+    activation: str,
+    metric: str,
+) -> Calibration:
+    """Returns the calibration with the best threshold of probabilities that are calibrated.
+
+    Args:
+        calibration: A `Calibration`.
+        probabilities, labels, activation: As in `fit_temperature_of`.
+        metric: As in `best_threshold`.
+    """
+    probabilities, labels = _exclusive(probabilities, labels, activation)
+    threshold, value = best_threshold(probabilities[:, 1], labels, metric)
+    return dataclasses.replace(calibration, threshold=threshold, metric=metric, value=value)
+
+
+def _exclusive(probabilities, labels, activation):
+    """Probabilities `(rows, classes)` of exclusive classes, and labels `(rows,)`."""
+    probabilities = np.asarray(probabilities, "float64")
+    labels = np.reshape(labels, (len(probabilities), -1))
+    if activation == "sigmoid":
+        # Each class is a decision between two.
+        p = probabilities.ravel()
+        return np.stack([1 - p, p], axis=1), labels.ravel().astype(int)
+    labels = labels[:, 0] if labels.shape[1] == 1 else labels.argmax(axis=1)
+    return probabilities, labels.astype(int)
+
+
+def _log_probs(logits):
+    return logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+
+
+def check_threshold(threshold: float, num_classes: int, activation: str) -> None:
+    """Raises `ValueError` if `threshold` is not from 0 to 1, or has no effect."""
+    check_number("threshold", threshold, high=1)
+    if threshold != DEFAULT_THRESHOLD:
+        check_has_threshold("threshold", threshold, num_classes, activation)
+
+
+def check_has_threshold(name: str, given: object, num_classes: int, activation: str) -> None:
+    """Raises `ValueError` if a model decides without a threshold. `name` is of the argument."""
+    if activation != "sigmoid" and (activation, num_classes) != ("softmax", 2):
+        raise ValueError(
+            f"`{name}` can only be given for two classes with activation='softmax', or for "
+            f"activation='sigmoid'. Received: {name}={given!r} for activation={activation!r}, "
+            f"num_classes={num_classes}"
+        )

@@ -1,0 +1,34 @@
+"""Rows of tokens of any lengths as rectangular tensors, in a TensorFlow graph."""
+
+import tensorflow as tf
+
+
+def padded_right(token_ids: tf.RaggedTensor) -> dict[str, tf.Tensor]:
+    """Returns `token_ids` and `padding_mask` of rows of tokens, with padding on the right."""
+    lengths, width = _lengths(token_ids)
+    padded = token_ids.to_tensor(shape=tf.stack([-1, width]))
+    return {"token_ids": padded, "padding_mask": tf.sequence_mask(lengths, width)}
+
+
+def padded_left(token_ids: tf.RaggedTensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns rows of tokens with padding on the left, and how much of each row is padding."""
+    lengths, width = _lengths(token_ids)
+    num_padding = width - lengths
+    place = tf.range(width) - num_padding[:, tf.newaxis]
+    padded = token_ids.to_tensor(shape=tf.stack([-1, width]))
+    found = tf.gather(padded, tf.maximum(place, 0), batch_dims=1)
+    return tf.where(place >= 0, found, 0), num_padding
+
+
+def with_batch_size(outputs: dict[str, tf.Tensor], batch_size: int | None) -> dict[str, tf.Tensor]:
+    """Returns outputs whose static shapes have the batch size, which ragged ops lose."""
+    return {
+        name: tf.ensure_shape(value, (batch_size, *value.shape[1:]))
+        for name, value in outputs.items()
+    }
+
+
+def _lengths(token_ids):
+    """The length of each row, and the longest: at least 1, so that rows without tokens are read."""
+    lengths = tf.cast(token_ids.row_lengths(), tf.int32)
+    return lengths, tf.reduce_max(tf.concat([lengths, [1]], axis=0))
