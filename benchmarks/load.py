@@ -9,7 +9,7 @@ and after a third of the time the process is killed and started again. Prints a 
 
 - `wrong`: answers that are of no version which could have answered, or that have another status;
 - `crashes`: ends of the process that were not asked for;
-- `rss_mb`: of the process, after the first half of the time since its last start, and at the end;
+- `rss_mb`: of the process, after two thirds of the time, and at the end;
 - `p50_ms`, `p99_ms`: of texts under 1 kB.
 
 It takes a minute more than `--minutes`: the models are exported first.
