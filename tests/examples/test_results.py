@@ -7,7 +7,7 @@ import pytest
 from tests.examples import EXAMPLES, RESEARCH
 from tests.forks import fork_program
 
-sys.path[:0] = [str(RESEARCH), str(EXAMPLES)]
+sys.path.extend([str(RESEARCH), str(EXAMPLES)])
 import results
 from results import Results, Run
 

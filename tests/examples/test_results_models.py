@@ -6,7 +6,7 @@ import pytest
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier, XLNetTextRegressor
 from tests.examples import EXAMPLES, RESEARCH
 
-sys.path[:0] = [str(RESEARCH), str(EXAMPLES)]
+sys.path.extend([str(RESEARCH), str(EXAMPLES)])
 from results_models import digest_of, fine_tune
 from results_tasks import Examples, Recipe
 

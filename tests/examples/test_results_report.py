@@ -5,7 +5,7 @@ import pytest
 
 from tests.examples import EXAMPLES, RESEARCH
 
-sys.path[:0] = [str(RESEARCH), str(EXAMPLES)]
+sys.path.extend([str(RESEARCH), str(EXAMPLES)])
 import results_report
 from results_report import Scores, format_report
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.examples import EXAMPLES, RESEARCH
 
-sys.path[:0] = [str(RESEARCH), str(EXAMPLES)]
+sys.path.extend([str(RESEARCH), str(EXAMPLES)])
 import results_tasks
 from results_tasks import Data, Examples, Recipe, draw_subset, read_tasks
 
