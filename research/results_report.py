@@ -99,7 +99,8 @@ def format_report(rows, split="test"):
 
 
 def _table(scores, size):
-    methods, published = scores.methods, PUBLISHED if size == "all" else ()
+    methods = [m for m in scores.methods if any(key[2:] == (m, size) for key in scores.values)]
+    published = PUBLISHED if size == "all" else ()
     # The last preset beside the baseline.
     compared = methods[-1] if len(methods) > 1 and methods[0] == BASELINE else None
     header = ["task", "metric", *(NAMES.get(method, method) for method in methods)]
@@ -169,11 +170,10 @@ def draw(rows, path):
 def _draw_curves(axis, scores, task):
     metric, sizes = TASKS[task].metrics[0], scores.sizes(task)
     for method in scores.methods:
-        found = [scores.of(task, metric, method, size) for size in sizes]
-        mean, deviation = np.array(
-            [summary[:2] if summary else (np.nan,) * 2 for summary in found]
-        ).T
-        x, style = np.arange(len(sizes)), _style(method)
+        found = [(i, scores.of(task, metric, method, size)) for i, size in enumerate(sizes)]
+        points = [(i, *summary[:2]) for i, summary in found if summary]
+        x, mean, deviation = np.reshape(points, (-1, 3)).T
+        style = _style(method)
         axis.plot(x, mean, "o-", markersize=4, **style)
         axis.fill_between(x, mean - deviation, mean + deviation, alpha=0.15, color=style["color"])
     axis.set_xticks(range(len(sizes)), [f"{s:,}" if s != "all" else s for s in sizes])

@@ -62,6 +62,12 @@ def test_table():
     assert len(widths) == 1
 
 
+def test_tables_have_the_methods_that_ran():
+    lines = format_report(ROWS).splitlines()
+    table = lines[lines.index("### 50 training examples") + 2 :]
+    assert table[0] == "| task | metric | TF-IDF + linear model, tuned |"
+
+
 def test_presets_alone_are_not_compared():
     rows = [row for row in ROWS if row["run"]["method"] == "mine"]
     assert "− TF-IDF" not in format_report(rows)
