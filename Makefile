@@ -54,11 +54,11 @@ quickstart: $(EXAMPLES_STAMP) ## run the shortest example: strings in, SavedMode
 spam: $(EXAMPLES_STAMP) ## fine-tune the preset on spam; ARGS="..." passes flags on
 	$(BIN)/python examples/spam_classifier.py $(ARGS)
 
-results: $(EXAMPLES_STAMP) ## compare the preset on seven tasks (hours); ARGS="--data ..." passes flags on
-	$(BIN)/python examples/results.py $(ARGS)
+results: $(EXAMPLES_STAMP) ## fine-tune the preset on seven tasks (hours); ARGS="--data ..." passes flags on
+	$(BIN)/python research/results.py $(ARGS)
 
-tasks: $(RANKING_STAMP) ## the examples on real files of nine tasks, in a table (hours); ARGS="--data ..."
-	$(BIN)/python examples/task_table.py $(ARGS)
+tasks: $(RANKING_STAMP) ## the examples on real files of four tasks, in a table (hours); ARGS="--data ..."
+	$(BIN)/python research/task_table.py $(ARGS)
 
 pretrain: $(EXAMPLES_STAMP) ## pretrain on a made-up corpus; ARGS="..." passes flags on
 	$(BIN)/python examples/pretrain.py $(ARGS)

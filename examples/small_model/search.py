@@ -26,7 +26,7 @@ from keras_xlnet.models import XLNetPermutationLM
 from keras_xlnet.pretraining import PermutationBatches, TokenRecords
 from keras_xlnet.tokenizers import XLNetTokenizer
 
-RESULTS = pathlib.Path(__file__).parents[1] / "results.py"
+RESULTS = pathlib.Path(__file__).parents[2] / "research" / "results.py"
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("corpus", None, "Folder with train.txt and held_out/.", required=True)
@@ -135,10 +135,9 @@ def fine_tune(run):
         return {}
     values = {
         "data": FLAGS.data,
-        "preset": run / "permutation_lm",
         "output_dir": run / "results",
         "tasks": ",".join(TASKS),
-        "methods": "fine_tuned",
+        "methods": run / "permutation_lm",
         "sizes": 1000,
         "seeds": 2,
         "split": "validation",

@@ -6,7 +6,8 @@ import sys
 
 from tests.forks import fork_program
 
-EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
+ROOT = pathlib.Path(__file__).parents[2]
+EXAMPLES, RESEARCH = ROOT / "examples", ROOT / "research"
 
 
 def run_example(name, *arguments, timeout=420):

@@ -30,10 +30,13 @@ PROGRAM_OF_TARGET = {
 }
 # Whose flags stand on a page without their command.
 PROGRAMS_OF_PAGE = {
-    "docs/pretraining.md": ["pretrain"],
-    "docs/results.md": ["results"],
-    "docs/spam_classifier.md": ["spam_classifier"],
-    "docs/tasks.md": ["glue", "long_documents", "squad", "ner", "multiple_choice", "ranking"],
+    "docs/pretraining.md": ["examples/pretrain"],
+    "docs/results.md": ["research/results"],
+    "docs/spam_classifier.md": ["examples/spam_classifier"],
+    "docs/tasks.md": [
+        f"examples/{name}"
+        for name in ("glue", "long_documents", "squad", "ner", "multiple_choice", "ranking")
+    ],
 }
 # Programs that a page shows the code of, or that belong to something else.
 ELSEWHERE = {"write_records.py", "run_classifier.py"}
@@ -75,7 +78,7 @@ def calls_of_programs():
                     found[PROGRAM_OF_TARGET[words[1]]].append((page, arguments))
         elif words[0].startswith("--") and words[1:]:
             for program in PROGRAMS_OF_PAGE.get(page, ()):
-                found[f"examples/{program}.py"].append((page, words))
+                found[f"{program}.py"].append((page, words))
     return {name: calls for name, calls in found.items() if name not in ELSEWHERE}
 
 

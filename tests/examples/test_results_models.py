@@ -3,85 +3,74 @@ import sys
 import numpy as np
 import pytest
 
-from keras_xlnet.models import XLNetPermutationLM
-from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
-from keras_xlnet.tokenizers import XLNetTokenizer
-from tests.examples import EXAMPLES
+from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier, XLNetTextRegressor
+from tests.examples import EXAMPLES, RESEARCH
 
-sys.path.insert(0, str(EXAMPLES))
-from results_models import Kind, Trainer, WarmupCosine
+sys.path.extend([str(RESEARCH), str(EXAMPLES)])
+from results_models import digest_of, fine_tune
 from results_tasks import Examples, Recipe
 
-RECIPE = Recipe(24, epochs=1, scratch_epochs=2, batch_size=4, fewest_steps=3)
+RECIPE = Recipe(24, epochs=1, fewest_steps=2, few=0)
 TEXTS = np.array(
     ["a cat", "the dog sat on the cat and the mat " * 3, "is it so?", "no", "it is a dog", "x y"],
     dtype=object,
 )
-SINGLE = Kind(is_classes=True, is_pair=False)
 CLASSES = Examples(TEXTS, np.array([0, 1, 0, 1, 0, 1], "int32"))
 NUMBERS = Examples(
     np.stack([TEXTS, TEXTS[::-1]], axis=1), np.array([1, 4, 2, 5, 3, 0], "float32") * 100
 )
 
 
-@pytest.fixture(scope="module")
-def trainer(tiny_preset):
-    return Trainer(tiny_preset)
+@pytest.fixture
+def fits(monkeypatch):
+    """A list of the models that were fitted and the arguments of `fit`."""
+    found = []
+
+    def record(model, *arguments, **keywords):
+        found.append((model, keywords))
+        return type(model).__base__.fit(model, *arguments, **keywords)
+
+    for model_class in (XLNetTextClassifier, XLNetTextRegressor):
+        monkeypatch.setattr(model_class, "fit", record)
+    return found
 
 
-@pytest.fixture(scope="module")
-def preprocessor(golden_dir):
-    return XLNetTextClassifierPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 24)
-
-
-def test_a_run_does_not_depend_on_those_before_it(trainer, tiny_preset):
-    first = trainer.train(CLASSES, RECIPE, 1, from_scratch=False)(TEXTS)
-    model = next(iter(trainer.compiled.values()))
-    weights = model.get_weights()
-    trainer.train(CLASSES, RECIPE, 2, from_scratch=True)
-    assert not np.allclose(model.get_weights()[0], weights[0], atol=1e-3)
-    np.testing.assert_array_equal(trainer.train(CLASSES, RECIPE, 1, False)(TEXTS), first)
-    for again, weight in zip(model.get_weights(), weights, strict=True):
-        np.testing.assert_allclose(again, weight, atol=1e-6)
-
-
-def test_starts_from_the_preset_or_from_random_weights(trainer, tiny_preset):
-    pretrained = XLNetPermutationLM.from_preset(tiny_preset).backbone
-    fine_tuned = trainer._fresh(SINGLE, 0, 0.1, from_scratch=False)
-    from_scratch = trainer._fresh(SINGLE, 0, 0.1, from_scratch=True)
-    for model in (fine_tuned, from_scratch):
-        assert not model.backbone.bidirectional_data and model.backbone.memory_length is None
-        assert model.backbone.dropout == model.backbone.attention_dropout == 0.1
-    kernels = [
-        np.asarray(backbone.blocks[0].attention.query_dense.kernel)
-        for backbone in (pretrained, fine_tuned.backbone, from_scratch.backbone)
+def test_a_seed_gives_the_same_predictions_and_another_seed_others(tiny_preset):
+    predictions = [
+        fine_tune(tiny_preset, NUMBERS, RECIPE, seed)(NUMBERS.texts) for seed in (1, 1, 2)
     ]
-    np.testing.assert_array_equal(kernels[0], kernels[1])
-    assert kernels[2].std() > 2 * kernels[1].std()  # Glorot's, for a width of 16.
+    np.testing.assert_array_equal(predictions[0], predictions[1])
+    assert not np.array_equal(predictions[0], predictions[2])
 
 
-def test_numbers_come_back_on_their_scale(trainer):
-    predict = trainer.train(NUMBERS, RECIPE, 0, from_scratch=False)
-    predictions = predict(NUMBERS.texts)
+def test_numbers_come_back_on_their_scale(tiny_preset):
+    predictions = fine_tune(tiny_preset, NUMBERS, RECIPE, 0)(NUMBERS.texts)
     assert predictions.shape == (6,) and predictions.dtype.kind == "f"
     assert 0 < predictions.mean() < 500
 
 
-def test_identity(trainer, tiny_preset):
-    assert trainer.identity(True) in trainer.identity(False)
-    assert Trainer(tiny_preset).identity(False) == trainer.identity(False)
+def test_classes_are_predicted(tiny_preset):
+    predictions = fine_tune(tiny_preset, CLASSES, RECIPE, 0)(TEXTS)
+    assert predictions.shape == (6,) and set(predictions) <= {0, 1}
 
 
-def test_pairs_are_compared_and_single_texts_pooled(trainer):
-    trainer.train(CLASSES, RECIPE, 1, from_scratch=False)
-    trainer.train(NUMBERS, RECIPE, 1, from_scratch=False)
-    kinds = {key[0]: model.pooling for key, model in trainer.compiled.items()}
-    assert kinds[Kind(is_classes=False, is_pair=True)] == "pair"
-    assert kinds[SINGLE] == "mean"
+def test_models_are_those_of_the_recipe(tiny_preset, fits):
+    fine_tune(tiny_preset, NUMBERS, RECIPE, 0)
+    few = Recipe(16, epochs=3, fewest_steps=1, few=7)
+    fine_tune(tiny_preset, CLASSES, few, 0, "mixed_bfloat16")
+    (pairs, of_pairs), (single, of_single) = fits
+    assert pairs.pooling == "pair" and single.pooling != "pair"
+    assert (of_pairs["epochs"], of_pairs["head_first"]) == (2, False)
+    assert (of_single["epochs"], of_single["head_first"]) == (3, True)
+    assert single.preprocessor.sequence_length == 16
+    assert single.backbone.dtype_policy.name == "mixed_bfloat16"
 
 
-def test_learning_rate():
-    schedule = WarmupCosine(2.0, 30)
-    assert [schedule.rate(step) for step in (0, 2)] == pytest.approx([2 / 3, 2.0])
-    assert schedule.rate(3) == 2.0 and schedule.rate(3 + 27 // 2) == pytest.approx(1.0, abs=0.1)
-    assert 0 < schedule.rate(29) < 0.01
+def test_presets_of_other_weights_are_told_apart(tiny_preset, tmp_path):
+    backbone = XLNetBackbone.from_preset(tiny_preset)
+    backbone.save_to_preset(tmp_path / "same")
+    weight = backbone.weights[-1]
+    weight.assign(weight + 1)
+    backbone.save_to_preset(tmp_path / "other")
+    digests = [digest_of(location) for location in (tiny_preset, tmp_path / "same")]
+    assert digests[0] == digests[1] != digest_of(tmp_path / "other")

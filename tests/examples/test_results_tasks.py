@@ -5,9 +5,9 @@ import sys
 import numpy as np
 import pytest
 
-from tests.examples import EXAMPLES
+from tests.examples import EXAMPLES, RESEARCH
 
-sys.path.insert(0, str(EXAMPLES))
+sys.path.extend([str(RESEARCH), str(EXAMPLES)])
 import results_tasks
 from results_tasks import Data, Examples, Recipe, draw_subset, read_tasks
 
@@ -104,10 +104,10 @@ def test_subsets():
     assert len(draw_subset(numbers, 20, seed=1)) == 20
 
 
-def test_steps():
-    recipe = Recipe(32, epochs=4, scratch_epochs=8, batch_size=10, fewest_steps=50)
-    assert recipe.steps(101) == 50
-    assert recipe.steps(1001) == 401 and recipe.steps(1001, from_scratch=True) == 801
+def test_few_examples_have_more_epochs_and_the_head_first():
+    recipe = Recipe(32, epochs=4, fewest_steps=60, few=500)
+    assert [recipe.epochs_of(examples) for examples in (50, 250, 481, 1000)] == [30, 8, 4, 4]
+    assert recipe.head_first(499) and not recipe.head_first(500)
     assert set(results_tasks.RECIPES) == set(results_tasks.TASKS)
 
 

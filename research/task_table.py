@@ -1,25 +1,20 @@
-"""Trains and tests on the real files of nine tasks, and writes one table: `make tasks`.
+"""Trains and tests on the real files of four tasks, and writes one table: `make tasks`.
 
-    python examples/task_table.py --data path/to/data
+    python research/task_table.py --data path/to/data
 
-runs the other examples, three trainings each of the preset and of the same architecture from
-scratch, and puts their metrics beside those of a simple baseline: TF-IDF with a linear model, a
-dictionary of names, BM25, or shared words. It writes table.md, and what each example writes, to
+runs examples, three trainings each of the preset and of the same architecture from
+scratch, and puts their metrics beside those of a simple baseline: a dictionary of names, shared
+words, BM25, or TF-IDF with a linear model. It writes table.md, and what each example writes, to
 runs/tasks. What is finished is not run again, so a command that was killed goes on. All of it takes
 many hours on 2 cores. Parts of it:
 
-    python examples/task_table.py --data data --tasks rte,wnut17 --runs 1
-    python examples/task_table.py --data data --num_examples 500
+    python research/task_table.py --data data --tasks wikiqa,wnut17 --runs 1
+    python research/task_table.py --data data --num_examples 500
 
---data has the folder `tasks`, and in it sst2, cola, mrpc, rte, stsb, wnut17, race, wikiqa and imdb,
-as in docs/results.md and docs/tasks.md. Tasks whose folders are not there are left out. Those of
-single sentences and pairs are run by results.py: where runs/tasks/results/results.jsonl is a copy
-of one that has some of the runs, these are not run again.
+--data has the folder `tasks`, and in it wnut17, race, wikiqa and imdb, as in docs/tasks.md. Tasks
+whose folders are not there are left out. Single sentences and pairs: results.py.
 """
 
-import quiet_start  # noqa: F401
-
-# isort: split
 import dataclasses
 import json
 import pathlib
@@ -27,20 +22,15 @@ import shlex
 import subprocess
 import sys
 
-import results_tasks
 from absl import app, flags
-from results_report import Scores
 
-EXAMPLES = pathlib.Path(__file__).parent
+EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
 KINDS = {"preset": [], "from scratch": ["--from_scratch"]}
-# Tasks of results.py, and its names for the columns.
-SENTENCES = ("sst2", "cola", "mrpc", "rte", "stsb")
-METHODS = ("fine_tuned", "from_scratch", "tfidf")
 
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """A task that has an example of its own.
+    """A task.
 
     Args:
         title: String, what the table calls it.
@@ -89,13 +79,12 @@ TASKS = {
         num_examples=2000,
     ),
 }
-NAMES = [*SENTENCES, *TASKS]
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("data", None, "Folder with tasks/, as for results.py.", required=True)
+flags.DEFINE_string("data", None, "Folder with tasks/.", required=True)
 flags.DEFINE_string("output_dir", "runs/tasks", "Where everything is written.")
 flags.DEFINE_string("preset", "xlnet_small_en", "Name or location of the preset.")
-flags.DEFINE_list("tasks", NAMES, f"Some of {', '.join(NAMES)}.")
+flags.DEFINE_list("tasks", list(TASKS), f"Some of {', '.join(TASKS)}.")
 flags.DEFINE_integer("runs", 3, "Trainings of each kind.", lower_bound=1)
 flags.DEFINE_integer(
     "num_examples",
@@ -108,9 +97,9 @@ flags.DEFINE_integer(
 def main(arguments):
     if arguments[1:]:
         sys.exit(f"error: arguments that are no flags: {' '.join(arguments[1:])}")
-    unknown = [name for name in FLAGS.tasks if name not in NAMES]
+    unknown = [name for name in FLAGS.tasks if name not in TASKS]
     if unknown or not FLAGS.tasks:
-        sys.exit(f"error: --tasks must be some of {', '.join(NAMES)}. Received: {FLAGS.tasks}")
+        sys.exit(f"error: --tasks must be some of {', '.join(TASKS)}. Received: {FLAGS.tasks}")
     output_dir = pathlib.Path(FLAGS.output_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
     lines = [
@@ -120,24 +109,19 @@ def main(arguments):
     for name in FLAGS.tasks:
         folder = pathlib.Path(FLAGS.data) / "tasks" / name
         if not folder.is_dir():
-            print(f"{title_of(name)} is left out: no {folder}")
+            print(f"{TASKS[name].title} is left out: no {folder}")
             continue
-        row = sentences_row if name in SENTENCES else example_row
-        lines.append(f"| {' | '.join([title_of(name), *row(name, output_dir)])} |")
+        lines.append(f"| {' | '.join([TASKS[name].title, *row_of(name, output_dir)])} |")
         # After each task: a command that is killed leaves what it had.
         (output_dir / "table.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n" + "\n".join(lines) + f"\nWritten to {output_dir}")
-
-
-def title_of(name):
-    return (results_tasks.TASKS if name in SENTENCES else TASKS)[name].title
 
 
 def run(name, command):
     """Runs an example, unless it fails."""
     print(f"\n{shlex.join(command)}", flush=True)
     if subprocess.run(command, check=False).returncode:
-        sys.exit(f"error: {title_of(name)}: the example failed")
+        sys.exit(f"error: {TASKS[name].title}: the example failed")
 
 
 def cell(mean, deviation, count):
@@ -145,41 +129,14 @@ def cell(mean, deviation, count):
     return f"{mean:.1f} ± {deviation:.1f}" if count > 1 else f"{mean:.1f}"
 
 
-# === Single sentences and pairs ===
-
-
-def sentences_row(name, output_dir):
-    """The cells of a task of results.py, which runs what it has not run yet."""
-    size, folder = FLAGS.num_examples or "all", output_dir / "results"
-    flags = {"data": FLAGS.data, "tasks": name, "sizes": size, "seeds": FLAGS.runs}
-    flags |= {"preset": FLAGS.preset, "output_dir": folder}
-    run(name, [sys.executable, str(EXAMPLES / "results.py"), *_as_arguments(flags)])
-    lines = (folder / "results.jsonl").read_text(encoding="utf-8").splitlines()
-    # Of a run that is there twice, the last line counts: it is of a newer recipe.
-    scores = Scores(row for row in map(json.loads, lines) if row["run"]["seed"] < FLAGS.runs)
-    metric = results_tasks.TASKS[name].metrics[0]
-    cells = [cell(*scores.of(name, metric, method, size)) for method in METHODS]
-    return metric, _number(FLAGS.num_examples), *cells[:2], f"{cells[2]} (tfidf)"
-
-
-def _as_arguments(flags):
-    return [f"--{flag}={value}" for flag, value in flags.items()]
-
-
-def _number(num_examples):
-    return "all" if num_examples is None else f"{num_examples:,}"
-
-
-# === The other tasks ===
-
-
-def example_row(name, output_dir):
-    """The cells of a task that has an example of its own."""
+def row_of(name, output_dir):
+    """The cells of a task, without its title."""
     task = TASKS[name]
     reports = {kind: finished(name, kind, output_dir) for kind in KINDS}
     cells = [of_runs(task, report) for report in reports.values()]
     baseline = 100 * of_baseline(task, reports["preset"])
-    size = _number(FLAGS.num_examples or task.num_examples)
+    number = FLAGS.num_examples or task.num_examples
+    size = "all" if number is None else f"{number:,}"
     return task.metric, size, *cells, f"{baseline:.1f} ({task.baseline})"
 
 
@@ -192,7 +149,8 @@ def finished(name, kind, output_dir):
     flags |= {"preset": FLAGS.preset, "runs": FLAGS.runs}
     if size := FLAGS.num_examples or task.num_examples:
         flags["num_examples"] = size
-    command = [sys.executable, str(EXAMPLES / f"{task.example}.py"), *_as_arguments(flags)]
+    command = [sys.executable, str(EXAMPLES / f"{task.example}.py")]
+    command += [f"--{flag}={value}" for flag, value in flags.items()]
     command += [*task.flags, *KINDS[kind]]
     # Beside the folder, which the example replaces.
     record, written = folder.with_suffix(".command"), shlex.join(command[1:])
