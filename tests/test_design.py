@@ -22,7 +22,7 @@ BELOW = {
     "task_files": set(),
     "tokenizers": {"compat", "preset_files"},
     "preprocessing": {"compat", "preset_files", "tokenizers"},
-    "training": {"compat", "layers"},
+    "training": {"compat", "layers", "ops"},
     "models": {
         "compat",
         "layers",
@@ -36,7 +36,7 @@ BELOW = {
     "evaluation": {"compat", "layers", "models", "preprocessing"},
     "visualization": {"compat", "layers", "models"},
     "checkpoints": {"compat", "layers", "models", "preprocessing", "preset_files", "tokenizers"},
-    "serving": {"compat", "layers", "models", "preprocessing", "tokenizers"},
+    "serving": {"compat", "layers", "models", "preprocessing", "preset_files", "tokenizers"},
     "server": set(),
     "cli": {
         "compat",

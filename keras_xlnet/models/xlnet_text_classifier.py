@@ -17,20 +17,18 @@ from keras_xlnet.models.task_graph import (
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.ops.calibration import THRESHOLD_METRICS
 from keras_xlnet.preprocessing import Preprocessor
-from keras_xlnet.preprocessing.calibration import (
+from keras_xlnet.preprocessing.labels import (
     DEFAULT_THRESHOLD,
-    Calibration,
+    Classes,
     check_has_threshold,
     check_threshold,
-    fit_temperature_of,
-    with_threshold,
 )
-from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.text_classifier_preprocessor import (
     Classification,
     XLNetTextClassifierPreprocessor,
     classifications,
 )
+from keras_xlnet.training.calibration import Calibration, fit_temperature_of, with_threshold
 
 _LOSSES = {
     "softmax": keras.losses.SparseCategoricalCrossentropy,
@@ -296,7 +294,7 @@ class XLNetTextClassifier(Task):
         if metric is not None:
             probabilities = self.predict(texts, batch_size=batch_size, verbose=verbose)
             found = with_threshold(found, probabilities, labels, self.activation, metric)
-            self.threshold = found.threshold
+            self.threshold = float(found.threshold)  # type: ignore[arg-type]  # It is a float.
         return found
 
 

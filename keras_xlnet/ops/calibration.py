@@ -1,6 +1,6 @@
 """Probabilities that are right as often as they say, and the threshold of a decision.
 
-    softmax(z / T),  with the temperature T > 0 of the least mean of -log softmax(z / T)[y]
+    p = softmax(z / T),  with the temperature T > 0 of the least mean of -log p[y]
 
 The order of the classes stays as it is. The loss is convex in 1 / T.
 

@@ -1,7 +1,6 @@
 """What users pass to models and get from them: a preprocessor for each form of input."""
 
 from keras_xlnet.preprocessing.answer_decoding import Answer, AnswerPrediction
-from keras_xlnet.preprocessing.calibration import Calibration
 from keras_xlnet.preprocessing.length_batches import LengthBatches, batch_by_length
 from keras_xlnet.preprocessing.multiple_choice_preprocessor import (
     Choice,
@@ -27,7 +26,6 @@ from keras_xlnet.preprocessing.token_classifier_preprocessor import (
 __all__ = [
     "Answer",
     "AnswerPrediction",
-    "Calibration",
     "Choice",
     "Classification",
     "Encoded",

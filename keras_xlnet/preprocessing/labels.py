@@ -10,12 +10,14 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_xlnet.arguments import check_number
 from keras_xlnet.preprocessing.texts import is_text
 from keras_xlnet.preprocessing.weights import weights_of_classes
 from keras_xlnet.types import Tensor
 
 # How much the probabilities of a row may differ from the sum 1.
 _TOLERANCE = 1e-3
+DEFAULT_THRESHOLD = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Classes:
             )
         return weights_of_classes(class_weight, self.names, self.num_classes)
 
-    def indices(self, probabilities: Tensor, threshold: float = 0.5) -> Tensor:
+    def indices(self, probabilities: Tensor, threshold: float = DEFAULT_THRESHOLD) -> Tensor:
         """Returns the class of each text.
 
         Args:
@@ -328,4 +330,21 @@ def _check_probabilities(labels):
         raise ValueError(
             "`y` must be vectors of probabilities of classes, such as [0, 1]: from 0 to 1, with "
             f"the sum 1. Received in row {row}: {labels[row]}"
+        )
+
+
+def check_threshold(threshold: float, num_classes: int, activation: str) -> None:
+    """Raises `ValueError` if `threshold` is not from 0 to 1, or has no effect."""
+    check_number("threshold", threshold, high=1)
+    if threshold != DEFAULT_THRESHOLD:
+        check_has_threshold("threshold", threshold, num_classes, activation)
+
+
+def check_has_threshold(name: str, given: object, num_classes: int, activation: str) -> None:
+    """Raises `ValueError` if a model decides without a threshold. `name` is of the argument."""
+    if activation != "sigmoid" and (activation, num_classes) != ("softmax", 2):
+        raise ValueError(
+            f"`{name}` can only be given for two classes with activation='softmax', or for "
+            f"activation='sigmoid'. Received: {name}={given!r} for activation={activation!r}, "
+            f"num_classes={num_classes}"
         )

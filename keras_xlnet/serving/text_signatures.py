@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from keras_xlnet.models import XLNetTextClassifier, XLNetTextEmbedder, XLNetTextRegressor
-from keras_xlnet.preprocessing.calibration import check_threshold
+from keras_xlnet.preprocessing.labels import check_threshold
 from keras_xlnet.serving.signature import Signature, strings
 from keras_xlnet.serving.token_reader import TokenReader
 

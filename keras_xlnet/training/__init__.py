@@ -2,6 +2,7 @@
 
 from keras_xlnet.training.adam_weight_decay import AdamWeightDecay
 from keras_xlnet.training.average_checkpoints import load_average
+from keras_xlnet.training.calibration import Calibration
 from keras_xlnet.training.distributed_training import DistributedTraining
 from keras_xlnet.training.exact_backup_and_restore import ExactBackupAndRestore
 from keras_xlnet.training.fine_tuning_adamw import FineTuningAdamW
@@ -15,6 +16,7 @@ from keras_xlnet.training.warmup_polynomial_decay import WarmupPolynomialDecay
 __all__ = [
     "STRATEGIES",
     "AdamWeightDecay",
+    "Calibration",
     "DistributedTraining",
     "ExactBackupAndRestore",
     "FineTuningAdamW",

@@ -1,14 +1,12 @@
-"""Which classes a text has, given their probabilities: thresholds, and what `calibrate` finds."""
+"""The temperature and the threshold that `XLNetTextClassifier.calibrate` finds."""
 
 import dataclasses
 
 import numpy as np
 
-from keras_xlnet.arguments import check_number
 from keras_xlnet.ops.calibration import best_threshold, fit_temperature, negative_log_likelihood
 from keras_xlnet.results import Result
 
-DEFAULT_THRESHOLD = 0.5
 # What probabilities are clipped to before their logarithm is taken, float32.
 _SMALLEST = 1e-7
 
@@ -27,7 +25,7 @@ class Calibration(Result):
 
     Example:
 
-    >>> from keras_xlnet.preprocessing import Calibration
+    >>> from keras_xlnet.training import Calibration
     >>> Calibration(1.732, 0.41234, 0.30001)
     Calibration(temperature=1.732, loss_before=0.4123, loss_after=0.3)
     """
@@ -54,8 +52,10 @@ def fit_temperature_of(
     logits = np.log(np.clip(probabilities, _SMALLEST, 1.0))
     temperature = fit_temperature(logits, labels)
     before, after = _log_probs(logits), _log_probs(logits / temperature)
-    losses = [negative_log_likelihood(log_probs, labels) for log_probs in (before, after)]
-    return Calibration(temperature, *losses)
+    loss_before, loss_after = (
+        negative_log_likelihood(log_probs, labels) for log_probs in (before, after)
+    )
+    return Calibration(temperature, loss_before, loss_after)
 
 
 def with_threshold(
@@ -91,20 +91,3 @@ def _exclusive(probabilities, labels, activation):
 
 def _log_probs(logits):
     return logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
-
-
-def check_threshold(threshold: float, num_classes: int, activation: str) -> None:
-    """Raises `ValueError` if `threshold` is not from 0 to 1, or has no effect."""
-    check_number("threshold", threshold, high=1)
-    if threshold != DEFAULT_THRESHOLD:
-        check_has_threshold("threshold", threshold, num_classes, activation)
-
-
-def check_has_threshold(name: str, given: object, num_classes: int, activation: str) -> None:
-    """Raises `ValueError` if a model decides without a threshold. `name` is of the argument."""
-    if activation != "sigmoid" and (activation, num_classes) != ("softmax", 2):
-        raise ValueError(
-            f"`{name}` can only be given for two classes with activation='softmax', or for "
-            f"activation='sigmoid'. Received: {name}={given!r} for activation={activation!r}, "
-            f"num_classes={num_classes}"
-        )
