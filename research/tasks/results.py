@@ -1,0 +1,201 @@
+"""What fine-tuned presets do on seven tasks, beside tuned TF-IDF with a linear model.
+
+    python research/tasks/results.py --data path/to/data
+
+trains on SMS spam, SST-2, CoLA, MRPC, RTE, STS-B and query well-formedness, with several numbers of
+training examples and three seeds each, and writes a table and a picture to runs/results. The SMS
+messages are in this repository; tasks that are not in the folder are left out. A task is in
+`tasks/NAME` as its authors publish it: docs/results.md. The whole command takes hours on 2 cores. A
+command that was killed continues where it was: each finished run is a line of results.jsonl, and is
+not run again unless the preset or the recipe of its task changes. The table has all runs of that
+file. Parts of it:
+
+    python research/tasks/results.py                                       # SMS spam alone
+    python research/tasks/results.py --data data --tasks sst2,sms --seeds 2 --sizes 100,all
+    python research/tasks/results.py --data data --split validation        # to choose recipes
+    python research/tasks/results.py --data data --methods tfidf,xlnet_small_en,runs/pretrain/preset
+"""
+
+import dataclasses
+import functools
+import json
+import pathlib
+import sys
+import time
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "examples"))
+
+import fast_dtype
+import results_report
+import tfidf
+from absl import app, flags
+from results_tasks import METRICS, RECIPES, TASKS, draw_subset, read_tasks
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("data", None, "Folder with tasks/ and sms_spam_collection/. [only SMS spam]")
+flags.DEFINE_string("output_dir", "runs/results", "Where everything is written.")
+flags.DEFINE_list("tasks", list(TASKS), f"Some of {', '.join(TASKS)}.")
+flags.DEFINE_list("methods", ["tfidf", "xlnet_mini_en"], "tfidf, and names or paths of presets.")
+flags.DEFINE_integer("seeds", 3, "Runs of each kind; 5 are a cross-validation.", lower_bound=1)
+flags.DEFINE_list("sizes", None, 'Numbers of training examples, "all" for all. [of the task]')
+flags.DEFINE_enum("split", "test", ["test", "validation"], "What to report on.")
+flags.DEFINE_enum("dtype", "auto", fast_dtype.DTYPES, "Policy of the models. [the faster one]")
+
+
+def main(arguments):
+    if len(arguments) > 1:
+        sys.exit(f"error: unexpected arguments: {' '.join(arguments[1:])}")
+    try:
+        run_all()
+    except (OSError, ValueError) as error:
+        sys.exit(f"error: {error}")
+
+
+def run_all():
+    """Runs what is not in the file of results, and writes the table and the picture."""
+    unknown = [name for name in FLAGS.tasks if name not in TASKS]
+    if unknown or not FLAGS.tasks:
+        raise ValueError(f"--tasks must be some of {', '.join(TASKS)}. Received: {FLAGS.tasks}")
+    sizes = None if FLAGS.sizes is None else [_parse_size(size) for size in FLAGS.sizes]
+    output_dir = pathlib.Path(FLAGS.output_dir)
+    output_dir.mkdir(parents=True, exist_ok=True)
+    data, missing = read_tasks(FLAGS.tasks, FLAGS.data)
+    data |= {name: None for name in data if FLAGS.split == "validation" and not data[name].test}
+    missing |= {name: "no part to choose recipes with" for name, found in data.items() if not found}
+    for name, reason in missing.items():
+        print(f"{TASKS[name].title} is left out: {reason}")
+    data = {name: found for name, found in data.items() if found}
+
+    dtype = fast_dtype.choose(FLAGS.dtype) if set(FLAGS.methods) - {"tfidf"} else None
+    runs = plan(data, FLAGS.methods, sizes, FLAGS.seeds, FLAGS.split, dtype)
+    results = Results(output_dir / "results.jsonl")
+    todo = [run for run in runs if run not in results.rows]
+    print(f"{len(runs)} runs, {len(runs) - len(todo)} of them finished before", flush=True)
+    for number, run in enumerate(todo, 1):
+        start = time.perf_counter()
+        found = run.execute(data[run.task], dtype)
+        results.add(run, found, time.perf_counter() - start)
+        print(f"[{number}/{len(todo)}] {run.describe(found)}", flush=True)
+
+    rows = [row for row in results.rows.values() if row["run"]["split"] == FLAGS.split]
+    table = results_report.format_report(rows, FLAGS.split)
+    (output_dir / "results.md").write_text(table, encoding="utf-8")
+    results_report.draw(rows, output_dir / "results.png")
+    print(f"\n{table}\nWritten to {output_dir}: results.jsonl, results.md, results.png")
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One training and its test.
+
+    Args:
+        task: Name in `TASKS`.
+        method: `"tfidf"`, or the name or location of a preset.
+        size: Number of training examples, or `"all"`.
+        seed: Seed of the weights, the order, the dropout, the subset, and the fold if there are
+            folds.
+        split: `"test"` or `"validation"`.
+        settings: String with all else that the result depends on.
+    """
+
+    task: str
+    method: str
+    size: int | str
+    seed: int
+    split: str
+    settings: str
+
+    def execute(self, data, dtype):
+        """Trains and tests, and returns the metrics of the task, in percent."""
+        train, test = data.parts(self.seed, self.split)
+        train = draw_subset(train, self.size, self.seed)
+        names = TASKS[self.task].metrics
+        if self.method == "tfidf":
+            score = METRICS[names[0]]
+            predict = tfidf.fit_tuned(train.texts, train.labels, score, self.seed).predict
+        else:
+            from results_models import fine_tune  # TensorFlow: some seconds.
+
+            predict = fine_tune(self.method, train, RECIPES[self.task], self.seed, dtype)
+        predictions = predict(test.texts)
+        return {name: METRICS[name](test.labels, predictions) for name in names}
+
+    def describe(self, found):
+        """Returns the run and its metrics as a line."""
+        metrics = ", ".join(f"{name} {value:.1f}" for name, value in found.items())
+        return f"{self.task} {self.method}, {self.size} examples, seed {self.seed}: {metrics}"
+
+
+def plan(data, methods, sizes, seeds, split, dtype):
+    """Returns all runs: first everything with the first seed, then with the second.
+
+    Args:
+        data: Dict of `results_tasks.Data` by task.
+        methods: `"tfidf"` and names or locations of presets.
+        sizes: Numbers of training examples, or `None` for those of each task.
+        seeds: Int, the number of seeds.
+        split: `"test"` or `"validation"`.
+        dtype: String, the dtype policy of the models.
+    """
+    runs = []
+    for seed in range(seeds):
+        for task, found in data.items():
+            train, _ = found.parts(seed, split)
+            for size in sizes or TASKS[task].sizes:
+                if size == "all" or size < len(train):
+                    runs += [
+                        Run(task, method, size, seed, split, _settings(task, method, dtype))
+                        for method in methods
+                    ]
+    return runs
+
+
+def _settings(task, method, dtype):
+    if method == "tfidf":
+        return f"{tfidf.TEXT_GRID} {tfidf.PAIR_GRID} {tfidf.RIDGE_GRID}"
+    return f"{_digest_of(method)} {dtype} {RECIPES[task]}"
+
+
+@functools.cache
+def _digest_of(preset):
+    from results_models import digest_of  # TensorFlow: some seconds.
+
+    return digest_of(preset)
+
+
+class Results:
+    """The file of finished runs, a line of JSON each.
+
+    Args:
+        path: `pathlib.Path` of the file.
+    """
+
+    def __init__(self, path):
+        self.path = path
+        self.rows = {}
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        complete = text[: text.rfind("\n") + 1]
+        if complete != text:  # The command was killed while it wrote a line.
+            path.write_text(complete, encoding="utf-8")
+        for line in complete.splitlines():
+            row = json.loads(line)
+            self.rows[Run(**row["run"])] = row
+
+    def add(self, run, found, seconds):
+        """Adds a run and its metrics."""
+        row = {"run": dataclasses.asdict(run), "metrics": found, "seconds": round(seconds, 1)}
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+        self.rows[run] = row
+
+
+def _parse_size(size):
+    if size == "all":
+        return size
+    if not size.isdecimal() or int(size) < 10:
+        raise ValueError(f'--sizes must be numbers of at least 10, or "all". Received: {size}')
+    return int(size)
+
+
+if __name__ == "__main__":
+    app.run(main)
