@@ -1,26 +1,22 @@
 """Searches a folder of text for what is meant, not only for the words of the query.
 
     python examples/search.py docs "how do I train on several machines?"
-
-reads the text files below a folder (.md, .rst, .txt, .tex, .org and files without a suffix; other
-suffixes with --suffixes), cuts them into passages of at most 120 words, embeds each passage with a
-preset, and prints those that are most similar to the query, with file and line. Without a query it
-asks for one after another. The vectors are kept in runs/search: the next search of the same folder
-embeds only the files that have changed. It needs no network. More ways to run it:
-
     python examples/search.py ~/notes --top_k 3
     python examples/search.py src "where are passwords checked?" --suffixes .py,.js
-    python examples/search.py docs "warmup" --preset path/to/my_preset
+
+reads the text files below a folder, cuts them into passages of at most 120 words, embeds each with
+a preset, and prints those that are most similar to the query, with file and line. Without a query
+it asks for one after another. The vectors are kept in runs/search: the next search embeds only what
+has changed. It needs no network.
 """
 
-import quiet_start  # noqa: F401
-
-# isort: split
 import hashlib
 import os
 import pathlib
 import re
 import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
 from absl import app, flags
@@ -41,121 +37,79 @@ def main(arguments):
     if not 2 <= len(arguments) <= 3:
         raise app.UsageError("give a folder and optionally a query")
     try:
-        folder = pathlib.Path(arguments[1])
         embedder = XLNetTextEmbedder.from_preset(FLAGS.preset, sequence_length=256)
-        passages, vectors = index(folder, embedder)
-        queries = arguments[2:] or read_queries()
-        for query in queries:
-            show(embedder.search(query, vectors, FLAGS.top_k)[0], passages)
+        passages = [
+            (file, *place)
+            for file in find_files(pathlib.Path(arguments[1]))
+            for place in passages_of(read(file))
+        ]
+        if not passages:
+            raise ValueError(f"no text in files with the suffixes {FLAGS.suffixes}")
+        vectors = embed([text for *_, text in passages], embedder, arguments[1])
+        for query in arguments[2:] or iter(lambda: input("\nquery: ").strip(), ""):
+            for found in embedder.search(query, vectors, FLAGS.top_k)[0]:
+                file, line, text = passages[found.index]
+                print(f"\n{found.score:.3f}  {file}:{line}\n    {text[:400]}")
+    except EOFError:
+        pass  # The input has ended.
     except (OSError, ValueError) as error:
         sys.exit(f"error: {error}")
 
 
-def read_queries():
-    """Yields the lines that a user types, until the first empty one."""
-    while True:
-        try:
-            query = input("\nquery: ").strip()
-        except EOFError:
-            return
-        if not query:
-            return
-        yield query
-
-
-def show(documents, passages):
-    for document in documents:
-        file, line, text = passages[document.index]
-        print(f"\n{document.score:.3f}  {file}:{line}\n    {shortened(text)}")
-
-
-def shortened(text, most=400):
-    return text if len(text) <= most else f"{text[:most].rsplit(' ', 1)[0]} ..."
-
-
-# === Files and passages ===
-
-
-def index(folder, embedder):
-    """Returns the passages of a folder, tuples of file, line and text, and their vectors."""
-    files = find_files(folder)
-    by_file = {file: passages_of(read(file)) for file in files}
-    passages = [(file, *place) for file, places in by_file.items() for place in places]
-    if not passages:
-        raise ValueError(f"{folder} has no text in files with the suffixes {FLAGS.suffixes}")
-    cache = pathlib.Path(FLAGS.cache_dir) / f"{digest(str(folder.resolve()), FLAGS.preset)}.npz"
-    known = load_vectors(cache)
-    keys = [digest(text) for *_, text in passages]
-    new = {key: text for key, (*_, text) in zip(keys, passages, strict=True) if key not in known}
-    print(f"{len(passages):,} passages of {len(files):,} files, {len(new):,} to embed", flush=True)
-    if new:
-        known |= dict(zip(new, embedder.embed([*new.values()]), strict=True))
-        known = {key: known[key] for key in dict.fromkeys(keys)}
-        save_vectors(cache, known)
-    return passages, np.array([known[key] for key in keys])
-
-
 def find_files(folder):
-    """Returns the text files below a folder, but those in hidden folders."""
+    """Returns the text files below a folder, except those in hidden folders."""
     if not folder.is_dir():
         raise NotADirectoryError(f"{folder} is not a folder")
     found = []
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        paths = (pathlib.Path(root, name) for name in sorted(names) if not name.startswith("."))
+        paths = [pathlib.Path(root, name) for name in sorted(names) if not name.startswith(".")]
         found += [path for path in paths if path.suffix.lower() in FLAGS.suffixes]
     return [path for path in found if path.is_file() and path.stat().st_size <= _MOST_BYTES]
 
 
 def read(file):
-    """Returns the text of a file, `""` if it is none."""
+    """Returns the text of a file, or `""`."""
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        print(f"{file} is not text, or cannot be read: it is left out", file=sys.stderr)
+        print(f"{file} is left out: it is not text, or cannot be read", file=sys.stderr)
         return ""
 
 
 def passages_of(text):
-    """Returns the passages of a text, pairs of the number of the first line and the words.
+    """Returns passages, pairs of the number of the first line and the words.
 
     A passage ends at an empty line, unless it is short, as headings are.
     """
     passages, words, first = [], [], 1
     for number, line in enumerate([*text.splitlines(), ""], 1):
-        if not words:
-            first = number
+        first = first if words else number
         words += line.split()
         is_end = not line.strip() and len(words) > FLAGS.words // 4
         while words and (is_end or len(words) >= FLAGS.words):
             passages.append((first, " ".join(words[: FLAGS.words])))
             words, first = words[FLAGS.words :], number
-    if words:
-        passages.append((first, " ".join(words)))
+    passages.append((first, " ".join(words)))
     return [(line, words) for line, words in passages if re.search(r"\w", words)]
 
 
-# === Vectors ===
-
-
-def digest(*texts):
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
-
-
-def load_vectors(file):
-    """Returns the vectors of passages by the digest of their text."""
-    if not file.exists():
-        return {}
-    with np.load(file) as arrays:
-        return dict(zip(arrays["keys"].tolist(), arrays["vectors"].astype("float32"), strict=True))
-
-
-def save_vectors(file, vectors):
-    file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_suffix(".tmp.npz")
-    values = np.array([*vectors.values()], "float16")
-    np.savez(unfinished, keys=np.array([*vectors]), vectors=values)
-    unfinished.replace(file)
+def embed(texts, embedder, folder):
+    """Returns the vectors of texts, and computes those that are not in the cache."""
+    name = hashlib.sha256(f"{folder} {FLAGS.preset}".encode()).hexdigest()[:16]
+    cache = pathlib.Path(FLAGS.cache_dir) / f"{name}.npz"
+    saved = np.load(cache) if cache.exists() else {"keys": np.array([]), "vectors": []}
+    known = dict(zip(saved["keys"].tolist(), saved["vectors"], strict=True))
+    keys = [hashlib.sha256(text.encode()).hexdigest() for text in texts]
+    new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+    print(f"{len(texts):,} passages, {len(new):,} to embed", flush=True)
+    if new:
+        known |= dict(zip(new, embedder.embed([*new.values()]), strict=True))
+    vectors = np.array([known[key] for key in keys])
+    cache.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(cache.with_suffix(".new.npz"), keys=keys, vectors=vectors)
+    cache.with_suffix(".new.npz").replace(cache)
+    return vectors
 
 
 if __name__ == "__main__":

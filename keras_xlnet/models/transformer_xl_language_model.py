@@ -134,7 +134,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
 
     # The SHA-256 of the vocabulary that the weights were trained with, if it is known.
     vocabulary_sha256 = None
-    # A subclass may encode positions in another way: research/language_models/position_encodings.py.
+    # Subclasses may encode positions in another way, as the models of the ablation in research do.
     position_encoding_class = RelativePositionEncoding
 
     def __init__(

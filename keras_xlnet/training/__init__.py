@@ -3,7 +3,9 @@
 from keras_xlnet.training.adam_weight_decay import AdamWeightDecay
 from keras_xlnet.training.average_checkpoints import load_average
 from keras_xlnet.training.calibration import Calibration
+from keras_xlnet.training.cost import TrainingCost, training_cost
 from keras_xlnet.training.distributed_training import DistributedTraining
+from keras_xlnet.training.dtypes import fastest_dtype
 from keras_xlnet.training.exact_backup_and_restore import ExactBackupAndRestore
 from keras_xlnet.training.fine_tuning_adamw import FineTuningAdamW
 from keras_xlnet.training.gradual_unfreezing import GradualUnfreezing
@@ -23,9 +25,12 @@ __all__ = [
     "GradualUnfreezing",
     "LambWeightDecay",
     "TokensPerSecond",
+    "TrainingCost",
     "WarmupPolynomialDecay",
+    "fastest_dtype",
     "layout_map",
     "load_average",
     "make_strategy",
+    "training_cost",
     "worker_directory",
 ]

@@ -70,7 +70,7 @@ def corpus_texts(data, number=300, seed=0):
 
 def print_tokens(tokenizer, arguments):
     vocabulary = read_vocabulary(arguments.teacher)
-    root = pathlib.Path(__file__).parents[1]
+    root = pathlib.Path(__file__).parents[2]
     rows = (root / "examples" / "data" / "SMSSpamCollection").read_text(encoding="utf-8")
     texts = {
         "SMS": [row.split("\t", 1)[1] for row in rows.splitlines()],

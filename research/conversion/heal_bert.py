@@ -1,9 +1,10 @@
 """Makes `xlnet_mini_en`: converts a BERT of sentence-transformers, and trains what that loses.
 
-    python research/conversion/heal_bert.py --teacher all-MiniLM-L6-v2 --data ../shared/data --output runs/mini
+    python research/conversion/heal_bert.py --teacher all-MiniLM-L6-v2 --data ../shared/data \\
+        --output runs/mini
 
-`--teacher` is the folder of `research/conversion/bert_conversion.py`; `--data` has `corpus`. Pieces that the
-corpus does not use are left out, and the scores of the others are fitted to its words. Then one
+`--teacher` is the folder of `bert_conversion.py`; `--data` has `corpus`. Pieces that the corpus
+does not use are left out, and the scores of the others are fitted to its words. Then one
 `fit` has two targets. In the pass without masks, the states of tokens that both tokenizers have are
 to be those of the teacher, and so is the mean of all. In the pass of the permutation language
 model, which the conversion knows nothing of, words are to be predicted: the query stream and the

@@ -7,9 +7,12 @@ model continues a line of the text. Everything is in runs/language_model: the pr
 `history.csv`, TensorBoard logs, and a picture of how the held-out loss falls with more memory. A
 run that was killed continues after its last epoch when it is started again. More ways to run it:
 
-    python research/language_models/language_model.py --text book.txt --unit word --vocabulary_size 20000
-    python research/language_models/language_model.py --text "texts/*.txt" --unit piece --steps 10000
-    python research/language_models/language_model.py --load runs/language_model --prompt "To be, or"
+    python research/language_models/language_model.py --text book.txt --unit word \\
+        --vocabulary_size 20000
+    python research/language_models/language_model.py --text "texts/*.txt" --unit piece \\
+        --steps 10000
+    python research/language_models/language_model.py --load runs/language_model \\
+        --prompt "To be, or"
 """
 
 import glob

@@ -1,7 +1,8 @@
 """Shows what a pretrained model knows: fill-ins, nearest neighbours of words and of sentences.
 
-    python research/language_models/what_it_knows.py                          # writes docs/what_it_knows.md, .png
-    python research/language_models/what_it_knows.py --preset runs/pretrain/permutation_lm --page mine.md
+    python research/language_models/what_it_knows.py  # writes docs/what_it_knows.md, .png
+    python research/language_models/what_it_knows.py --preset runs/pretrain/permutation_lm \\
+        --page mine.md
 
 All sentences of data/fill_ins.tsv and all words below are shown, right or wrong; they were written
 before any model filled them in. The page keeps its text: only what stands between its markers is
@@ -30,7 +31,7 @@ matplotlib.use("Agg")  # Draws without a display.
 import matplotlib.pyplot as plt
 
 DATA = pathlib.Path(__file__).parents[2] / "examples" / "data"
-DOCS = pathlib.Path(__file__).parents[1] / "docs"
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
 WORDS = (
     "king water Monday three she London quickly red happy run walked because doctor war money "
     "dog England music night under"

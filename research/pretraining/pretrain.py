@@ -10,15 +10,19 @@ The made-up threads teach little about real messages: the spam filter at the end
 is used; it is no better than one trained from scratch. A run that was killed continues after its
 last epoch when it is started again. More ways to run it:
 
-    python research/pretraining/pretrain.py --corpus "texts/*.txt" --held_out other.txt --num_layers 6
-    python research/pretraining/pretrain.py --corpus wiki.txt.gz --lines paragraphs --document_start "^ = [^=]"
+    python research/pretraining/pretrain.py --corpus "texts/*.txt" --held_out other.txt \\
+        --num_layers 6
+    python research/pretraining/pretrain.py --corpus wiki.txt.gz --lines paragraphs \\
+        --document_start "^ = [^=]"
     python research/pretraining/pretrain.py --preset xlnet_small_en --corpus mine.txt
-    python research/pretraining/pretrain.py --checkpoint xlnet_cased_L-12_H-768_A-12 --corpus mine.txt
-    python research/pretraining/pretrain.py --corpus texts.txt --cpu_minutes 600 --dtype mixed_bfloat16
+    python research/pretraining/pretrain.py --checkpoint xlnet_cased_L-12_H-768_A-12 \\
+        --corpus mine.txt
+    python research/pretraining/pretrain.py --corpus texts.txt --cpu_minutes 600 \\
+        --dtype mixed_bfloat16
 
 The ablations of the paper (table 6) leave out one part each:
 
-    python research/pretraining/pretrain.py --objective denoising      # BERT's objective, no permutations
+    python research/pretraining/pretrain.py --objective denoising
     python research/pretraining/pretrain.py --memory_length 0          # no memory
     python research/pretraining/pretrain.py --unit token               # single tokens, no spans
     python research/pretraining/pretrain.py --nobidirectional_data     # no rows in reverse
@@ -305,10 +309,10 @@ def budget(output_dir):
 
 def fine_tune(preset, output_dir):
     """Runs the other example, started from the preset."""
-    example = pathlib.Path(__file__).with_name("spam_classifier.py")
+    example = pathlib.Path(__file__).parents[2] / "examples" / "spam_classifier.py"
     command = [sys.executable, example, "--preset", preset, "--output_dir", output_dir]
     command += ["--data", example.with_name("data") / "spam_messages.tsv"]
-    command += ["--epochs", "20", "--learning_rate", "1e-3"]
+    command += ["--epochs", "20"]
     print("", *command, flush=True)
     subprocess.run(command, check=True)
 

@@ -11,11 +11,9 @@ import argparse
 import json
 import os
 import pathlib
-import sys
 import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "examples"))
 
 import keras
 import numpy as np

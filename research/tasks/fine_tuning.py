@@ -7,14 +7,13 @@ import os
 import sys
 import tempfile
 
-import fast_dtype
 import keras
 import numpy as np
 from absl import flags
 from absl import logging as absl_logging
 
 from keras_xlnet.models import XLNetBackbone
-from keras_xlnet.training import AdamWeightDecay, GradualUnfreezing
+from keras_xlnet.training import AdamWeightDecay, GradualUnfreezing, fastest_dtype
 
 # Models from this width on, such as the released ones, are fine-tuned as in the paper.
 WIDE = 512
@@ -56,7 +55,12 @@ def define_method_flags():
     flags.DEFINE_bool("unfreeze_gradually", False, "One more block an epoch, from the top.")
     flags.DEFINE_float("layer_decay", None, "Each layer learns at this times the rate of the next.")
     flags.DEFINE_bool("gradient_checkpointing", False, "Use less memory, and more time.")
-    flags.DEFINE_enum("dtype", "auto", fast_dtype.DTYPES, "Policy of the training. [the faster]")
+    flags.DEFINE_enum(
+        "dtype",
+        "auto",
+        ["auto", "float32", "mixed_bfloat16"],
+        "Policy of the training. [the faster]",
+    )
     flags.DEFINE_float("learning_rate", None, "Peak. [of the example; 3e-5 for wide models]")
 
 
@@ -164,7 +168,7 @@ def load_model(model_class, seed, narrow=None, **arguments):
         "backbone_dropout": 0.1,
         "attention_dropout": 0.1,
         "gradient_checkpointing": FLAGS.gradient_checkpointing,
-        "dtype": fast_dtype.choose(FLAGS.dtype),
+        "dtype": fastest_dtype() if FLAGS.dtype == "auto" else FLAGS.dtype,
         "seed": seed,
         **arguments,
     }

@@ -1,24 +1,11 @@
-"""Classifies documents of many pages, read in four ways, with a pretrained XLNet.
-
-    python research/tasks/long_documents.py
-
-fine-tunes the preset xlnet_small_en to tell who wrote a piece of a novel, Burroughs, Dickens, Doyle
-or Hardy, from 64 pieces of half a page to five pages. It is tested on 40 pieces of other novels,
-whose persons and places it has not seen. Four models differ in how they read: "truncate" and
-"head_tail" keep 256 tokens of a piece, "windows" and "memory" read all of it. It prints the
-accuracy of each by the length of the pieces, beside tuned TF-IDF with a linear model, and writes
-the models, `metrics.json`, `predictions.tsv` and a plot to runs/long_documents. Preset and texts
-are in this repository: it needs no network, and takes about six minutes on 2 cores. More ways to
-run it:
+"""Long documents by a fine-tuned preset that reads them in four ways, in several runs.
 
     python research/tasks/long_documents.py --data train.jsonl --test test.jsonl     # text, label
-    python research/tasks/long_documents.py --long_document memory --gradient_segments 4
-    python research/tasks/long_documents.py --from_scratch     # what the pretraining is good for
-    python research/tasks/long_documents.py --lora_rank 8      # or --freeze_backbone
-    python research/tasks/long_documents.py --runs 3 --unfreeze_gradually --layer_decay 0.8
+    python research/tasks/long_documents.py --data train.jsonl --long_document memory --runs 3
 
-40 pieces are too few to compare methods: the figures show that the example works. The texts are in
-the public domain. docs/long_sequences.md has the four ways on movie reviews, and what they cost.
+"truncate" and "head_tail" keep 256 tokens of a document, "windows" and "memory" read all of it. It
+prints the accuracy by the length of the documents beside that of tuned TF-IDF, and writes the
+models, `metrics.json`, `predictions.tsv` and a plot. Without --test it holds out a quarter.
 """
 
 import pathlib
@@ -39,14 +26,12 @@ from keras_xlnet.task_files import read_json_lines, read_table
 matplotlib.use("Agg")  # Draws without a display.
 import matplotlib.pyplot as plt
 
-DATA = pathlib.Path(__file__).parents[2] / "examples" / "data"
-SAMPLE = DATA / "authors_sample.jsonl", DATA / "authors_sample_test.jsonl"
 WAYS = ("truncate", "head_tail", "windows", "memory")
 # Parts of the test documents, from short to long, of equal size.
 NUM_PARTS = 3
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("data", None, "JSON lines, TSV or CSV to train on. [the sample]")
+flags.DEFINE_string("data", None, "JSON lines, TSV or CSV to train on.", required=True)
 flags.DEFINE_string("test", None, "The same to test on. [the last quarter of --data]")
 flags.DEFINE_string("text_column", "text", "Column or key of the documents.")
 flags.DEFINE_string("label_column", "label", "Column or key of the classes.")
@@ -100,8 +85,6 @@ def run(arguments):
 
 def read_documents():
     """Returns the documents to train on and those to test, dicts of `text` and `label`."""
-    if FLAGS.data is None:
-        return fine_tuning.draw(*map(read, SAMPLE))
     rows = read(FLAGS.data)
     parts = (rows, read(FLAGS.test)) if FLAGS.test else fine_tuning.split_by(rows, "text")
     return fine_tuning.draw(*parts)
@@ -135,9 +118,7 @@ def train_and_test(seed, way, train, test):
     )
     labels = np.array([names.index(label) for label in train["label"]])
     start = time.perf_counter()
-    model = fine_tuning.fit(
-        model, train["text"], labels, len(labels), epochs=2 if FLAGS.data else 5, learning_rate=5e-4
-    )
+    model = fine_tuning.fit(model, train["text"], labels, len(labels), epochs=2, learning_rate=5e-4)
     seconds = time.perf_counter() - start
     start = time.perf_counter()
     found = classes(model, test["text"])

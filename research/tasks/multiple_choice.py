@@ -1,26 +1,12 @@
-"""Fine-tunes a pretrained XLNet to choose the right one of several answers to a question on a text.
-
-    python research/tasks/multiple_choice.py           # about 2 minutes on 2 cores, no network
-
-fits the preset xlnet_small_en on texts, questions and choices as strings, chooses for the questions
-of the test part, and writes the model, `metrics.json` and `predictions.json` (a list of the
-questions with their choices) to runs/multiple_choice. It compares the model with chance, and with
-the choice that shares the most words with the text.
-
-Without --data it reads examples/data/multiple_choice_sample.jsonl: 238 questions, of three or four
-choices each, on 80 stories. They were made from sentence patterns, and the last quarter of the
-stories, the test part, has the same patterns with other facts. Most of the wrong choices are told
-by the story but do not fit the question; some fit it but are not told. Figures on the sample show
-that everything works; they say nothing about English.
-
-It reads the formats of RACE (.jsonl, .txt, or a folder of .txt) and of MCTest (.tsv, with its .ans
-beside it):
+"""Multiple choice (RACE, MCTest) by a fine-tuned preset, in several runs, with baselines.
 
     python research/tasks/multiple_choice.py --data train.jsonl --test dev.jsonl
     python research/tasks/multiple_choice.py --data mc160.train.tsv,mc160.dev.tsv --num_examples 200
-    python research/tasks/multiple_choice.py --from_scratch      # what the pretraining is good for
-    python research/tasks/multiple_choice.py --lora_rank 8
-    python research/tasks/multiple_choice.py --preset xlnet_cased_L-12_H-768_A-12 --gradient_checkpointing
+
+Without --test it holds out the questions on the last quarter of the texts. It reads the formats of
+RACE (.jsonl, .txt, or a folder of .txt) and of MCTest (.tsv, with its .ans beside it), writes the
+model, `metrics.json` and `predictions.json`, and compares it with chance, and with the choice
+that shares the most words with the text.
 """
 
 import math
@@ -36,17 +22,14 @@ from keras_xlnet.models import XLNetMultipleChoice
 from keras_xlnet.preset_files import replace_files
 from keras_xlnet.task_files import read_mctest, read_race
 
-SAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "data" / "multiple_choice_sample.jsonl"
 NUM_SHOWN = 5
 COLUMNS = ("id", "text", "question", "choices", "label")
 
 FLAGS = flags.FLAGS
-flags.DEFINE_list("data", None, "Training files, separated by commas. [the sample]")
+flags.DEFINE_list("data", None, "Training files, separated by commas.", required=True)
 flags.DEFINE_list("test", None, "Test files. [the questions on the last texts of --data]")
 fine_tuning.define_flags("runs/multiple_choice", batch_size=8, rows="Questions")
-flags.DEFINE_integer(
-    "sequence_length", None, "Tokens of a text with a choice. [256; on the sample 56]"
-)
+flags.DEFINE_integer("sequence_length", 256, "Tokens of a text with a choice.")
 
 
 def run(arguments):
@@ -69,7 +52,7 @@ def run(arguments):
 
 def read_questions():
     """Returns the training and the test questions, dicts of `COLUMNS`."""
-    questions = read_files(FLAGS.data or [SAMPLE])
+    questions = read_files(FLAGS.data)
     if FLAGS.test:
         train, test = questions, read_files(FLAGS.test)
     else:
@@ -98,7 +81,7 @@ def inputs(questions):
 
 def train_and_test(seed, train, test):
     """Returns a trained model, its choices for the test questions, and their accuracy."""
-    length = FLAGS.sequence_length or (256 if FLAGS.data else 56)
+    length = FLAGS.sequence_length
     model = fine_tuning.load_model(
         XLNetMultipleChoice,
         seed,
@@ -113,7 +96,7 @@ def train_and_test(seed, train, test):
         inputs(train),
         train["label"],
         len(train["label"]),
-        epochs=2 if FLAGS.data else 8,
+        epochs=2,
         learning_rate=5e-4,
     )
     chosen = model.choose(inputs(test), batch_size=FLAGS.batch_size, verbose=0)

@@ -1,35 +1,14 @@
-"""Fine-tunes a pretrained XLNet to find names in text: persons, places, products, groups.
+"""Named entities (WNUT-17) by a fine-tuned preset, in several runs, beside a dictionary.
 
-    python research/tasks/ner.py
-
-reads 600 training and 200 test sentences of WNUT-17, fine-tunes the preset xlnet_small_en on words
-and tags, and compares it with a dictionary of the entities of the training sentences. It prints
-precision, recall and F1 by type and the entities of a few strings, and writes the model,
-`metrics.json` and `predictions.conll` to runs/ner. Preset and sentences are in this repository: it
-needs no network, and takes one to two minutes on 2 cores. More ways to run it:
-
-    python research/tasks/ner.py "Ann Lee moved from Nairobi to New York to work for Netflix"
     python research/tasks/ner.py --data wnut17train.conll --test emerging.test.annotated
-    python research/tasks/ner.py --from_scratch                  # what the pretraining is good for
-    python research/tasks/ner.py --lora_rank 8                   # or --freeze_backbone
-    python research/tasks/ner.py --runs 3 --unfreeze_gradually --layer_decay 0.8
-    python research/tasks/ner.py --preset xlnet_cased_L-12_H-768_A-12 --gradient_checkpointing
+    python research/tasks/ner.py --data wnut17train.conll --test emerging.test.annotated --runs 3
 
-The sentences are tweets, comments and forum posts, and the names of the test were chosen to be new:
-the best system of the shared task reached an F1 of 0.42, and in the bundled sample the dictionary
-finds none of them. The sample is a sixth of the data, with a larger share of entities than the
-whole: its scores show that the example works, and are no results of WNUT-17.
-
-Source of the sample: WNUT-17, Derczynski, Nichols, van Erp and Limsopatham 2017, "Results of the
-WNUT2017 Shared Task on Novel and Emerging Entity Recognition",
-https://github.com/leondz/emerging_entities_17, licence CC BY 4.0
-(https://creativecommons.org/licenses/by/4.0/). Changed: of wnut17train.conll the first 450
-sentences with entities and the first 150 without, of emerging.test.annotated the first 130 and 70.
+The dictionary has the entities of the training sentences. It writes the model, `metrics.json` and
+`predictions.conll`, and prints the entities of the strings of the command line.
 """
 
 import collections
 import dataclasses
-import pathlib
 
 import fine_tuning
 import keras
@@ -40,7 +19,6 @@ from keras_xlnet.models import XLNetTokenClassifier
 from keras_xlnet.preset_files import replace_files
 from keras_xlnet.task_files import read_conll, write_conll
 
-DATA = pathlib.Path(__file__).parents[2] / "examples" / "data"
 SENTENCES = (
     "Justin Bieber is in London tonight, who else is going?",
     "just got the new iPhone from the Apple store in New York",
@@ -48,18 +26,15 @@ SENTENCES = (
 )
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("data", None, "CoNLL file to train on. [the sample of WNUT-17]")
-flags.DEFINE_string("test", None, "CoNLL file to test on. Needed with --data.")
+flags.DEFINE_string("data", None, "CoNLL file to train on.", required=True)
+flags.DEFINE_string("test", None, "CoNLL file to test on.", required=True)
 fine_tuning.define_flags("runs/ner", batch_size=16, rows="Sentences")
 flags.DEFINE_integer("sequence_length", 64, "Tokens that a sentence is cut to.", lower_bound=3)
 
 
 def run(strings):
     """Trains and tests a model, writes everything, and finds the entities of strings."""
-    if (FLAGS.data is None) != (FLAGS.test is None):
-        raise ValueError("--data and --test need each other")
-    train = read(FLAGS.data or DATA / "wnut17_sample.conll")
-    test = read(FLAGS.test or DATA / "wnut17_sample_test.conll")
+    train, test = read(FLAGS.data), read(FLAGS.test)
     print(f"{len(train['words'])} sentences to train on, {len(test['words'])} to test")
     # Entered before the training: if the folder cannot be written, the run fails at once.
     with replace_files(FLAGS.output_dir) as folder:

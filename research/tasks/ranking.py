@@ -1,29 +1,13 @@
-"""Fine-tunes a pretrained XLNet to rank documents by their relevance for a query.
-
-    python research/tasks/ranking.py           # pip install bm25s, for what it is compared with
-
-reads 46 questions with 5 or 6 sentences each, fine-tunes the preset xlnet_small_en on 34 of them,
-and compares it on the other 12 with BM25 and random order, by MAP, MRR and NDCG@10. It prints the
-first sentences of a few questions, and writes the model, `metrics.json` and `run.trec` (for
-trec_eval) to runs/ranking. Preset and questions are in this repository: it needs no network, and
-takes one to two minutes on 2 cores. More ways to run it:
+"""Ranking (WikiQA, Cranfield) by a fine-tuned preset, in several runs, beside BM25.
 
     python research/tasks/ranking.py --data WikiQA               # with the folders train and test
     python research/tasks/ranking.py --data cranfield --sequence_length 256 --batch_size 4
-    python research/tasks/ranking.py --loss hinge
-    python research/tasks/ranking.py --from_scratch              # what the pretraining is good for
-    python research/tasks/ranking.py --lora_rank 8               # or --freeze_backbone
-    python research/tasks/ranking.py --runs 3 --unfreeze_gradually --layer_decay 0.8
-    python research/tasks/ranking.py --preset xlnet_cased_L-12_H-768_A-12 --gradient_checkpointing
+    python research/tasks/ranking.py --data WikiQA --loss hinge --runs 3
 
-WikiQA gives the candidates of each question. Those of Cranfield are the first documents of BM25,
-so that the model orders again what BM25 found; relevant documents that are not among them count as
-not found. Questions without a relevant document are left out.
-
-The bundled questions and sentences were made up for this example. Answers share few words with
-their question and the other sentences share more, so that BM25 is no better there than random
-order: on texts that people wrote it is a strong baseline. Twelve questions are too few to compare
-methods: the scores show that the example works, and say nothing about other data.
+WikiQA gives the candidates of each question. Those of Cranfield are the first documents of BM25, so
+the model orders again what BM25 found; relevant documents that are not among them count as not
+found. Questions without a relevant document are left out. It writes the model, `metrics.json` and
+`run.trec` (for trec_eval). It needs `pip install bm25s`.
 """
 
 import dataclasses
@@ -38,9 +22,8 @@ from absl import app, flags
 from keras_xlnet.evaluation import ranking_scores
 from keras_xlnet.models import ListSoftmaxLoss, PairwiseHingeLoss, XLNetRanker
 from keras_xlnet.preset_files import replace_files
-from keras_xlnet.task_files import read_cranfield, read_table, read_wikiqa
+from keras_xlnet.task_files import read_cranfield, read_wikiqa
 
-BUNDLED = pathlib.Path(__file__).parents[2] / "examples" / "data" / "ranking_sample.tsv"
 LOSSES = {"softmax": ListSoftmaxLoss, "hinge": PairwiseHingeLoss}
 # Relevant documents in a training list. All lists of a batch are padded to the longest one, and few
 # queries have more: these give several lists.
@@ -49,7 +32,7 @@ RELEVANT = 3
 SHUFFLES = 100
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("data", None, "Folder of WikiQA or of Cranfield. [the bundled questions]")
+flags.DEFINE_string("data", None, "Folder of WikiQA or of Cranfield.", required=True)
 fine_tuning.define_flags("runs/ranking", batch_size=8, rows="Lists")
 flags.DEFINE_enum("loss", "softmax", list(LOSSES), "Loss over the lists of documents.")
 flags.DEFINE_integer("list_size", 5, "Documents of no relevance in a training list.", lower_bound=1)
@@ -99,11 +82,7 @@ def run(arguments):
 
 def read_data():
     """Returns the queries to train on and those to test."""
-    if FLAGS.data is None:
-        names = ("query_id", "query", "document", "relevance")
-        columns = read_table(BUNDLED, {name: name for name in names}, integer=["relevance"])
-        parts = split(queries_of_pairs([columns])[0])
-    elif (folder := pathlib.Path(FLAGS.data)) and (folder / "train").is_dir():
+    if (folder := pathlib.Path(FLAGS.data)) and (folder / "train").is_dir():
         parts = queries_of_pairs([read_wikiqa(folder / name) for name in ("train", "test")])
     elif (folder / "cran.all.1400").is_file():
         parts = split(queries_of_collection(read_cranfield(folder)))
@@ -242,7 +221,7 @@ def train_and_test(seed, train, test):
         lists,
         labels,
         len(labels),
-        epochs=2 if FLAGS.data else 8,
+        epochs=2,
         learning_rate=3e-4,
         loss=LOSSES[FLAGS.loss](),
     )

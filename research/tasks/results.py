@@ -23,13 +23,12 @@ import pathlib
 import sys
 import time
 
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "examples"))
-
-import fast_dtype
 import results_report
 import tfidf
 from absl import app, flags
 from results_tasks import METRICS, RECIPES, TASKS, draw_subset, read_tasks
+
+from keras_xlnet.training import fastest_dtype
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("data", None, "Folder with tasks/ and sms_spam_collection/. [only SMS spam]")
@@ -39,7 +38,9 @@ flags.DEFINE_list("methods", ["tfidf", "xlnet_mini_en"], "tfidf, and names or pa
 flags.DEFINE_integer("seeds", 3, "Runs of each kind; 5 are a cross-validation.", lower_bound=1)
 flags.DEFINE_list("sizes", None, 'Numbers of training examples, "all" for all. [of the task]')
 flags.DEFINE_enum("split", "test", ["test", "validation"], "What to report on.")
-flags.DEFINE_enum("dtype", "auto", fast_dtype.DTYPES, "Policy of the models. [the faster one]")
+flags.DEFINE_enum(
+    "dtype", "auto", ["auto", "float32", "mixed_bfloat16"], "Policy of the models. [the faster one]"
+)
 
 
 def main(arguments):
@@ -66,7 +67,11 @@ def run_all():
         print(f"{TASKS[name].title} is left out: {reason}")
     data = {name: found for name, found in data.items() if found}
 
-    dtype = fast_dtype.choose(FLAGS.dtype) if set(FLAGS.methods) - {"tfidf"} else None
+    dtype = (
+        (fastest_dtype() if FLAGS.dtype == "auto" else FLAGS.dtype)
+        if set(FLAGS.methods) - {"tfidf"}
+        else None
+    )
     runs = plan(data, FLAGS.methods, sizes, FLAGS.seeds, FLAGS.split, dtype)
     results = Results(output_dir / "results.jsonl")
     todo = [run for run in runs if run not in results.rows]

@@ -5,13 +5,13 @@ import functools
 import pathlib
 
 import numpy as np
-import spam_data
 from scipy import stats
 from sklearn import metrics
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from keras_xlnet.task_files import read_table
 
+_MESSAGES = pathlib.Path(__file__).parents[2] / "examples" / "data" / "SMSSpamCollection"
 FOLDS = 5
 FEW_SHOT = (50, 100, 250, 500, 1000, "all")
 ONE_THOUSAND = (1000, "all")
@@ -177,9 +177,12 @@ METRICS = {
 
 
 def _read_sms(folder):
-    path = folder / "sms_spam_collection" / "SMSSpamCollection" if folder else spam_data.BUNDLED
-    texts, labels = spam_data.read_messages(path if path.exists() else spam_data.BUNDLED)
-    return Data(Examples(texts, labels.astype("int32")), None, None)
+    path = folder / "sms_spam_collection" / "SMSSpamCollection" if folder else _MESSAGES
+    table = read_table(
+        path if path.exists() else _MESSAGES, {"text": 1, "label": 0}, has_header=False
+    )
+    labels = np.array([label == "spam" for label in table["label"]], "int32")
+    return Data(Examples(np.array(table["text"], object), labels), None, None)
 
 
 def _read_sst2(folder):

@@ -1,31 +1,17 @@
-"""Fine-tunes a pretrained XLNet to answer questions about a text, or to say that it does not tell.
+"""Questions of SQuAD by a fine-tuned preset, in several runs, with baselines.
 
-    python research/tasks/squad.py                     # about 2 minutes on 2 cores, no network
+    python research/tasks/squad.py --data train-v2.0.json --test dev-v2.0.json
+    python research/tasks/squad.py --data dev-v1.1.json --num_examples 400 --runs 3
 
-fits the preset xlnet_small_en on questions and contexts as strings, answers the questions of the
-test part, and writes the model, `metrics.json`, `predictions.json` (the answer to each question by
-its id, `""` for none) and a plot of the scores against the threshold of the null score to
-runs/squad. It compares the model with two answers that need no training: the sentence that shares
-the most words with the question, and no answer at all.
-
-Without --data it reads examples/data/squad_sample.json: 192 questions, a quarter of them without an
-answer, on 48 paragraphs about invented towns, museums, festivals and animals. They were made from
-sentence patterns, and the last quarter of the paragraphs, the test part, has the same patterns with
-other names. Figures on them show that everything works; they say nothing about English. More
-ways to run it:
-
-    python research/tasks/squad.py --data train-v2.0.json --test dev-v2.0.json --sequence_length 384
-    python research/tasks/squad.py --data dev-v2.0.json --num_examples 400
-    python research/tasks/squad.py --from_scratch      # what the pretraining is good for
-    python research/tasks/squad.py --lora_rank 8       # or --freeze_backbone
-    python research/tasks/squad.py --runs 3 --unfreeze_gradually --layer_decay 0.8
-    python research/tasks/squad.py --preset xlnet_cased_L-12_H-768_A-12 --gradient_checkpointing
+Without --test it holds out the questions on the last quarter of the contexts. It writes the model,
+`metrics.json`, `predictions.json` and a plot of the scores by the threshold of the null score, and
+compares the model with the sentence that shares the most words with the question, and with no
+answer at all. The flags that all programs of this folder have are those of fine_tuning.py.
 """
 
 import collections
 import dataclasses
 import math
-import pathlib
 import re
 
 import fine_tuning
@@ -42,18 +28,15 @@ from keras_xlnet.task_files import read_squad
 matplotlib.use("Agg")  # Draws without a display.
 import matplotlib.pyplot as plt
 
-SAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "data" / "squad_sample.json"
 NUM_SHOWN = 6
 # Of the plot: each takes a second on the questions of SQuAD.
 NUM_THRESHOLDS = 40
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("data", None, "Training questions, JSON of SQuAD 1.1 or 2.0. [the sample]")
+flags.DEFINE_string("data", None, "Training questions, JSON of SQuAD.", required=True)
 flags.DEFINE_string("test", None, "Test questions. [those on the last paragraphs of --data]")
 fine_tuning.define_flags("runs/squad", batch_size=8, rows="Windows")
-flags.DEFINE_integer(
-    "sequence_length", None, "Tokens of a window: context and question. [384; on the sample 72]"
-)
+flags.DEFINE_integer("sequence_length", 384, "Tokens of a window: context and question.")
 flags.DEFINE_integer(
     "doc_stride", None, "Tokens from one window of a context to the next. [a third of the length]"
 )
@@ -86,7 +69,7 @@ def run(arguments):
 
 def read_questions():
     """Returns the training and the test questions, dicts as `read_squad` returns them."""
-    questions = read_squad(FLAGS.data or SAMPLE)
+    questions = read_squad(FLAGS.data)
     if FLAGS.test:
         train, test = questions, read_squad(FLAGS.test)
     else:
@@ -104,7 +87,7 @@ def texts(questions):
 
 def train_and_test(seed, train, test, threshold):
     """Returns a trained model, its answers to the test questions, and their scores."""
-    length = FLAGS.sequence_length or (384 if FLAGS.data else 72)
+    length = FLAGS.sequence_length
     model = fine_tuning.load_model(
         XLNetQuestionAnswering,
         seed,
@@ -119,7 +102,7 @@ def train_and_test(seed, train, test, threshold):
         windows,
         train["answers"],
         len(windows),
-        epochs=2 if FLAGS.data else 16,
+        epochs=2,
         learning_rate=1e-3,
     )
     predictions = model.answer(texts(test), batch_size=FLAGS.batch_size, verbose=0)

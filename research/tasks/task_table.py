@@ -2,7 +2,7 @@
 
     python research/tasks/task_table.py --data path/to/data
 
-runs examples, three trainings each of the preset and of the same architecture from
+runs programs of this folder, three trainings each of the preset and of the same architecture from
 scratch, and puts their metrics beside those of a simple baseline: a dictionary of names, shared
 words, BM25, or TF-IDF with a linear model. It writes table.md, and what each example writes, to
 runs/tasks. What is finished is not run again, so a command that was killed goes on. All of it takes
@@ -24,7 +24,7 @@ import sys
 
 from absl import app, flags
 
-EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
+PROGRAMS = pathlib.Path(__file__).parent
 KINDS = {"preset": [], "from scratch": ["--from_scratch"]}
 
 
@@ -149,7 +149,7 @@ def finished(name, kind, output_dir):
     flags |= {"preset": FLAGS.preset, "runs": FLAGS.runs}
     if size := FLAGS.num_examples or task.num_examples:
         flags["num_examples"] = size
-    command = [sys.executable, str(EXAMPLES / f"{task.example}.py")]
+    command = [sys.executable, str(PROGRAMS / f"{task.example}.py")]
     command += [f"--{flag}={value}" for flag, value in flags.items()]
     command += [*task.flags, *KINDS[kind]]
     # Beside the folder, which the example replaces.

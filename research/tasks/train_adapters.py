@@ -111,7 +111,9 @@ def make(directory, job, arguments):
     print(f"{directory}: {minutes:.1f} minutes, {figures}", flush=True)
     sizes = ", ".join(f"{len(columns[job.labels]):,} {name}" for name, columns in job.parts.items())
     # The others of `--tasks` make no difference.
-    command = f"python research/tasks/train_adapters.py --data ../shared/data --tasks {directory.name}"
+    command = (
+        f"python research/tasks/train_adapters.py --data ../shared/data --tasks {directory.name}"
+    )
     command += f" --preset {arguments.preset} --dtype {arguments.dtype}"
     card = {
         "description": job.description,

@@ -5,15 +5,16 @@
 `texts` holds UTF-8 text in any language: each file is a source whose documents are separated by
 blank lines, each folder in it a source with one document a file (corpus.py). Whole documents are
 held out. Vocabularies of several sizes are compared in short runs by held-out bits per character,
-the best one is pretrained for `--cpu_minutes` of processor time with research/pretraining/pretrain.py, and the
-preset is written in float16, with a model card. It can be killed at any time: started again, it
-continues. A run that is done is
-continued from its weights with `--output_dir elsewhere --recipe preset=runs/NAME/NAME`.
+the best one is pretrained for `--cpu_minutes` of processor time with ../pretrain.py, and the preset
+is written in float16, with a model card. It can be killed at any time: started again, it continues.
+A run that is done is continued from its weights with
+`--output_dir elsewhere --recipe preset=runs/NAME/NAME`.
 
 xlnet_small_en was made with
 
     python research/pretraining/small_model/english_sources.py runs/english corpus/*.txt.xz
-    python research/pretraining/small_model/make_model.py --corpus runs/english --name xlnet_small_en \\
+    python research/pretraining/small_model/make_model.py --corpus runs/english \\
+        --name xlnet_small_en \\
         --notes research/pretraining/small_model/xlnet_small_en.md
 """
 

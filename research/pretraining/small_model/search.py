@@ -26,7 +26,7 @@ from keras_xlnet.models import XLNetPermutationLM
 from keras_xlnet.pretraining import PermutationBatches, TokenRecords
 from keras_xlnet.tokenizers import XLNetTokenizer
 
-RESULTS = pathlib.Path(__file__).parents[2] / "research" / "results.py"
+RESULTS = pathlib.Path(__file__).parents[2] / "tasks" / "results.py"
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("corpus", None, "Folder with train.txt and held_out/.", required=True)
