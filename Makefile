@@ -22,7 +22,7 @@ COMMA := ,
 TEST_STAMP := $(VENV)/.installed-$(subst $(COMMA),-,$(TEST_EXTRAS))
 ALL_STAMP := $(VENV)/.installed-test-backends-transformers
 EXAMPLES_STAMP := $(VENV)/.installed-examples
-# The examples, and BM25 for that of ranking.
+# The examples, and BM25 for `make tasks`.
 RANKING_STAMP := $(VENV)/.installed-ranking
 DOCS_STAMP := $(VENV)/.installed-docs
 # What `make bench` compares on all three Keras backends; its peers have environments of their own.
@@ -57,10 +57,10 @@ spam: $(EXAMPLES_STAMP) ## fine-tune the preset on spam; ARGS="..." passes flags
 results: $(EXAMPLES_STAMP) ## fine-tune the preset on seven tasks (hours); ARGS="--data ..." passes flags on
 	$(BIN)/python research/tasks/results.py $(ARGS)
 
-tasks: $(RANKING_STAMP) ## the examples on real files of four tasks, in a table (hours); ARGS="--data ..."
+tasks: $(RANKING_STAMP) ## train on the real files of four tasks, for a table (hours); ARGS="--data ..."
 	$(BIN)/python research/tasks/task_table.py $(ARGS)
 
-pretrain: $(EXAMPLES_STAMP) ## pretrain on a made-up corpus; ARGS="..." passes flags on
+pretrain: $(EXAMPLES_STAMP) ## pretrain a small model on tiny Shakespeare; ARGS="..." passes flags on
 	$(BIN)/python examples/pretrain.py $(ARGS)
 
 # Most of the time is compiling, of programs that run for milliseconds. `make test-all` compiles as

@@ -11,6 +11,7 @@ the language model, and `history.csv`. A run that was killed goes on after its l
 started again. docs/pretraining.md tells more; research/pretraining/pretrain.py has the ablations.
 """
 
+import functools
 import glob
 import lzma
 import os
@@ -43,8 +44,8 @@ flags.DEFINE_string("output_dir", "runs/pretrain", "Where everything is written.
 
 
 def main(arguments):
+    keras.utils.set_random_seed(0)
     try:
-        keras.utils.set_random_seed(0)
         run(pathlib.Path(FLAGS.output_dir))
     except (OSError, ValueError) as error:
         sys.exit(f"error: {' '.join(str(error).split())}")
@@ -54,13 +55,20 @@ def run(folder):
     corpus, held_out = find_files(FLAGS.corpus), find_files(FLAGS.held_out)
     if not FLAGS.corpus:
         corpus, held_out = unpack_shakespeare(folder / "corpus")
-    tokenizer = make_tokenizer(corpus)
+    if FLAGS.preset:
+        tokenizer = XLNetTokenizer.from_preset(FLAGS.preset)
+    else:
+        tokenizer = XLNetTokenizer.train(corpus, vocabulary_size=FLAGS.vocabulary_size)
     records = write_token_records(corpus, tokenizer, folder / "records")
     print(f"{records.num_documents:,} documents, {records.num_tokens:,} tokens")
-    batches, validation = PermutationBatches(records, ROWS, LENGTH, seed=0), None
+    rows = functools.partial(
+        PermutationBatches, batch_size=ROWS, sequence_length=LENGTH, num_predictions=LENGTH // 6,
+        bidirectional_data=True, seed=0,
+    )  # fmt: skip
+    batches, validation = rows(records), None
     if held_out:
         held_out = write_token_records(held_out, tokenizer, folder / "held_out")
-        validation = PermutationBatches(held_out, ROWS, LENGTH, seed=0).evaluation_dataset()
+        validation = rows(held_out).evaluation_dataset()
     steps = FLAGS.steps_per_epoch or batches.steps_per_pass
     model = make_model(tokenizer)
     rate = WarmupPolynomialDecay(1e-3, FLAGS.epochs * steps, FLAGS.epochs * steps // 20 + 1)
@@ -82,12 +90,6 @@ def run(folder):
     )
     model.backbone.save_to_preset(folder / "preset", tokenizer)
     model.save_to_preset(folder / "permutation_lm", tokenizer)
-
-
-def make_tokenizer(corpus):
-    if FLAGS.preset:
-        return XLNetTokenizer.from_preset(FLAGS.preset)
-    return XLNetTokenizer.train(corpus, vocabulary_size=FLAGS.vocabulary_size)
 
 
 def make_model(tokenizer):

@@ -10,7 +10,15 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
     *sorted(
         path
-        for folder in ("docs", "benchmarks", "examples", "keras_xlnet", "tests", "third_party")
+        for folder in (
+            "docs",
+            "benchmarks",
+            "examples",
+            "keras_xlnet",
+            "research",
+            "tests",
+            "third_party",
+        )
         for path in (ROOT / folder).rglob("*.md")
     ),
 ]

@@ -139,7 +139,9 @@ def files_in_text(page):
 @pytest.mark.parametrize("page", pages.PAGES, ids=pages.name_of)
 def test_files_in_text_exist(page):
     folders = [pages.ROOT, pages.ROOT / "keras_xlnet", page.parent]
-    programs = [pages.ROOT / name for name in ("keras_xlnet", "examples", "benchmarks", "tests")]
+    programs = [
+        pages.ROOT / name for name in ("keras_xlnet", "examples", "benchmarks", "research", "tests")
+    ]
     for name in files_in_text(page):
         pattern = name.replace("NAME", "*")
         # Texts about a folder name its files without it.

@@ -30,13 +30,9 @@ PROGRAM_OF_TARGET = {
 }
 # Whose flags stand on a page without their command.
 PROGRAMS_OF_PAGE = {
-    "docs/pretraining.md": ["examples/pretrain"],
-    "docs/results.md": ["research/results"],
+    "docs/pretraining.md": ["research/pretraining/pretrain"],
+    "docs/results.md": ["research/tasks/results"],
     "docs/spam_classifier.md": ["examples/spam_classifier"],
-    "docs/tasks.md": [
-        f"examples/{name}"
-        for name in ("glue", "long_documents", "squad", "ner", "multiple_choice", "ranking")
-    ],
 }
 # Programs that a page shows the code of, or that belong to something else.
 ELSEWHERE = {"write_records.py", "run_classifier.py"}
@@ -107,7 +103,9 @@ def test_programs_know_their_flags(program):
 
 @pytest.mark.parametrize("words", [["--num_layer", "2"], ["--unit", "letter"], ["--epochs", "x"]])
 def test_mistakes_are_found(words):
-    result = fork_program(PARSER, ROOT / "examples" / "pretrain.py", json.dumps([words]))
+    result = fork_program(
+        PARSER, ROOT / "research" / "pretraining" / "pretrain.py", json.dumps([words])
+    )
     assert result.returncode != 0 and words[0].strip("-") in result.stderr
 
 
@@ -153,7 +151,7 @@ def test_targets_of_bazel():
     build = pages.read(ROOT / "BUILD")
     for page, words in of("bazel"):
         for target in (word[3:] for word in words if word.startswith("//:")):
-            known = f'name = "{target}"' in build or f'"examples/{target}.py"' in build
+            known = f'name = "{target}"' in build or (ROOT / "examples" / f"{target}.py").is_file()
             assert known, (page, target)
 
 

@@ -1,6 +1,5 @@
 """Tables and lists on the pages have what there is in the package, and no more."""
 
-import ast
 import importlib
 import inspect
 import pkgutil
@@ -162,24 +161,11 @@ def test_tasks():
         assert ours <= set(evaluation.__all__)
 
 
-def test_flags_of_the_tasks():
-    # tasks.md: all six examples have all of them, the spam filter those of the first four rows.
-    tree = ast.parse(pages.read(pages.ROOT / "examples" / "fine_tuning.py"))
-    functions = {node.name: ast.unparse(node) for node in tree.body if hasattr(node, "name")}
-    method = set(re.findall(r"DEFINE_\w+\('(\w+)'", functions["define_method_flags"]))
-    common = method | set(re.findall(r"DEFINE_\w+\('(\w+)'", functions["define_flags"]))
-    rows = pages.rows(pages.section(DOCS / "tasks.md", "| flag | what it does |", "\n\n"))
-    named = [re.findall(r"`--(\w+)", row[0]) for row in rows]
-    assert {flag for flags in named for flag in flags} == common
-    assert {flag for flags in named[:4] for flag in flags} - {"preset"} == method - {
-        "learning_rate"
-    }
-    programs = re.search(
-        r"`python (examples/glue.py)`.*?\(with", pages.read(DOCS / "tasks.md"), re.DOTALL
-    )
-    for name in re.findall(r"(\w+)\.py", programs[0]):
-        program = pages.read(pages.ROOT / "examples" / f"{name}.py")
-        assert "fine_tuning.define_flags(" in program
+def test_the_gallery_is_complete():
+    table = pages.section(DOCS / "tasks.md", "| example | what it shows |", "\n\n")
+    named = set(re.findall(r"examples/[\w.]+", table))
+    examples = {f"examples/{path.name}" for path in (pages.ROOT / "examples").glob("*.py")}
+    assert named == examples | {"examples/serving"}
 
 
 def test_replacements_of_addons_are_compared():

@@ -128,7 +128,7 @@ run_language_model = functools.partial(fork_example, "language_model")
 
 def test_a_language_model_trains_and_continues_a_prompt(tmp_path):
     text = tmp_path / "mine.txt"
-    text.write_text("the cat sat on the mat\nthe dog ran to the cat\n" * 60, encoding="utf-8")
+    text.write_text("the cat sat on the mat\nthe dog ran to the cat\n" * 200, encoding="utf-8")
     output = tmp_path / "out"
     result = run_language_model(
         f"--text={text}", f"--output_dir={output}", "--steps=4", "--epochs=2"
@@ -151,7 +151,7 @@ def test_pretraining_writes_a_preset_that_tasks_load(tmp_path):
     output = tmp_path / "out"
     result = fork_example(
         "pretrain", f"--corpus={text}", f"--held_out={text}", f"--output_dir={output}",
-        "--vocabulary_size=40", "--num_layers=1", "--hidden_dim=64", "--epochs=1",
+        "--vocabulary_size=31", "--num_layers=1", "--hidden_dim=64", "--epochs=1",
         "--steps_per_epoch=2",
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-3000:]

@@ -30,8 +30,8 @@ def test_folder_to_preset(tmp_path):
     }  # fmt: skip
     command = [
         sys.executable, RESEARCH / "pretraining" / "small_model" / "make_model.py",
-        f"--corpus={folder}", f"--output_dir={tmp_path / 'out'}", "--name=tiny", "--vocabulary_sizes=52,57",
-        "--vocabulary_cpu_minutes=0.1", "--cpu_minutes=0.1",
+        f"--corpus={folder}", f"--output_dir={tmp_path / 'out'}", "--name=tiny",
+        "--vocabulary_sizes=52,57", "--vocabulary_cpu_minutes=0.1", "--cpu_minutes=0.1",
         *(f"--recipe={name}={value}" for name, value in recipe.items()),
     ]  # fmt: skip
     result = subprocess.run(command, capture_output=True, text=True, timeout=900)
