@@ -60,7 +60,6 @@ def run(folder):
     else:
         tokenizer = XLNetTokenizer.train(corpus, vocabulary_size=FLAGS.vocabulary_size)
     records = write_token_records(corpus, tokenizer, folder / "records")
-    print(f"{records.num_documents:,} documents, {records.num_tokens:,} tokens")
     rows = functools.partial(
         PermutationBatches, batch_size=ROWS, sequence_length=LENGTH, num_predictions=LENGTH // 6,
         bidirectional_data=True, seed=0,
