@@ -36,8 +36,8 @@ flags.DEFINE_string("data", str(DATA / "squad_sample.json"), "Questions to train
 flags.DEFINE_string("test", str(DATA / "squad_sample_test.json"), "Questions to test on.")
 flags.DEFINE_string("preset", "xlnet_small_en", "Name or path of the preset to fine-tune.")
 flags.DEFINE_integer("sequence_length", 72, "Tokens of a window: context and question.")
-flags.DEFINE_integer("epochs", 16, "Passes over the training questions.", lower_bound=1)
-flags.DEFINE_float("learning_rate", 1e-3, "Highest learning rate; 3e-5 for models of width 768.")
+flags.DEFINE_integer("epochs", 30, "Passes over the training questions.", lower_bound=1)
+flags.DEFINE_float("learning_rate", 5e-4, "Highest learning rate; 3e-5 for models of width 768.")
 flags.DEFINE_string("output_dir", "runs/squad", "Where everything is written.")
 
 

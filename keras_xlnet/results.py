@@ -1,8 +1,9 @@
 """How results print: in a few lines, with rounded numbers, and large arrays by their shape."""
 
 import dataclasses
+import html
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -111,6 +112,42 @@ def first(items: Iterable[str], count: int, most: int = _MOST_ITEMS) -> list[str
 def titled(title: str, lines: Iterable[str]) -> str:
     """Returns a title and indented lines as one string."""
     return "\n".join([title, *(f"  {line}" for line in lines)])
+
+
+def marked_html(text: str, spans: Sequence[tuple[int, int, str, str]]) -> str:
+    """Returns a text as HTML, with parts of it on a colored ground. Notebooks show it.
+
+    Args:
+        text: String.
+        spans: List of `(start, end, label, color)`, in the order of the text and without overlap:
+            places in characters, what stands after the part (`""` for nothing), and a CSS color.
+
+    Example:
+
+    >>> from keras_xlnet.results import marked_html
+    >>> print(marked_html("a <b>", [(2, 5, "tag", "gold")]))  # doctest: +ELLIPSIS
+    <div style="...">a <mark style="background:gold;...">&lt;b&gt;<small...>tag</small></mark></div>
+    """
+    parts, end = [], 0
+    for start, stop, label, color in spans:
+        parts.append(html.escape(text[end:start]))
+        label = (
+            html.escape(label) and f'<small style="margin-left:.3em">{html.escape(label)}</small>'
+        )
+        style = f"background:{color};padding:.2em;border-radius:.3em"
+        parts.append(f'<mark style="{style}">{html.escape(text[start:stop])}{label}</mark>')
+        end = stop
+    parts.append(html.escape(text[end:]))
+    return f'<div style="line-height:2;white-space:pre-wrap">{"".join(parts)}</div>'
+
+
+# Light grounds that differ for color-blind readers, by Paul Tol.
+_COLORS = ("#bbccee", "#ccddaa", "#eeeebb", "#ffcccc", "#cceeff", "#dddddd")
+
+
+def color_of(name: str) -> str:
+    """Returns a CSS color for a name, the same each time."""
+    return _COLORS[sum(name.encode()) % len(_COLORS)]
 
 
 def _cut(text, most):

@@ -11,6 +11,7 @@ from keras_xlnet.evaluation.embeddings import (
     similarity_scores,
 )
 from keras_xlnet.evaluation.entities import EntityScores, EntitySpan, entity_scores, entity_spans
+from keras_xlnet.evaluation.explanation import Explanation, explain
 from keras_xlnet.evaluation.pearson_correlation import PearsonCorrelation
 from keras_xlnet.evaluation.perplexity import Perplexity
 from keras_xlnet.evaluation.ranking import RankingScores, ranking_scores
@@ -21,6 +22,7 @@ __all__ = [
     "ClassF1",
     "EntityScores",
     "EntitySpan",
+    "Explanation",
     "MatthewsCorrelation",
     "PearsonCorrelation",
     "Perplexity",
@@ -31,6 +33,7 @@ __all__ = [
     "effective_context_lengths",
     "entity_scores",
     "entity_spans",
+    "explain",
     "normalize_answer",
     "ranking_scores",
     "retrieval_scores",

@@ -16,6 +16,7 @@ from keras_xlnet.preprocessing.data_adapter import DataAdapter
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.length_batches import split_rows
 from keras_xlnet.preprocessing.preprocessor import Preprocessor
+from keras_xlnet.preprocessing.texts import plain_columns
 from keras_xlnet.preprocessing.weights import weights_by_class
 from keras_xlnet.preset_files.adapter import Adapter
 from keras_xlnet.preset_files.adapter_writing import save_adapter
@@ -529,6 +530,7 @@ class Task(BaseModel):
     def _learn_from_labels(self, y):
         """Sets what the labels of a training say: the names of classes, if they are strings."""
         if self.classes is not None and self.classes.class_names is None:
+            y = plain_columns(y)
             names = self.preprocessor_cls.learn_class_names(y, self.classes.num_classes)
             self.class_names = names
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from keras_xlnet.preprocessing.answer_windows import AnswerWindows
-from keras_xlnet.results import Result, short, table, titled
+from keras_xlnet.results import Result, color_of, marked_html, short, table, titled
 
 # The score of a question for which no beam is an answer, as in the original.
 _NO_SCORE = -1e6
@@ -48,6 +48,8 @@ class AnswerPrediction(Result):
             threshold for a data set is that of `keras_xlnet.evaluation.answer_scores`.
         null_threshold: Optional float, the largest null score with which `text` is an answer.
             `None`: it always is.
+        context: Optional string, the text that the answers are parts of. Notebooks show it, with
+            the most probable answer marked.
 
     Example:
 
@@ -65,6 +67,16 @@ class AnswerPrediction(Result):
     answers: tuple[Answer, ...]
     null_score: float
     null_threshold: float | None = None
+    context: str | None = None
+
+    def _repr_html_(self) -> str | None:
+        if self.context is None:
+            return None
+        spans = []
+        if self.text:
+            best = self.answers[0]
+            spans = [(best.start, best.end, f"{best.probability:.2f}", color_of("answer"))]
+        return marked_html(self.context, spans)
 
     def __repr__(self) -> str:
         title = f"AnswerPrediction of {short(self.text)}, null score {short(self.null_score)}"
@@ -128,8 +140,8 @@ def decode_answers(
     null_scores = np.full(len(found), np.inf)
     np.minimum.at(null_scores, windows.row, np.asarray(outputs["cls_logits"], "float64"))
     return [
-        AnswerPrediction(_best(answers, num_answers), float(score), null_threshold)
-        for answers, score in zip(found, null_scores, strict=True)
+        AnswerPrediction(_best(answers, num_answers), float(score), null_threshold, context)
+        for answers, score, context in zip(found, null_scores, windows.contexts, strict=True)
     ]
 
 

@@ -13,7 +13,13 @@ from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.length_batches import LengthBatches
 from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
-from keras_xlnet.preprocessing.texts import check_container, is_dataset, is_text, split_spec
+from keras_xlnet.preprocessing.texts import (
+    check_container,
+    is_dataset,
+    is_text,
+    plain_columns,
+    split_spec,
+)
 from keras_xlnet.preprocessing.weights import as_weight_array
 
 
@@ -65,6 +71,7 @@ class DataAdapter:
         """
         if isinstance(x, Encoded):
             return x
+        x = plain_columns(x)
         check_container(x, self.preprocessor_cls.row_name)
         if is_dataset(x) or _is_python_batches(x) or not self.preprocessor_cls.takes(x):
             return None
@@ -97,6 +104,7 @@ class DataAdapter:
                 names the row.
         """
         encoded = self.encode(x, shorten)
+        y = plain_columns(y)
         if encoded is not None:
             if y is not None:
                 y = self.preprocessor.encode_labels(y, encoded, self.classes)

@@ -56,6 +56,12 @@ class Classes:
             ValueError: If a label is missing, is no class, or has another shape. The message names
                 the row.
         """
+        if self.activation == "sigmoid" and is_lists_of_names(y):
+            if self.class_names is None:
+                raise ValueError(
+                    "`y` has lists of names: that needs `class_names`, or a `fit` that learns them"
+                )
+            return encode_lists_of_names(y, self.class_names)  # type: ignore[arg-type]  # Checked.
         y = as_label_array(y)
         check_finite(y)
         if is_names(y):
@@ -178,6 +184,34 @@ def is_names(labels: Any) -> bool:
     return isinstance(labels, np.ndarray) and labels.dtype == object
 
 
+def is_lists_of_names(labels: Any) -> bool:
+    """Whether labels are a list of names for each text, of which some may be empty."""
+    if not hasattr(labels, "__len__") or isinstance(labels, (str, bytes, dict)):
+        return False
+    is_list = [isinstance(row, (list, tuple, set, frozenset)) for row in labels]
+    names = (name for row, flag in zip(labels, is_list, strict=True) if flag for name in row)
+    return all(is_list) and isinstance(next(names, None), str)
+
+
+def encode_lists_of_names(labels: Any, class_names: Sequence[str]) -> np.ndarray:
+    """Returns vectors of 0 and 1, float32, `(texts, classes)`, for a list of names for each text.
+
+    Raises:
+        ValueError: If a label is not the name of a class. The message names the row.
+    """
+    index = {name: i for i, name in enumerate(class_names)}
+    vectors = np.zeros((len(labels), len(class_names)), "float32")
+    for row, names in enumerate(labels):
+        for name in names:
+            if name not in index:
+                raise ValueError(
+                    f"`y` must be lists of names in class_names={list(class_names)}. Received in "
+                    f"row {row}: {name!r}"
+                )
+            vectors[row, index[name]] = 1.0
+    return vectors
+
+
 def learn_class_names(labels: Any, num_classes: int) -> list[str]:
     """Returns the names of classes: the categories of a column, or the sorted labels.
 
@@ -191,7 +225,12 @@ def learn_class_names(labels: Any, num_classes: int) -> list[str]:
     if hasattr(labels, "columns"):  # A table of one column.
         labels = labels[labels.columns[0]]
     categories = getattr(getattr(labels, "cat", labels), "categories", None)
-    names = sorted(set(as_label_array(labels))) if categories is None else list(categories)
+    if categories is not None:
+        names = list(categories)
+    elif is_lists_of_names(labels):
+        names = sorted(set().union(*labels))
+    else:
+        names = sorted(set(as_label_array(labels)))
     if len(names) != num_classes:
         raise ValueError(
             f"`y` must have `num_classes` different names, or the model needs `class_names`. "

@@ -13,6 +13,7 @@ from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.preprocessing.labels import (
     Classes,
     as_label_array,
+    is_lists_of_names,
     is_names,
     learn_class_names,
 )
@@ -115,7 +116,8 @@ class XLNetTextClassifierPreprocessor(XLNetTextPreprocessor):
 
     @classmethod
     def learn_class_names(cls, y: Any, num_classes: int) -> list[str] | None:
-        return learn_class_names(y, num_classes) if is_names(as_label_array(y)) else None
+        has_names = is_lists_of_names(y) or is_names(as_label_array(y))
+        return learn_class_names(y, num_classes) if has_names else None
 
     @classmethod
     def label_mapper(cls, spec: Any, classes: Classes | None = None) -> Callable[[Any], Any] | None:

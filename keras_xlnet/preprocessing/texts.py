@@ -9,6 +9,33 @@ import numpy as np
 _TEXT_DTYPES = ("<dtype: 'string'>", "string", "str", "object")
 
 
+# Libraries whose columns are neither NumPy arrays nor lists.
+_COLUMN_LIBRARIES = ("datasets", "polars", "pyarrow")
+
+
+def plain_columns(x: Any) -> Any:
+    """Returns `x` with columns of Hugging Face `datasets`, polars and Arrow as lists.
+
+    Args:
+        x: What a user passed: a column, or a tuple or dict of columns. Anything else is returned
+            unchanged.
+    """
+    if isinstance(x, dict):
+        return {name: plain_columns(column) for name, column in x.items()}
+    if isinstance(x, tuple):
+        return tuple(map(plain_columns, x))
+    is_column = type(x).__module__.partition(".")[0] in _COLUMN_LIBRARIES and not is_table(x)
+    if not is_column:
+        return x
+    convert = getattr(x, "to_pylist", None) or getattr(x, "to_list", None)
+    return list(x) if convert is None else convert()
+
+
+def is_table(x: Any) -> bool:
+    """Whether `x` is a table of pandas, polars, Arrow or Hugging Face `datasets`."""
+    return hasattr(x, "column_names") or (hasattr(x, "columns") and hasattr(x, "dtypes"))
+
+
 def is_dataset(x: Any) -> bool:
     """Whether `x` is a `tf.data.Dataset`."""
     return hasattr(x, "element_spec")
@@ -49,10 +76,11 @@ def check_container(x: Any, row_name: str = "text") -> None:
         x: What a user passed.
         row_name: String, what a row is called in errors.
     """
-    if hasattr(x, "columns") and hasattr(x, "dtypes"):
+    if is_table(x):
+        names = list(getattr(x, "column_names", None) or x.columns)
         raise ValueError(
             "`x` must be one column of a table, such as df['text'], or two for pairs of texts: "
-            f"(df['text'], df['pair']). Received: a table with the columns {list(x.columns)}"
+            f"(df['text'], df['pair']). Received: a table with the columns {names}"
         )
     if is_dataset(x):
         _check_batched(split_spec(x.element_spec)[0])

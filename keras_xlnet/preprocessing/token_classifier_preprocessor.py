@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -29,7 +31,7 @@ from keras_xlnet.preprocessing.words import (
     token_labels,
     token_weights,
 )
-from keras_xlnet.results import Result
+from keras_xlnet.results import Result, color_of, marked_html
 from keras_xlnet.tokenizers.string_inputs import as_strings
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
 
@@ -55,6 +57,29 @@ class EncodedWords(Encoded):
     _: dataclasses.KW_ONLY
     word_index: np.ndarray
     places: list[list[tuple[int, int]]] | None = None
+
+
+class Entities(list[Entity]):
+    """The entities of a sentence: a list of `Entity`. Notebooks show the sentence with them.
+
+    Args:
+        found: Iterable of `Entity`.
+        sentence: The `TaggedSentence` that they are in.
+    """
+
+    def __init__(self, found: Iterable[Entity], sentence: TaggedSentence) -> None:
+        super().__init__(found)
+        self._sentence = sentence
+
+    def _repr_html_(self) -> str:
+        text, words = self._sentence.text, self._sentence.words
+        places = [(entity.start, entity.end) for entity in self]
+        if text is None:  # Places of entities are words, which are joined by spaces.
+            ends = list(itertools.accumulate(len(word) + 1 for word in words))
+            places = [(ends[a] - len(words[a]) - 1, ends[b - 1] - 1) for a, b in places]
+            text = " ".join(words)
+        types = (entity.type for entity in self)
+        return marked_html(text, [(*p, t, color_of(t)) for p, t in zip(places, types, strict=True)])
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -83,9 +108,9 @@ class TaggedSentence(Result):
     text: str | None = None
     places: tuple[tuple[int, int], ...] | None = None
 
-    def entities(self, scheme: str) -> list[Entity]:
+    def entities(self, scheme: str) -> Entities:
         """Returns the entities of the tags in a scheme, in the order of the text."""
-        return [self._entity(*span) for span in tag_spans(self.tags, scheme)]
+        return Entities((self._entity(*span) for span in tag_spans(self.tags, scheme)), self)
 
     def _entity(self, kind, start, end):
         score = float(np.mean(self.scores[start:end]))

@@ -1,0 +1,167 @@
+"""Which words of a text decided: Shapley values of its words."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_xlnet.arguments import check_positive_int
+from keras_xlnet.preprocessing.words import sentence_words
+from keras_xlnet.results import Result, marked_html, short, table, titled
+
+_FOR, _AGAINST = "51, 114, 196", "238, 119, 51"  # Blue and orange.
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Explanation(Result):
+    """How much each part of a text changed the output of a model.
+
+    Args:
+        text: String.
+        label: The name of the class, `None` for a number.
+        score: Float, the output for the text: the probability of the class, or the number.
+        empty_score: Float, the output for a text without words.
+        places: List of the `(start, end)` of the parts in the text, in characters.
+        values: Float array, one for each part. They add up to `score - empty_score`.
+    """
+
+    text: str
+    label: str | None
+    score: float
+    empty_score: float
+    places: list[tuple[int, int]]
+    values: np.ndarray
+
+    @property
+    def parts(self) -> list[str]:
+        """List of strings, the words, or the runs of words, that the values are of."""
+        return [self.text[start:end] for start, end in self.places]
+
+    def __repr__(self) -> str:
+        order = np.argsort(-np.abs(self.values), kind="stable")
+        columns = {
+            "value": [float(self.values[i]) for i in order],
+            "text": [self.parts[i] for i in order],
+        }
+        title = f"Explanation of {self.label or 'the output'}, {short(self.score)}"
+        title += f" ({short(self.empty_score)} without words)"
+        return titled(title, table(columns))
+
+    def _repr_html_(self) -> str:
+        largest = max(np.abs(self.values), default=0.0) or 1.0
+        colors = [
+            f"rgba({_FOR if value > 0 else _AGAINST}, {abs(value) / largest:.2f})"
+            for value in self.values
+        ]
+        spans = [(*place, "", color) for place, color in zip(self.places, colors, strict=True)]
+        return marked_html(self.text, spans)
+
+
+def explain(
+    model: Any,
+    texts: Sequence[str],
+    label: str | None = None,
+    num_orders: int = 8,
+    max_parts: int = 40,
+    seed: int = 0,
+    batch_size: int | None = None,
+    verbose: str | int = "auto",
+) -> list[Explanation]:
+    """Computes how much each word changed the output of a classifier or regressor.
+
+    The words of a text are left out one after another, in several random orders. The value of a
+    word is the mean of what the output changed by when the word was left out, an estimate of its
+    Shapley value
+
+        v_i = mean over orders of f(words before i and i) - f(words before i),
+
+    and the values of a text add up to the output for the text less the output without words. A text
+    of `n` words needs up to `n * num_orders` predictions.
+
+    Args:
+        model: An `XLNetTextClassifier` or `XLNetTextRegressor` with a preprocessor.
+        texts: List of strings.
+        label: Name of the class to explain. `None` for the most probable class of each text.
+        num_orders: Int, number of orders. Each second one is the reverse of the one before.
+        max_parts: Int. Longer texts are divided into as many runs of words.
+        seed: Int, seed of the orders.
+        batch_size, verbose: As in `keras.Model.predict`.
+
+    Returns:
+        A list of `Explanation`, which notebooks show in color: blue words are for the class,
+        orange ones against it.
+
+    Raises:
+        ValueError: If a text is not a string, or `label` is not a class of the model.
+
+    Example:
+
+    >>> model = keras_xlnet.models.Task.from_preset(adapter="sentiment")
+    >>> (found,) = keras_xlnet.evaluation.explain(model, ["A dull film."], verbose=0)
+    >>> found.parts, found.parts[found.values.argmax()]
+    (['A', 'dull', 'film', '.'], 'dull')
+
+    Source: Strumbelj and Kononenko 2014, "Explaining prediction models and individual predictions
+    with feature contributions"; Shapley 1953.
+    """
+    check_positive_int("num_orders", num_orders)
+    check_positive_int("max_parts", max_parts)
+    wrong = [i for i, text in enumerate(texts) if not isinstance(text, str)]
+    if isinstance(texts, str) or wrong:
+        given = texts if isinstance(texts, str) else texts[wrong[0]]
+        raise ValueError(f"`texts` must be a list of strings. Received: {given!r}")
+    classes = None if model.classes is None else list(model.classes.names)
+    if label is not None and label not in (classes or ()):
+        raise ValueError(f"`label` must be one of {classes}. Received: label={label!r}")
+    rng = np.random.default_rng(seed)
+    parts = [_parts(text, max_parts) for text in texts]
+    orders = [_orders(len(places), num_orders, rng) for places in parts]
+    rows: dict[str, int] = {}  # Each different text is read once.
+    for text, places, permutations in zip(texts, parts, orders, strict=True):
+        for kept in _kept(permutations):
+            rows.setdefault(_text_of(text, places, kept), len(rows))
+    outputs = np.asarray(model.predict(list(rows), batch_size=batch_size, verbose=verbose))
+    found = []
+    for text, places, permutations in zip(texts, parts, orders, strict=True):
+        row = outputs[rows[_text_of(text, places, range(len(places)))]]
+        column = 0 if classes is None else classes.index(label) if label else int(row.argmax())
+        kept = _kept(permutations)
+        scores = np.array(
+            [outputs[rows[_text_of(text, places, each)], column] for each in kept], "float64"
+        )
+        values = np.zeros(len(places))
+        # Of each order one score more than it has words.
+        for order, along in zip(permutations, np.split(scores, num_orders), strict=True):
+            values[order] += np.diff(along) / num_orders
+        name = None if classes is None else classes[column]
+        found.append(Explanation(text, name, float(scores[-1]), float(scores[0]), places, values))
+    return found
+
+
+def _parts(text, max_parts):
+    """The places of the words of a text, or of as many runs of words."""
+    if not text.strip():
+        return []
+    _, ((*places,),) = sentence_words([text])
+    runs = np.array_split(np.arange(len(places)), min(max_parts, len(places)))
+    return [(places[run[0]][0], places[run[-1]][1]) for run in runs]
+
+
+def _orders(count, num_orders, rng):
+    """Random orders of numbers, each followed by its reverse."""
+    orders = [rng.permutation(count) for _ in range(-(-num_orders // 2))]
+    return [each for order in orders for each in (order, order[::-1])][:num_orders]
+
+
+def _kept(orders):
+    """The parts that are kept: for each order, none, the first one, the first two, ..."""
+    return [sorted(order[:count]) for order in orders for count in range(len(order) + 1)]
+
+
+def _text_of(text, places, kept):
+    """A text without the parts that are not kept. Spaces are of the part before them."""
+    if len(kept) == len(places):
+        return text
+    ends = [*(start for start, _ in places[1:]), len(text)]
+    return "".join(text[places[i][0] : ends[i]] for i in kept)

@@ -1,0 +1,97 @@
+"""Values of words: they add up, and are exact for models that add."""
+
+import types
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_xlnet.evaluation import explain
+from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier, XLNetTextRegressor
+from keras_xlnet.preprocessing import (
+    XLNetTextClassifierPreprocessor,
+    XLNetTextRegressorPreprocessor,
+)
+from keras_xlnet.tokenizers import XLNetTokenizer
+
+WORTH = {"good": 2.0, "bad": -1.0, "very": 0.5, ",": 0.25}
+
+
+def model_of(function):
+    """A regressor whose output is a function of the words."""
+
+    def predict(texts, **_):
+        words = [text.replace(",", " , ").split() for text in texts]
+        return np.array([[function(row)] for row in words], "float32")
+
+    return types.SimpleNamespace(classes=None, predict=predict)
+
+
+@given(st.lists(st.sampled_from([*WORTH, "word"]), max_size=12), st.integers(1, 5))
+def test_a_sum_is_explained_exactly(words, num_orders):
+    model = model_of(lambda row: 3.0 + sum(WORTH.get(word, 0.0) for word in row))
+    text = "  " + " ".join(words)
+    (found,) = explain(model, [text], num_orders=num_orders)
+    assert found.parts == words
+    np.testing.assert_allclose(found.values, [WORTH.get(word, 0.0) for word in words], atol=1e-6)
+    assert found.empty_score == 3.0 and found.label is None
+
+
+def test_what_two_words_do_together_is_divided_equally():
+    model = model_of(lambda row: float("good" in row and "very" in row))
+    (found,) = explain(model, ["a very good one"], num_orders=2)
+    np.testing.assert_allclose(found.values, [0, 0.5, 0.5, 0], atol=1e-6)
+
+
+def test_long_texts_are_divided_into_runs():
+    model = model_of(len)
+    (found,) = explain(model, ["word " * 100], max_parts=7)
+    assert len(found.values) == 7 and found.values.sum() == 100
+    assert "".join(found.parts).count("word") == 100
+
+
+@pytest.fixture(scope="module")
+def classifier(golden_dir):
+    preprocessor = XLNetTextClassifierPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 16)
+    backbone = XLNetBackbone(200, 1, 2, 16, 32, kernel_initializer="glorot_normal", seed=2)
+    return XLNetTextClassifier(backbone, 3, preprocessor, class_names=["x", "y", "z"])
+
+
+def test_values_add_up_and_label_is_the_most_probable(classifier):
+    texts = ["win a <b>free</b> prize", "see you at six", ""]
+    scores = classifier.predict(texts, verbose=0)
+    for text, row, found in zip(texts, scores, explain(classifier, texts, verbose=0), strict=True):
+        assert found.text == text and found.label == "xyz"[row.argmax()]
+        assert found.score == pytest.approx(float(row.max()), abs=1e-6)
+        assert found.values.sum() == pytest.approx(found.score - found.empty_score, abs=1e-6)
+        assert "<b>" not in found._repr_html_()
+    (found,) = explain(classifier, texts[:1], label="y", verbose=0)
+    assert found.score == pytest.approx(float(scores[0, 1]), abs=1e-6)
+    assert found._repr_html_().count("<mark") == len(found.parts)
+    assert repr(found).startswith("Explanation of y, ")
+
+
+def test_numbers(golden_dir):
+    preprocessor = XLNetTextRegressorPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 16)
+    model = XLNetTextRegressor(XLNetBackbone(200, 1, 2, 16, 32), preprocessor=preprocessor)
+    (found,) = explain(model, ["win a prize"], verbose=0)
+    assert found.label is None
+    assert found.values.sum() == pytest.approx(found.score - found.empty_score, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"texts": "one text"}, "`texts` must be a list of strings"),
+        (
+            {"texts": ["a", ("b", "c")]},
+            r"`texts` must be a list of strings. Received: \('b', 'c'\)",
+        ),
+        ({"texts": ["a"], "label": "w"}, r"`label` must be one of \['x', 'y', 'z'\]"),
+        ({"texts": ["a"], "num_orders": 0}, "`num_orders`"),
+    ],
+)
+def test_errors(arguments, message, classifier):
+    with pytest.raises(ValueError, match=message):
+        explain(classifier, **arguments)
