@@ -6,11 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_xlnet.preprocessing.answers import GoldAnswer
+from keras_xlnet.preprocessing.packing import window_of_most_context
 from keras_xlnet.preprocessing.preprocessor import Encoded
 
 _LABELS = ("start_positions", "end_positions", "is_impossible")
-# How much the length of a window counts against the context of a token in it, as in the original.
-_LENGTH_SHARE = 0.01
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -88,16 +87,13 @@ class AnswerWindows(Encoded):
         Source: `_check_is_max_context` of the original's `run_squad.py`.
         """
         found = np.zeros(self.features["token_ids"].shape, bool)
-        best: dict[tuple[int, int], tuple[float, int]] = {}
-        for window, row in enumerate(self.row):
-            count = int(self.num_tokens[window])
-            for place in range(count):
-                score = min(place, count - 1 - place) + _LENGTH_SHARE * count
-                key = (int(row), int(self.first_token[window]) + place)
-                if key not in best or score > best[key][0]:
-                    best[key] = (score, window)
-        for (_, token), (_, window) in best.items():
-            found[window, self.first_position[window] + token - self.first_token[window]] = True
+        of_rows = np.split(np.arange(len(self.row)), np.flatnonzero(np.diff(self.row)) + 1)
+        for windows in of_rows:
+            first = self.first_token[windows]
+            parts = list(zip(first, self.num_tokens[windows], strict=True))
+            window = window_of_most_context(parts)
+            place = self.first_position[windows] - first
+            found[windows[window], np.arange(len(window)) + place[window]] = True
         return found
 
 

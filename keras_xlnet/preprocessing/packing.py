@@ -11,6 +11,8 @@ from keras_xlnet.lazy_modules import tf
 SEGMENT_A, SEGMENT_B, SEGMENT_CLS = 0, 1, 2
 # As in `classifier_utils.py` of the original code.
 SEGMENT_PADDING = 4
+# How much the length of a window counts against the context of a token in it, as in the original.
+_LENGTH_SHARE = 0.01
 # Lengths are rounded up to a multiple of this, so that few shapes are compiled.
 _STEP = 16
 
@@ -39,6 +41,44 @@ def repeated(token_id: int, lengths: tf.Tensor) -> tf.RaggedTensor:
     """Returns rows of `lengths` `(batch,)` times the same token."""
     values = tf.fill([tf.reduce_sum(lengths)], token_id)
     return tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
+
+
+def plan_windows(
+    length: tf.Tensor, room: tf.Tensor, stride: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Returns what `window_parts` returns for each text, in the TensorFlow graph.
+
+    Args:
+        length, room, stride: Int64 `(texts,)`, as in `window_parts`.
+
+    Returns:
+        Int64 `(windows,)`: the text of each window, its first token and its number of tokens.
+    """
+    missing = tf.maximum(length - room, 0)
+    num_windows = 1 + (missing + stride - 1) // stride
+    row = tf.repeat(tf.range(tf.size(num_windows, tf.int64)), num_windows)
+    first = tf.ragged.range(num_windows).values * tf.gather(stride, row)
+    return row, first, tf.minimum(tf.gather(room, row), tf.gather(length, row) - first)
+
+
+def graph_window_of_most_context(token: tf.RaggedTensor, num_tokens: tf.Tensor) -> tf.Tensor:
+    """Returns what `window_of_most_context` returns, in the TensorFlow graph, for several texts.
+
+    Args:
+        token: Int64 `(windows, None)`, which tokens each window has, among those of all texts.
+        num_tokens: Int64 scalar, the tokens of all texts.
+
+    Returns:
+        Int64 `(num_tokens,)`, the index of a window.
+    """
+    count, window = token.row_lengths(), token.value_rowids()
+    place = tf.ragged.range(count).values
+    size = tf.gather(count, window)
+    score = tf.cast(tf.minimum(place, size - 1 - place), tf.float64)
+    score += _LENGTH_SHARE * tf.cast(size, tf.float64)
+    best = tf.math.unsorted_segment_max(score, token.values, num_tokens)
+    is_best = score == tf.gather(best, token.values)
+    return tf.math.unsorted_segment_min(window[is_best], token.values[is_best], num_tokens)
 
 
 # === On the host ===
@@ -88,6 +128,36 @@ def is_token(lengths: np.ndarray, length: int, padding_side: str) -> np.ndarray:
     if padding_side == "right":
         return position < lengths[:, np.newaxis]
     return position >= length - lengths[:, np.newaxis]
+
+
+def window_parts(length: int, room: int, stride: int) -> list[tuple[int, int]]:
+    """Returns the first token and the number of tokens of each window of a text.
+
+    Args:
+        length: Int, the tokens of the text.
+        room: Int, the most tokens of a window.
+        stride: Int, the tokens from the start of a window to the next one.
+    """
+    num_windows = 1 + -(-max(length - room, 0) // stride)
+    firsts = range(0, num_windows * stride, stride)
+    return [(first, min(room, length - first)) for first in firsts]
+
+
+def window_of_most_context(windows: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Returns the window of a text in which each token has the most context, on the host.
+
+    Args:
+        windows: List of the first token and the number of tokens of each window.
+
+    Returns:
+        Int array `(tokens,)`, the index of a window. It is the first one of several that are equal.
+
+    Source: `_check_is_max_context` of the original's `run_squad.py`.
+    """
+    first, count = np.array(windows).T[..., np.newaxis]
+    place = np.arange((first + count).max()) - first
+    context = np.minimum(place, count - 1 - place)
+    return np.where(context < 0, -np.inf, context + _LENGTH_SHARE * count).argmax(axis=0)
 
 
 def rows_of_lists(values: np.ndarray, counts: Sequence[int], padding: int) -> np.ndarray:

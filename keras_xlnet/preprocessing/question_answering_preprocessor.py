@@ -13,7 +13,12 @@ from keras_xlnet.preprocessing.answer_decoding import AnswerPrediction, decode_a
 from keras_xlnet.preprocessing.answer_windows import AnswerWindows
 from keras_xlnet.preprocessing.answers import gold_answers, is_questions, question_columns
 from keras_xlnet.preprocessing.labels import Classes
-from keras_xlnet.preprocessing.packing import first_tokens, tokens_at
+from keras_xlnet.preprocessing.packing import (
+    first_tokens,
+    plan_windows,
+    tokens_at,
+    window_parts,
+)
 from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
 from keras_xlnet.tokenizers.string_inputs import as_strings
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
@@ -127,21 +132,13 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
             context_ids, offsets = self.tokenizer(different, return_offsets=True)
             parts = (context_ids, offsets.start, offsets.end)
             context_ids, start, end = (tf.gather(part, index) for part in parts)
-            row, first, count = self._plan(context_ids.row_lengths(), length)
+            room = self.sequence_length - _NUM_SPECIAL - length
+            row, first, count = plan_windows(
+                context_ids.row_lengths(), room, tf.minimum(room, self.doc_stride)
+            )
             context_ids = tokens_at(context_ids, tf.ragged.range(first, first + count), row)
             features = self._pack_pair(context_ids, tf.gather(question_ids, row))
             return self._with_masks(features, row, first, count, (start, end))
-
-    def _plan(self, context_length, question_length):
-        """The question, the first context token and the number of context tokens of each window."""
-        room = self.sequence_length - _NUM_SPECIAL - question_length
-        stride = tf.minimum(room, self.doc_stride)
-        missing = tf.maximum(context_length - room, 0)
-        num_windows = 1 + (missing + stride - 1) // stride
-        row = tf.repeat(tf.range(tf.size(num_windows, tf.int64)), num_windows)
-        first = tf.ragged.range(num_windows).values * tf.gather(stride, row)
-        count = tf.minimum(tf.gather(room, row), tf.gather(context_length, row) - first)
-        return row, first, count
 
     def _with_masks(self, features, row, first, count, offsets):
         mask = features["padding_mask"]
@@ -213,12 +210,9 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
         return [ids[i] for i in places], [offsets[i] for i in places]
 
     def _window_parts(self, context_length, question_length):
-        """The first context token and the number of context tokens of each window, as `_plan`."""
+        """The first context token and the number of context tokens of each window."""
         room = self.sequence_length - _NUM_SPECIAL - question_length
-        stride = min(room, self.doc_stride)
-        num_windows = 1 + -(-max(context_length - room, 0) // stride)
-        firsts = range(0, num_windows * stride, stride)
-        return [(first, min(room, context_length - first)) for first in firsts]
+        return window_parts(context_length, room, min(room, self.doc_stride))
 
     def encode_labels(
         self, y: Any, encoded: Encoded, classes: Classes | None = None

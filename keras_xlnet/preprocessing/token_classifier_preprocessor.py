@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,7 +16,12 @@ from keras_xlnet.preprocessing.packing import (
     SEGMENT_A,
     SEGMENT_CLS,
     first_tokens,
+    graph_window_of_most_context,
+    plan_windows,
     repeated,
+    tokens_at,
+    window_of_most_context,
+    window_parts,
 )
 from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
 from keras_xlnet.preprocessing.tags import Entity, decode_tags, detect_scheme, tag_spans
@@ -45,11 +49,12 @@ class EncodedWords(Encoded):
     """Sentences as arrays, and which word each token is of.
 
     Args:
-        features, row: As in `Encoded`.
+        features, row: As in `Encoded`. `row` is `None` if no sentence has several windows.
         columns: Dict of `words`, a list of lists of strings, and, if sentences were strings,
             `text`, a list of these.
-        word_index: Int array `(sentences, length)`, the place of the word of each token in its
-            sentence; -1 for padding, `<sep>` and `<cls>`.
+        word_index: Int array `(windows, length)`, the place of the word of each token in its
+            sentence; -1 for padding, `<sep>`, `<cls>` and words that have more context in another
+            window.
         places: List with the places of words in strings for each sentence, `(start, end)` in
             characters. `None` for lists of words.
     """
@@ -57,6 +62,11 @@ class EncodedWords(Encoded):
     _: dataclasses.KW_ONLY
     word_index: np.ndarray
     places: list[list[tuple[int, int]]] | None = None
+
+    @property
+    def sentence(self) -> np.ndarray:
+        """Int array `(windows,)`, the sentence of each window."""
+        return np.arange(len(self)) if self.row is None else self.row
 
 
 class Entities(list[Entity]):
@@ -88,10 +98,8 @@ class TaggedSentence(Result):
 
     Args:
         words: Tuple of strings.
-        tags: Tuple of strings, one a word. Words that were not read, as the sentence is too long,
-            have the tag of no entity.
-        scores: Tuple of floats, the probability of the tag of each word; 0 for words that were not
-            read.
+        tags: Tuple of strings, one a word.
+        scores: Tuple of floats, the probability of the tag of each word.
         text: The sentence, `None` if it was given as words.
         places: Tuple of the `(start, end)` of words in `text`, or `None`.
 
@@ -125,8 +133,12 @@ class XLNetTokenClassifierPreprocessor(Preprocessor):
     """Converts sentences, and the tags of their words, to the arrays of `XLNetTokenClassifier`.
 
     A sentence is packed as `[pieces of all words, <sep>, <cls>]`. Each word is tokenized alone, and
-    has at least one token: a word of which cleaning leaves nothing is `<unk>`. Words that do not
-    fit are left out at the end.
+    has at least one token: a word is `<unk>` if cleaning leaves nothing of it.
+
+    `encode` divides a sentence that does not fit into windows. Each window begins half a window
+    after the one before, and each word counts in the window where it has most context. The call,
+    whose outputs have one row per sentence, leaves out the last words instead; `windows` returns
+    the windows in the TensorFlow graph.
 
     Args:
         tokenizer: An `XLNetTokenizer`.
@@ -182,29 +194,70 @@ class XLNetTokenClassifierPreprocessor(Preprocessor):
 
     def call(self, inputs: Any) -> dict[str, tf.Tensor]:
         with tf.device("CPU:0"):
-            words = as_strings(inputs)
-            if not isinstance(words, tf.RaggedTensor):
-                words = tf.RaggedTensor.from_tensor(tf.ensure_shape(words, (None, None)))
-            words = words.with_row_splits_dtype(tf.int64)
-            pieces = self.tokenizer(words.values)
-            is_empty = tf.cast(pieces.row_lengths() == 0, tf.int64)
-            pieces = tf.concat([pieces, repeated(self.tokenizer.unk_token_id, is_empty)], axis=1)
-            index = tf.cast(tf.ragged.range(words.row_lengths()).values, tf.int32)
-            index = pieces.with_values(tf.repeat(index, pieces.row_lengths()))
-            # The tokens of a sentence, and the words of these.
-            ids, index = (words.with_values(part).merge_dims(1, 2) for part in (pieces, index))
-            length = tf.minimum(ids.row_lengths(), self.sequence_length - _NUM_SPECIAL)
-            ids, index = first_tokens(ids, length), first_tokens(index, length)
-            one = tf.ones_like(length)
-            features = self._pack(
-                [
-                    (ids, SEGMENT_A),
-                    (repeated(self.tokenizer.sep_token_id, one), SEGMENT_A),
-                    (repeated(self.tokenizer.cls_token_id, one), SEGMENT_CLS),
-                ]
-            )
-            index, _ = self._place([index, repeated(_NO_WORD, _NUM_SPECIAL * one)], _NO_WORD)
-            return {**features, "word_index": index}
+            ids, index, _ = self._tokenize(inputs)
+            length = tf.minimum(ids.row_lengths(), self._room)
+            return self._pack_words(first_tokens(ids, length), first_tokens(index, length))
+
+    def windows(self, inputs: Any) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+        """Returns the windows of sentences, in the TensorFlow graph.
+
+        Args:
+            inputs: As in the call.
+
+        Returns:
+            The outputs of the call, with a row for each window, and the sentence of each window,
+            int64 `(windows,)`. `word_index` is as in `EncodedWords`.
+        """
+        with tf.device("CPU:0"):
+            ids, index, first_of_word = self._tokenize(inputs)
+            length = ids.row_lengths()
+            room, stride = (tf.fill(tf.shape(length), tf.constant(n, tf.int64)) for n in self._plan)
+            sentence, first, count = plan_windows(length, room, stride)
+            position = tf.ragged.range(first, first + count)
+            begin = tf.repeat(tf.gather(ids.row_starts(), sentence), count)
+            token = position.with_values(position.values + begin)
+            window = graph_window_of_most_context(token, tf.size(ids.values, tf.int64))
+            # The window of a word is where its first token has most context.
+            of_word = tf.gather(window, tf.gather(first_of_word, token.values))
+            is_here = of_word == token.value_rowids()
+            index = tokens_at(index, position, sentence)
+            index = index.with_values(tf.where(is_here, index.values, _NO_WORD))
+            return self._pack_words(tokens_at(ids, position, sentence), index), sentence
+
+    @property
+    def _room(self):
+        return self.sequence_length - _NUM_SPECIAL
+
+    @property
+    def _plan(self):
+        """The most tokens of a window, and the tokens from its start to the next one."""
+        return self._room, max(self._room // 2, 1)
+
+    def _tokenize(self, inputs):
+        """The tokens of sentences, their words, and the first token of the word of each token."""
+        words = as_strings(inputs)
+        if not isinstance(words, tf.RaggedTensor):
+            words = tf.RaggedTensor.from_tensor(tf.ensure_shape(words, (None, None)))
+        words = words.with_row_splits_dtype(tf.int64)
+        pieces = self.tokenizer(words.values)
+        is_empty = tf.cast(pieces.row_lengths() == 0, tf.int64)
+        pieces = tf.concat([pieces, repeated(self.tokenizer.unk_token_id, is_empty)], axis=1)
+        index = tf.cast(tf.ragged.range(words.row_lengths()).values, tf.int32)
+        index = pieces.with_values(tf.repeat(index, pieces.row_lengths()))
+        ids, index = (words.with_values(part).merge_dims(1, 2) for part in (pieces, index))
+        return ids, index, tf.gather(pieces.row_starts(), pieces.value_rowids())
+
+    def _pack_words(self, ids, index):
+        one = tf.ones_like(ids.row_lengths())
+        features = self._pack(
+            [
+                (ids, SEGMENT_A),
+                (repeated(self.tokenizer.sep_token_id, one), SEGMENT_A),
+                (repeated(self.tokenizer.cls_token_id, one), SEGMENT_CLS),
+            ]
+        )
+        index, _ = self._place([index, repeated(_NO_WORD, _NUM_SPECIAL * one)], _NO_WORD)
+        return {**features, "word_index": index}
 
     def encode(self, x: Any, shorten: bool = True) -> EncodedWords:
         """Converts sentences to arrays on the host, without TensorFlow.
@@ -226,55 +279,59 @@ class XLNetTokenClassifierPreprocessor(Preprocessor):
         columns: dict[str, Any] = {"words": sentences}
         if places is not None:
             columns["text"] = [t.decode() if isinstance(t, bytes) else str(t) for t in x]
-        features, word_index = self._encode_sentences(sentences, shorten)
-        self._warn_of_cut(sentences, word_index)
-        return EncodedWords(features, columns, word_index=word_index, places=places)
+        sentence, features, word_index = self._encode_sentences(sentences, shorten)
+        row = np.array(sentence) if len(sentence) > len(sentences) else None
+        return EncodedWords(features, columns, row, word_index=word_index, places=places)
 
     def _encode_sentences(self, sentences, shorten):
         pieces = iter(self.tokenizer.encode([word for words in sentences for word in words]))
         unknown = np.array([self.tokenizer.unk_token_id], "int32")
-        room = self.sequence_length - _NUM_SPECIAL
         sep, cls = self.tokenizer.sep_token_id, self.tokenizer.cls_token_id
-        rows, indices = [], []
-        for words in sentences:
+        sentence, rows, indices = [], [], []
+        for place, words in enumerate(sentences):
             parts = [next(pieces) for _ in words]
             parts = [ids if len(ids) else unknown for ids in parts]
-            ids = np.concatenate([unknown[:0], *parts])[:room]
+            ids = np.concatenate([unknown[:0], *parts])
             counts = [len(part) for part in parts]
-            indices.append(np.repeat(np.arange(len(words), dtype="int32"), counts)[:room])
-            rows.append([(ids, SEGMENT_A), (sep, SEGMENT_A), (cls, SEGMENT_CLS)])
+            for begin, end, index in self._windows_of(counts):
+                sentence.append(place)
+                indices.append(index)
+                rows.append([(ids[begin:end], SEGMENT_A), (sep, SEGMENT_A), (cls, SEGMENT_CLS)])
         features = self._pack_rows(rows, shorten)
         word_index = np.full(features["token_ids"].shape, _NO_WORD, "int32")
         begin = features["padding_mask"].argmax(axis=1)
         for row, index in enumerate(indices):
             word_index[row, begin[row] : begin[row] + len(index)] = index
-        return features, word_index
+        return sentence, features, word_index
 
-    def _warn_of_cut(self, sentences, word_index):
-        read = word_index.max(axis=1) + 1
-        cut = np.flatnonzero(read < [len(words) for words in sentences])
-        if len(cut):
-            warnings.warn(
-                f"{len(cut)} sentences are longer than sequence_length={self.sequence_length}, the "
-                f"first one in row {cut[0]}. Their last words are not read",
-                stacklevel=5,
-            )
+    def _windows_of(self, counts):
+        """Start, end and words of the tokens of each window. `counts` are the tokens of words."""
+        word = np.repeat(np.arange(len(counts), dtype="int32"), counts)
+        parts = window_parts(len(word), *self._plan)
+        first_of_word = np.cumsum([0, *counts[:-1]])
+        window = window_of_most_context(parts)[first_of_word]
+        for place, (first, count) in enumerate(parts):
+            words = word[first : first + count]
+            yield first, first + count, np.where(window[words] == place, words, _NO_WORD)
 
     def encode_labels(self, y: Any, encoded: Encoded, classes: Classes | None = None) -> np.ndarray:
         assert isinstance(encoded, EncodedWords) and classes is not None
         sentences = encoded.columns["words"]
         tags = tag_indices(y, sentences, classes.class_names, classes.num_classes)
-        return token_labels(tags, encoded.word_index, self.label_all_pieces)
+        of_windows = [tags[sentence] for sentence in encoded.sentence]
+        return token_labels(of_windows, encoded.word_index, self.label_all_pieces)
 
     def encode_weights(self, weights: Any, encoded: Encoded) -> Any:
         assert isinstance(encoded, EncodedWords)
-        return token_weights(weights, encoded.columns["words"], encoded.word_index)
+        return token_weights(
+            weights, encoded.columns["words"], encoded.word_index, encoded.sentence
+        )
 
     def decode(self, outputs: Any, encoded: Encoded, **options: Any) -> list[TaggedSentence]:
         """Returns a `TaggedSentence` for each sentence.
 
         Args:
-            outputs: Probabilities `(sentences, length, num_classes)`.
+            outputs: Probabilities `(windows, length, num_classes)`.
             encoded: What `encode` returned.
             **options: `classes`, the `Classes` of the model.
         """
@@ -282,22 +339,25 @@ class XLNetTokenClassifierPreprocessor(Preprocessor):
         names = options["classes"].names
         scheme = detect_scheme(names)
         first = is_first_piece(encoded.word_index)
+        # The words of all sentences, in order.
+        probabilities = np.split(
+            np.asarray(outputs)[first],
+            np.cumsum([len(words) for words in encoded.columns["words"]])[:-1],
+        )
         return [
-            self._decode_row(row, outputs[row, first[row]], names, scheme, encoded)
-            for row in range(len(encoded))
+            self._decode_sentence(row, probabilities[row], names, scheme, encoded)
+            for row in range(encoded.num_given)
         ]
 
-    def _decode_row(self, row, probabilities, names, scheme, encoded):
+    def _decode_sentence(self, row, probabilities, names, scheme, encoded):
         log_probs = np.log(np.maximum(probabilities, 1e-30))
         chosen, _ = decode_tags(log_probs, names, scheme)
         words = encoded.columns["words"][row]
         scores = np.exp(log_probs)[np.arange(len(chosen)), chosen].tolist()
-        missing = len(words) - len(chosen)
-        default = "O" if "O" in names else names[0]
         return TaggedSentence(
             words=tuple(words),
-            tags=(*(names[i] for i in chosen), *[default] * missing),
-            scores=(*scores, *[0.0] * missing),
+            tags=tuple(names[i] for i in chosen),
+            scores=tuple(scores),
             text=encoded.columns["text"][row] if encoded.places else None,
             places=tuple(encoded.places[row]) if encoded.places else None,
         )

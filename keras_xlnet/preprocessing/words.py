@@ -189,8 +189,8 @@ def token_labels(
     """Returns the labels of tokens: -100 for those that do not count.
 
     Args:
-        tags: List of int arrays, the class of each word.
-        word_index: Int array `(batch, length)`, from `XLNetTokenClassifierPreprocessor`.
+        tags: List of int arrays for the windows, the class of each word of their sentence.
+        word_index: Int array `(windows, length)`, as in `EncodedWords`.
         all_pieces: Bool, whether all tokens of a word have its label, or the first one alone.
     """
     counts = word_index >= 0 if all_pieces else is_first_piece(word_index)
@@ -200,14 +200,16 @@ def token_labels(
     return labels
 
 
-def token_weights(weights: Any, sentences: Sequence[Sequence[str]], word_index: np.ndarray) -> Any:
-    """Returns the weights of sentences `(batch,)`, or of tokens `(batch, length)`.
+def token_weights(
+    weights: Any, sentences: Sequence[Sequence[str]], word_index: np.ndarray, sentence: np.ndarray
+) -> Any:
+    """Returns the weights of windows `(windows,)`, or of tokens `(windows, length)`.
 
     Args:
         weights: A weight for each sentence; or a list for each sentence, with a weight for each of
             its words; or `None`.
         sentences: List of lists of words.
-        word_index: Int array `(batch, length)`, from `XLNetTokenClassifierPreprocessor`.
+        word_index, sentence: As in `EncodedWords`.
 
     Raises:
         ValueError: If there are not as many weights as sentences, or as words of a sentence. The
@@ -217,13 +219,12 @@ def token_weights(weights: Any, sentences: Sequence[Sequence[str]], word_index: 
         return None
     weights = list(ops.convert_to_numpy(weights) if ops.is_tensor(weights) else weights)
     if not weights or not hasattr(weights[0], "__len__"):
-        return as_weight_array(weights, len(sentences))
+        return as_weight_array(weights, len(sentences))[sentence]
     if len(weights) != len(sentences):
         raise ValueError(
             f"`sample_weight` must have a row for each of {len(sentences)} sentences. Received: "
             f"{len(weights)}"
         )
-    found = np.zeros(word_index.shape, "float32")
     for row, (values, words) in enumerate(zip(weights, sentences, strict=True)):
         if not hasattr(values, "__len__") or len(values) != len(words):
             given = len(values) if hasattr(values, "__len__") else values
@@ -231,8 +232,10 @@ def token_weights(weights: Any, sentences: Sequence[Sequence[str]], word_index: 
                 "`sample_weight` must have a weight for each word. Received in row "
                 f"{row}: {given} for {len(words)} words"
             )
-        counts = word_index[row] >= 0
-        found[row, counts] = as_weight_array(values)[word_index[row, counts]]
+    of_words = [as_weight_array(values) for values in weights]
+    found = np.zeros(word_index.shape, "float32")
+    for row, counts in enumerate(word_index >= 0):
+        found[row, counts] = of_words[sentence[row]][word_index[row, counts]]
     return found
 
 

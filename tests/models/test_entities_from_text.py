@@ -7,6 +7,7 @@ import pytest
 
 from keras_xlnet.models import XLNetBackbone, XLNetTokenClassifier
 from keras_xlnet.preprocessing import XLNetTokenClassifierPreprocessor
+from keras_xlnet.preprocessing.tags import decode_tags, tag_spans
 from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.preprocessing.test_batches_of_tasks import examples_of
 
@@ -148,12 +149,26 @@ def test_all_pieces_of_a_word_can_have_its_label():
     assert set(every[every != -100]) == {0, 2}
 
 
-def test_long_sentences_are_cut_with_a_warning(trained):
+def test_long_sentences_are_read_in_windows(trained):
     model, _ = trained
-    words = ["home"] * 70
-    with pytest.warns(UserWarning, match="1 sentences are longer than sequence_length=64.* row 1"):
-        tags = model.tag([["a"], words], verbose=0)
-    assert len(tags[1]) == 70 and tags[1][-1] == "O"
+    sentences, _ = examples(60, 7)
+    words = [word for sentence in sentences for word in sentence]
+    encoded = model.preprocessor.encode([["a"], words])
+    assert len(encoded) > 3
+    outputs = model.predict(encoded, verbose=0)
+    scores = {}
+    for row, sentence in enumerate(encoded.sentence):
+        for place, word in enumerate(encoded.word_index[row]):
+            if sentence == 1 and word >= 0:
+                scores.setdefault(int(word), outputs[row, place])
+    expected, _ = decode_tags(np.log([scores[i] for i in range(len(words))]), NAMES, "bio")
+    (_, tags) = model.tag([["a"], words], verbose=0)
+    assert tags == [NAMES[i] for i in expected]
+    (_, found) = model.find_entities([["a"], words], verbose=0)
+    # Entities at the end are found too: nothing is cut.
+    assert found[-1].end > len(words) - 10
+    last_entity = tag_spans(tags, "bio")[-1]
+    assert (found[-1].start, found[-1].end) == last_entity[1:]
 
 
 def test_saved_models_find_the_same(trained, tmp_path):

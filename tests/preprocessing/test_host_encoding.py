@@ -123,7 +123,9 @@ def test_words(side, sentences, tokenizer):
     preprocessor = XLNetTokenClassifierPreprocessor(tokenizer, 20, side)
     encoded = preprocessor.encode(sentences)
     found = {**encoded.features, "word_index": encoded.word_index}
-    check_equal(found, preprocessor(sentences), side)
+    expected, sentence = preprocessor.windows(sentences)
+    check_equal(found, expected, side)
+    np.testing.assert_array_equal(encoded.sentence, sentence)
 
 
 @settings(max_examples=25, deadline=None)
