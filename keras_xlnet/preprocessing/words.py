@@ -15,7 +15,7 @@ from keras_xlnet.preprocessing.weights import as_weight_array
 
 # The label of tokens that do not count, as in PyTorch.
 NO_LABEL = -100
-_ZERO_WIDTH_SPACE = "\u200b"
+ZERO_WIDTH_SPACE = "\u200b"
 
 
 def is_words(x: Any) -> bool:
@@ -68,7 +68,7 @@ def marks() -> str:
         code
         for code, character in enumerate(map(chr, range(sys.maxunicode + 1)))
         if unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf")
-        and character != _ZERO_WIDTH_SPACE
+        and character != ZERO_WIDTH_SPACE
     ]
     begins = sorted({*codes} - {code + 1 for code in codes})
     ends = sorted({*codes} - {code - 1 for code in codes})
@@ -90,7 +90,7 @@ def _word_pattern():
     run = rf"\w[\w{marks()}]*"
     inside = rf"(?:[-'’.@/·‧״]{mark}|(?<=\d),(?=\d))"
     # What is invisible can stand before a word too. A zero width space ends a word.
-    word = rf"[{marks()}{_ZERO_WIDTH_SPACE}]*[@#]?{run}(?:{inside}{run})*{_ZERO_WIDTH_SPACE}*"
+    word = rf"[{marks()}{ZERO_WIDTH_SPACE}]*[@#]?{run}(?:{inside}{run})*{ZERO_WIDTH_SPACE}*"
     flag = rf"[\U0001f1e6-\U0001f1ff]{{2}}{mark}"
     other = rf"\S{mark}(?:(?<=\u200d)[^\w\s]{mark})*"
     return re.compile(f"{word}|{flag}|{other}")
