@@ -31,7 +31,8 @@ def read_in_batches_of_like_length(
         features: Dict of `padding_mask`, bool `(rows, ..., length)`, and other tensors of the same
             shape.
         padding_side: String, `"left"` or `"right"`.
-        of_tokens: Names of outputs `(rows, length)`. They are padded with 0 to the longest row.
+        of_tokens: Names of outputs `(rows, length, ...)`. They are padded with 0 to the longest
+            row.
 
     Returns:
         What `read` returns for all rows, in their order.
@@ -60,11 +61,37 @@ def read_in_batches_of_like_length(
             outputs[name] = _padded(outputs[name], longest - width, padding_side)
         return outputs
 
-    # TensorFlow's types lack it.
-    specs = read.get_concrete_function().structured_outputs  # type: ignore[attr-defined]
-    found = _concatenated(read_batch, tf.range(num_batches) * size, specs)
+    found = _concatenated(read_batch, tf.range(num_batches) * size, _output_specs(read))
     inverse = tf.argsort(order)
     return {name: tf.gather(value, inverse) for name, value in found.items()}
+
+
+def read_in_batches(
+    read: Callable[..., Any], features: dict[str, tf.Tensor], batch_size: int
+) -> dict[str, tf.Tensor]:
+    """Reads any number of rows in batches of one size.
+
+    Args:
+        read: `tf.function` of `batch_size` rows, with an `input_signature`. It returns a dict of
+            tensors with a row for each row of the features.
+        features: Dict of tensors with at least one row.
+        batch_size: Int.
+    """
+    num_rows = tf.shape(features["padding_mask"])[0]
+
+    def read_batch(first):
+        # The last batch repeats the last row.
+        rows = tf.minimum(first + tf.range(batch_size), num_rows - 1)
+        return read({name: tf.gather(value, rows) for name, value in features.items()})
+
+    specs = _output_specs(read)
+    found = _concatenated(read_batch, tf.range(0, num_rows, batch_size), specs)
+    return {name: value[:num_rows] for name, value in found.items()}
+
+
+def _output_specs(read):
+    # TensorFlow's types lack it.
+    return read.get_concrete_function().structured_outputs  # type: ignore[attr-defined]
 
 
 def _batch_size(widths, num_rows):
@@ -81,7 +108,8 @@ def _cut(value, width, padding_side):
 
 
 def _padded(value, missing, padding_side):
-    return tf.pad(value, [(0, 0), (missing, 0) if padding_side == "left" else (0, missing)])
+    of_length = (missing, 0) if padding_side == "left" else (0, missing)
+    return tf.pad(value, [(0, 0), of_length, *[(0, 0)] * (value.shape.rank - 2)])
 
 
 def _concatenated(function, starts, specs):

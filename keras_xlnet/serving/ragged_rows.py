@@ -1,6 +1,8 @@
-"""Rows of tokens of any lengths as rectangular tensors, in a TensorFlow graph."""
+"""Rows of any lengths, of tokens or characters, in a TensorFlow graph."""
 
 import tensorflow as tf
+
+from keras_xlnet.tokenizers.normalization import valid_utf8
 
 
 def padded_right(token_ids: tf.RaggedTensor) -> dict[str, tf.Tensor]:
@@ -26,6 +28,29 @@ def with_batch_size(outputs: dict[str, tf.Tensor], batch_size: int | None) -> di
         name: tf.ensure_shape(value, (batch_size, *value.shape[1:]))
         for name, value in outputs.items()
     }
+
+
+def decode_characters(texts: tf.Tensor) -> tf.RaggedTensor:
+    """Returns the code points of texts, int32 `(batch, None)`. Invalid bytes are U+FFFD."""
+    codes = tf.strings.unicode_decode(valid_utf8(texts), "UTF-8")
+    return codes.with_row_splits_dtype(tf.int64)
+
+
+def parts_of_texts(
+    codes: tf.RaggedTensor, row: tf.Tensor, start: tf.Tensor, end: tf.Tensor
+) -> tf.Tensor:
+    """Returns parts of texts, strings `(parts,)`, without a copy of a text for each of its parts.
+
+    Args:
+        codes: What `decode_characters` returns.
+        row: Int64 `(parts,)`, the text of each part.
+        start, end: Int64 `(parts,)`, its first character and the one after its last.
+    """
+    begin = tf.gather(codes.row_starts(), row)
+    place = tf.ragged.range(begin + start, begin + end)
+    return tf.strings.unicode_encode(
+        place.with_values(tf.gather(codes.values, place.values)), "UTF-8"
+    )
 
 
 def _lengths(token_ids):

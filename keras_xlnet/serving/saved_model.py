@@ -9,6 +9,7 @@ import keras
 
 from keras_xlnet import models
 from keras_xlnet.serving.choice_signatures import multiple_choice_signatures, ranker_signatures
+from keras_xlnet.serving.entity_signatures import token_classifier_signatures
 from keras_xlnet.serving.language_model_signatures import (
     permutation_lm_signatures,
     transformer_xl_signatures,
@@ -25,6 +26,7 @@ SERVED = {
     models.XLNetTextClassifier: classifier_signatures,
     models.XLNetTextRegressor: regressor_signatures,
     models.XLNetTextEmbedder: embedder_signatures,
+    models.XLNetTokenClassifier: token_classifier_signatures,
     models.XLNetMultipleChoice: multiple_choice_signatures,
     models.XLNetRanker: ranker_signatures,
     models.XLNetPermutationLM: permutation_lm_signatures,

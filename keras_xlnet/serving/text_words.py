@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_xlnet.preprocessing.words import ZERO_WIDTH_SPACE, marks
-from keras_xlnet.tokenizers.normalization import valid_utf8
+from keras_xlnet.serving.ragged_rows import decode_characters, parts_of_texts
 
 # Classes of characters, each written as one letter, so that the pattern below needs no large sets.
 _LETTER, _DIGIT, _MARK, _JOINER, _ZERO_WIDTH, _SPACE, _FLAG, _OTHER = "wdmjz fo"
@@ -28,7 +28,7 @@ def split_words(texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.
         Ragged tensors `(batch, None)` with one row splits: the words, strings; and the first
         character and the one after the last of each, int64.
     """
-    codes = tf.strings.unicode_decode(valid_utf8(texts), "UTF-8").with_row_splits_dtype(tf.int64)
+    codes = decode_characters(texts)
     first_codes, letters = _character_classes()
     index = tf.searchsorted(tf.constant(first_codes), codes.values, side="right") - 1
     classes = codes.with_values(tf.gather(tf.constant(letters), index))
@@ -48,13 +48,9 @@ def split_words(texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.
     )
     row = marked.value_rowids()[is_start]
     words_of_row = tf.math.unsorted_segment_sum(tf.ones_like(row), row, codes.nrows())
-    start = character[is_start]
-    of_words = tf.ragged.range(start, start + length)
-    characters = of_words.with_values(tf.gather(codes.values, of_words.values))
-    words = tf.strings.unicode_encode(characters, "UTF-8")
-    start -= tf.gather(codes.row_starts(), row)
-    splits = tf.concat([[0], tf.cumsum(words_of_row)], axis=0)
-    rows = tf.RaggedTensor.from_row_splits(words, splits, validate=False)
+    start = character[is_start] - tf.gather(codes.row_starts(), row)
+    words = parts_of_texts(codes, row, start, start + length)
+    rows = tf.RaggedTensor.from_row_lengths(words, words_of_row, validate=False)
     return rows, rows.with_values(start), rows.with_values(start + length)
 
 

@@ -1,12 +1,12 @@
 """The part of a SavedModel that reads tokens."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from keras_xlnet.serving.like_length import read_in_batches_of_like_length
+from keras_xlnet.serving.like_length import read_in_batches, read_in_batches_of_like_length
 from keras_xlnet.serving.signature import Signature
 
 # Modes in which the length of a text decides how it is divided.
@@ -24,7 +24,9 @@ class TokenReader:
         batch_size: Int, the exact number of rows of a request. `None` for any number.
         rank: Int, the rank of the features: 3 if a row has several texts.
         finish: Function of the outputs of the model and its features. It returns a dict of tensors
-            with a row for each row of the features, whose other axes do not depend on the length.
+            with a row for each row of the features, whose other axes do not depend on the length,
+            except those `of_tokens`.
+        of_tokens: Names of outputs `(rows, length, ...)`.
     """
 
     def __init__(
@@ -33,13 +35,17 @@ class TokenReader:
         batch_size: int | None,
         finish: Callable[[Any, dict[str, tf.Tensor]], dict[str, tf.Tensor]],
         rank: int = 2,
+        of_tokens: Collection[str] = (),
     ) -> None:
         self._preprocessor = model.preprocessor
         self.batch_size = batch_size
         self.is_static = batch_size is not None or model.long_document in _DIVIDED
         length = self._preprocessor.sequence_length if self.is_static else None
         shape = (batch_size, *[None] * (rank - 2), length)
-        specs = {name: tf.TensorSpec(shape, _dtype(name), name) for name in model.input}
+        # Places in rows, such as `cls_index`, follow from the masks.
+        names = [name for name, value in model.input.items() if len(value.shape) > 1]
+        specs = {name: tf.TensorSpec(shape, _dtype(name), name) for name in names}
+        self._of_tokens = of_tokens
         self.inputs = [*specs.values()]
 
         @tf.function(input_signature=[specs], autograph=False)
@@ -54,7 +60,16 @@ class TokenReader:
         features = {x.name: tf.ensure_shape(features[x.name], x.shape) for x in self.inputs}
         if self.is_static:
             return self._read(features)
-        return read_in_batches_of_like_length(self._read, features, self._preprocessor.padding_side)
+        return read_in_batches_of_like_length(
+            self._read, features, self._preprocessor.padding_side, self._of_tokens
+        )
+
+    def read_windows(self, **features: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns the outputs for any number of rows, also if the batch size is static."""
+        if self.batch_size is None:
+            return self(**features)
+        features = {x.name: features[x.name] for x in self.inputs}
+        return read_in_batches(self._read, features, self.batch_size)
 
     @property
     def signature(self) -> Signature:
