@@ -8,6 +8,7 @@ from typing import Any
 import keras
 
 from keras_xlnet import models
+from keras_xlnet.serving.answer_signatures import question_answering_signatures
 from keras_xlnet.serving.choice_signatures import multiple_choice_signatures, ranker_signatures
 from keras_xlnet.serving.entity_signatures import token_classifier_signatures
 from keras_xlnet.serving.language_model_signatures import (
@@ -27,6 +28,7 @@ SERVED = {
     models.XLNetTextRegressor: regressor_signatures,
     models.XLNetTextEmbedder: embedder_signatures,
     models.XLNetTokenClassifier: token_classifier_signatures,
+    models.XLNetQuestionAnswering: question_answering_signatures,
     models.XLNetMultipleChoice: multiple_choice_signatures,
     models.XLNetRanker: ranker_signatures,
     models.XLNetPermutationLM: permutation_lm_signatures,

@@ -86,6 +86,11 @@ def with_single_spaces(texts: tf.Tensor) -> tf.Tensor:
     return tf.strings.strip(tf.strings.regex_replace(texts, _whitespace_pattern(), " "))
 
 
+def strip_right(texts: tf.Tensor) -> tf.Tensor:
+    """Returns `text.rstrip()` for each text, valid UTF-8."""
+    return tf.strings.regex_replace(texts, f"[{_escaped(_whitespace_codes()[:-1])}]+$", "")
+
+
 def replace_characters(texts: tf.Tensor, lowercase: bool, remove_accents: bool) -> tf.Tensor:
     """Drops accents and converts to lower case, as in `preprocess_text`.
 
@@ -197,8 +202,13 @@ def _whitespace_codes():
 @functools.cache
 def _whitespace_pattern():
     """Returns a pattern for runs of white space. Single spaces do not match: they do not change."""
-    others = "".join(rf"\x{{{code:x}}}" for code in _whitespace_codes()[:-1] if code != ord(" "))
+    others = _escaped(code for code in _whitespace_codes()[:-1] if code != ord(" "))
     return f" *[{others}][ {others}]*|  +"
+
+
+def _escaped(codes):
+    """Code points, to be put into `[...]` of a pattern."""
+    return "".join(rf"\x{{{code:x}}}" for code in codes)
 
 
 @functools.cache
