@@ -1,0 +1,48 @@
+"""Converts the network of a preset to a file: a process with the backend that the format needs.
+
+    KERAS_BACKEND=torch python -m keras_xlnet.portable.convert onnx PRESET FILE OUTPUT
+    KERAS_BACKEND=tensorflow python -m keras_xlnet.portable.convert litert PRESET FILE OUTPUT [int8]
+"""
+
+import pathlib
+import sys
+
+import keras
+from keras import ops
+
+from keras_xlnet.models import Task
+from keras_xlnet.portable.litert_format import write_litert
+from keras_xlnet.portable.onnx_format import write_onnx
+from keras_xlnet.types import PathLike
+
+
+def load_network(preset: PathLike, output: str) -> keras.Model:
+    """Returns the network of a task model in float32, with inputs `(batch, length)`.
+
+    Args:
+        preset: Directory of a preset of a task model.
+        output: String, the name of what the network returns.
+    """
+    model = Task.from_preset(preset, dtype="float32")
+    model.trainable = False
+    inputs = {
+        name: keras.Input((None,), dtype=value.dtype, name=name)
+        for name, value in model.input.items()
+    }
+    if len(model.input["token_ids"].shape) == 2:
+        return keras.Model(inputs, {output: model(inputs)})
+    rows = {name: ops.expand_dims(value, 1) for name, value in inputs.items()}
+    return keras.Model(inputs, {output: model(rows)[:, 0]})
+
+
+def main(format: str, preset: str, file: str, output: str, quantization: str | None = None) -> None:
+    """Loads a preset and writes a file."""
+    network = load_network(preset, output)
+    if format == "onnx":
+        write_onnx(network, pathlib.Path(file))
+    else:
+        write_litert(network, pathlib.Path(file), quantization)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
