@@ -1,7 +1,7 @@
 """Converts the network of a preset to a file: a process with the backend that the format needs.
 
-    KERAS_BACKEND=torch python -m keras_xlnet.portable.convert onnx PRESET FILE OUTPUT
-    KERAS_BACKEND=tensorflow python -m keras_xlnet.portable.convert litert PRESET FILE OUTPUT [int8]
+KERAS_BACKEND=torch python -m keras_xlnet.portable.convert onnx PRESET FILE OUTPUT
+KERAS_BACKEND=tensorflow python -m keras_xlnet.portable.convert litert PRESET FILE OUTPUT [int8]
 """
 
 import pathlib

@@ -1,6 +1,7 @@
 """LiteRT (formerly TensorFlow Lite): a network of the TensorFlow backend."""
 
 import pathlib
+from typing import Any
 
 import keras
 
@@ -19,7 +20,7 @@ def write_litert(network: keras.Model, file: pathlib.Path, quantization: str | N
     """
     import tensorflow as tf
 
-    options = {}
+    options: dict[str, Any] = {}
     if quantization is not None:
         options["optimizations"] = [tf.lite.Optimize.DEFAULT]
     if quantization == "float16":

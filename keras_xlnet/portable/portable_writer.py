@@ -63,12 +63,12 @@ def portable_writer(
 
     Raises:
         TypeError: If `model` is of another class.
-        ValueError: If an argument is not as in `export`, or the model reads long documents in
-            parts.
+        ValueError: If an argument is not as in `export`, or the model is quantized or reads long
+            documents in parts.
         ImportError: If a package that the format needs is not installed.
     """
     check_choice("quantization", quantization, QUANTIZATIONS)
-    if not isinstance(model, tuple(_OUTPUTS)):
+    if not isinstance(model, (XLNetTextClassifier, XLNetTextRegressor, XLNetTextEmbedder)):
         names = ", ".join(cls.__name__ for cls in _OUTPUTS)
         raise TypeError(
             f"`model` must be one of {names} for format={format!r}. Received: "
@@ -78,6 +78,11 @@ def portable_writer(
         raise ValueError(
             f"`model` must have long_document='truncate' for format={format!r}, which has no loops "
             f"over parts of a text. Received: long_document={model.long_document!r}"
+        )
+    if any(getattr(layer, "quantization_mode", None) for layer in model._flatten_layers()):
+        raise ValueError(
+            f"`model` must not be quantized for format={format!r}. Export it as it was before "
+            "`quantize`, with quantization='int8'"
         )
     target = _FORMATS[format]
     _check_installed(target, format)

@@ -10,6 +10,7 @@ It needs sentencepiece, NumPy and a runtime, but neither Keras nor keras_xlnet:
 to make token ids.
 """
 
+import functools
 import json
 import pathlib
 import sys
@@ -31,9 +32,7 @@ class TextModel:
         num_threads: Int, the number of threads of the runtime. `None` for its own choice.
     """
 
-    def __init__(
-        self, directory: str | pathlib.Path = ".", num_threads: int | None = None
-    ) -> None:
+    def __init__(self, directory: str | pathlib.Path = ".", num_threads: int | None = None) -> None:
         import sentencepiece
 
         directory = pathlib.Path(directory)
@@ -43,7 +42,9 @@ class TextModel:
         )
         network = str(directory / self.settings["network"])
         start = _start_onnx if network.endswith(".onnx") else _start_litert
-        self._run = start(network, self.settings["output"], num_threads)
+        # `encode` needs no runtime.
+        self._start = functools.partial(start, network, self.settings["output"], num_threads)
+        self._run: Callable[[dict[str, np.ndarray]], np.ndarray] | None = None
 
     def __call__(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> np.ndarray:
         """Returns the outputs of the network.
@@ -55,6 +56,8 @@ class TextModel:
         Returns:
             Float32 array `(texts, n)`: probabilities, values or embeddings.
         """
+        if self._run is None:
+            self._run = self._start()
         return self._run(self.encode(texts, pairs))
 
     def labels(self, outputs: np.ndarray) -> list[Any]:
@@ -123,7 +126,9 @@ class TextModel:
         return text.lower() if self.settings["lowercase"] else text
 
 
-def _start_onnx(network, output, num_threads) -> Callable[[dict[str, np.ndarray]], np.ndarray]:
+def _start_onnx(
+    network: str, output: str, num_threads: int | None
+) -> Callable[[dict[str, np.ndarray]], np.ndarray]:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -132,7 +137,9 @@ def _start_onnx(network, output, num_threads) -> Callable[[dict[str, np.ndarray]
     return lambda features: session.run([output], features)[0]
 
 
-def _start_litert(network, output, num_threads) -> Callable[[dict[str, np.ndarray]], np.ndarray]:
+def _start_litert(
+    network: str, output: str, num_threads: int | None
+) -> Callable[[dict[str, np.ndarray]], np.ndarray]:
     try:
         from ai_edge_litert.interpreter import Interpreter
     except ImportError:

@@ -9,7 +9,6 @@ import keras
 
 from keras_xlnet.arguments import check_choice, check_positive_int
 from keras_xlnet.portable.portable_writer import PORTABLE_FORMATS, portable_writer
-from keras_xlnet.serving.saved_model import SERVED, saved_model_writer, text_layer_of
 from keras_xlnet.types import PathLike
 
 _FORMATS = ("saved_model", *PORTABLE_FORMATS)
@@ -120,18 +119,16 @@ def export(
     Source: "SavedModel Warmup" and "RESTful API" in the documentation of TF Serving.
     """
     check_choice("format", format, _FORMATS)
-    if format == "saved_model":
-        _check_backend()
-    _check_model(model)
     if batch_size is not None:
         check_positive_int("batch_size", batch_size)
     directory = _check_directory(directory)
     if format == "saved_model":
         _check_not_given(format, quantization=quantization)
-        write = saved_model_writer(model, batch_size, warmup, **options)
+        write = _saved_model_writer(model, batch_size, warmup, **options)
     else:
         _check_not_given(format, batch_size=batch_size, warmup=warmup, **options)
         write = portable_writer(model, format, quantization)
+        _check_text_layer(model)
 
     directory.parent.mkdir(parents=True, exist_ok=True)
     # TF Serving reads only directories with a number as name, so it ignores this one.
@@ -152,6 +149,18 @@ def _check_not_given(format, **arguments):
             )
 
 
+def _saved_model_writer(model, batch_size, warmup, **options):
+    _check_backend()
+    # The other formats need no TensorFlow in this process.
+    from keras_xlnet.serving.saved_model import SERVED, saved_model_writer
+
+    if not any(isinstance(model, cls) for cls in SERVED):
+        names = ", ".join(cls.__name__ for cls in SERVED)
+        raise TypeError(f"`model` must be one of {names}. Received: {type(model).__name__}")
+    _check_text_layer(model)
+    return saved_model_writer(model, batch_size, warmup, **options)
+
+
 def _check_backend():
     backend = keras.backend.backend()
     if backend != "tensorflow":
@@ -163,11 +172,9 @@ def _check_backend():
         )
 
 
-def _check_model(model: Any) -> None:
-    if not any(isinstance(model, cls) for cls in SERVED):
-        names = ", ".join(cls.__name__ for cls in SERVED)
-        raise TypeError(f"`model` must be one of {names}. Received: {type(model).__name__}")
-    layer, name = text_layer_of(model)
+def _check_text_layer(model):
+    name = "preprocessor" if hasattr(model, "preprocessor") else "tokenizer"
+    layer = getattr(model, name)
     if layer is None:
         raise ValueError(
             f"`model` must have a {name}, which converts text to ids. Received: "
