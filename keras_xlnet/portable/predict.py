@@ -56,9 +56,13 @@ class TextModel:
         Returns:
             Float32 array `(texts, n)`: probabilities, values or embeddings.
         """
+        return self.run(self.encode(texts, pairs))
+
+    def run(self, features: dict[str, np.ndarray]) -> np.ndarray:
+        """Returns the outputs of the network for what `encode` returned."""
         if self._run is None:
             self._run = self._start()
-        return self._run(self.encode(texts, pairs))
+        return self._run(features)
 
     def labels(self, outputs: np.ndarray) -> list[Any]:
         """Returns the name of the class of each row, or a list of names with sigmoid outputs."""
