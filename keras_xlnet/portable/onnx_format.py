@@ -1,8 +1,8 @@
 """ONNX: a network of the PyTorch backend, and smaller forms of the file.
 
-Keras' `model.export(format="onnx")` does not convert these models: with TensorFlow it needs
-`tf2onnx`, which fails with NumPy 2, and with PyTorch it takes the older exporter for inputs of any
-length, which wants constant shapes.
+Keras' `model.export(format="onnx")` does not convert these models. With TensorFlow, tf2onnx 1.17
+writes `Erfc`, an operation of GELU that ONNX does not have. With PyTorch, Keras takes the older
+exporter for inputs of any length, which wants constant shapes.
 """
 
 import pathlib
