@@ -1,6 +1,6 @@
 """Converts the network of a preset to a file: a process with the backend that the format needs.
 
-KERAS_BACKEND=torch python -m keras_xlnet.portable.convert onnx PRESET FILE OUTPUT
+KERAS_BACKEND=torch python -m keras_xlnet.portable.convert onnx PRESET FILE OUTPUT [int8]
 KERAS_BACKEND=tensorflow python -m keras_xlnet.portable.convert litert PRESET FILE OUTPUT [int8]
 """
 
@@ -35,13 +35,10 @@ def load_network(preset: PathLike, output: str) -> keras.Model:
     return keras.Model(inputs, {output: model(rows)[:, 0]})
 
 
-def main(format: str, preset: str, file: str, output: str, quantization: str | None = None) -> None:
-    """Loads a preset and writes a file."""
-    network = load_network(preset, output)
-    if format == "onnx":
-        write_onnx(network, pathlib.Path(file))
-    else:
-        write_litert(network, pathlib.Path(file), quantization)
+def main(format: str, preset: str, file: str, output: str, quantization: str = "") -> None:
+    """Loads a preset and writes a file. An empty `quantization` is none."""
+    write = {"onnx": write_onnx, "litert": write_litert}[format]
+    write(load_network(preset, output), pathlib.Path(file), quantization or None)
 
 
 if __name__ == "__main__":

@@ -20,13 +20,21 @@ _SMALLEST = 1024
 _NO_LIMIT = 2**40
 
 
-def write_onnx(network: keras.Model, file: pathlib.Path) -> None:
+def write_onnx(network: keras.Model, file: pathlib.Path, quantization: str | None = None) -> None:
     """Writes a network for any number of rows of any length. The backend has to be PyTorch.
 
     Args:
         network: Functional model with dicts of inputs `(batch, length)` and of outputs.
         file: Path of the file.
+        quantization: As in `compress_onnx`.
     """
+    with tempfile.TemporaryDirectory() as folder:
+        float32_file = pathlib.Path(folder) / "float32.onnx"
+        _write_float32(network, float32_file)
+        compress_onnx(float32_file, file, quantization)
+
+
+def _write_float32(network, file):
     import onnxscript.optimizer
     import torch
 
@@ -64,7 +72,7 @@ def write_onnx(network: keras.Model, file: pathlib.Path) -> None:
 
 
 def compress_onnx(source: pathlib.Path, target: pathlib.Path, quantization: str | None) -> None:
-    """Writes a file of float32 with weights in fewer bits.
+    """Writes a file of float32 again, with weights in fewer bits.
 
     `"float16"` halves the file; the weights are converted to float32 when the file is loaded, as
     runtimes for CPUs have no products of float16. With `"int8"` the weights have 8 bits, and a

@@ -15,7 +15,6 @@ from typing import Any
 from keras_xlnet.arguments import check_choice
 from keras_xlnet.models import XLNetTextClassifier, XLNetTextEmbedder, XLNetTextRegressor
 from keras_xlnet.portable import predict
-from keras_xlnet.portable.onnx_format import compress_onnx
 from keras_xlnet.preprocessing.packing import SEGMENT_PADDING
 from keras_xlnet.tokenizers.digit_comma import digit_comma_rows
 from keras_xlnet.tokenizers.sentencepiece_model import load_processor, read_proto
@@ -115,31 +114,24 @@ def _check_installed(target, format):
 
 
 def _write_network(model, target, file, format, quantization):
-    with tempfile.TemporaryDirectory() as folder:
-        preset, output = pathlib.Path(folder) / "preset", _output_of(model)
+    with tempfile.TemporaryDirectory() as preset:
         model.save_to_preset(preset)
-        if format == "litert":
-            _convert(preset, target, file, format, output, quantization)
-        else:
-            network = pathlib.Path(folder) / "float32.onnx"
-            _convert(preset, target, network, format, output)
-            compress_onnx(network, file, quantization)
+        _convert([format, preset, str(file), _output_of(model), quantization or ""], target)
 
 
-def _convert(preset, target, file, format, output, quantization=None):
-    arguments = [format, str(preset), str(file), output, *([quantization] if quantization else [])]
+def _convert(arguments, target):
     environment = {
         **os.environ,
         "KERAS_BACKEND": target.backend,
         # The packages that this process found, wherever it was started.
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
     }
     command = [sys.executable, "-m", "keras_xlnet.portable.convert", *arguments]
     result = subprocess.run(command, env=environment, capture_output=True, text=True)
     if result.returncode:
         raise RuntimeError(
-            f"The conversion to format={format!r} failed, in the process {' '.join(command)}:\n"
-            f"{result.stderr[-4000:]}"
+            f"The conversion to format={arguments[0]!r} failed, in the process "
+            f"{' '.join(command)}:\n{result.stderr[-4000:]}"
         )
 
 

@@ -147,7 +147,10 @@ def _start_litert(
     try:
         from ai_edge_litert.interpreter import Interpreter
     except ImportError:
-        from tensorflow.lite import Interpreter  # Until TensorFlow removes it.
+        # Until TensorFlow removes it.
+        from tensorflow import lite
+
+        Interpreter = lite.Interpreter  # noqa: N806  # A class.
     run = Interpreter(network, num_threads=num_threads).get_signature_runner()
     return lambda features: run(**features)[output]
 

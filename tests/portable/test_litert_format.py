@@ -20,7 +20,9 @@ def interpreter(path):
     try:
         from ai_edge_litert.interpreter import Interpreter
     except ImportError:
-        from tensorflow.lite import Interpreter
+        from tensorflow import lite
+
+        Interpreter = lite.Interpreter  # noqa: N806  # A class.
     return Interpreter(str(path))
 
 
