@@ -20,7 +20,7 @@ BIN := $(VENV)/bin
 COMMA := ,
 # A file a set of extras says that it is installed; editing pyproject.toml makes it stale.
 TEST_STAMP := $(VENV)/.installed-$(subst $(COMMA),-,$(TEST_EXTRAS))
-ALL_STAMP := $(VENV)/.installed-test-backends-transformers
+ALL_STAMP := $(VENV)/.installed-test-backends-transformers-onnx
 EXAMPLES_STAMP := $(VENV)/.installed-examples
 # The examples, and BM25 for `make tasks`.
 RANKING_STAMP := $(VENV)/.installed-ranking

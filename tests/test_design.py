@@ -36,7 +36,16 @@ BELOW = {
     "evaluation": {"compat", "layers", "models", "preprocessing"},
     "visualization": {"compat", "layers", "models"},
     "checkpoints": {"compat", "layers", "models", "preprocessing", "preset_files", "tokenizers"},
-    "serving": {"compat", "layers", "models", "preprocessing", "preset_files", "tokenizers"},
+    "portable": {"models", "preprocessing", "tokenizers"},
+    "serving": {
+        "compat",
+        "layers",
+        "models",
+        "portable",
+        "preprocessing",
+        "preset_files",
+        "tokenizers",
+    },
     "server": set(),
     "cli": {
         "compat",

@@ -13,7 +13,7 @@ def describe():
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     return {
         "cpu": (_cpu_lines("model name") or [platform.processor() or platform.machine()])[0],
-        "bfloat16": [flag for flag in _BFLOAT16 if flag in _cpu_flags()],
+        "bfloat16": [flag for flag in _BFLOAT16 if flag in cpu_flags()],
         "cores": os.cpu_count() if cores is None else len(cores),
         "memory_gib": round(memory, 1),
         "system": platform.platform(),
@@ -31,7 +31,8 @@ def busy_seconds():
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
 
 
-def _cpu_flags():
+def cpu_flags():
+    """List of what the CPU can do, such as "avx2", or none where Linux is not."""
     return " ".join(_cpu_lines("flags")[:1]).split()
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import keras
 
 from keras_xlnet.arguments import check_choice, check_positive_int
-from keras_xlnet.serving.saved_model import SERVED, saved_model_writer, text_layer_of
+from keras_xlnet.portable.portable_writer import PORTABLE_FORMATS, portable_writer
 from keras_xlnet.types import PathLike
 
-_FORMATS = ("saved_model",)
+_FORMATS = ("saved_model", *PORTABLE_FORMATS)
 
 
 def export(
@@ -20,6 +20,7 @@ def export(
     format: str = "saved_model",
     batch_size: int | None = None,
     warmup: Sequence[str | bytes] | dict[str, Any] | None = None,
+    quantization: str | None = None,
     **options: Any,
 ) -> pathlib.Path:
     """Exports a model so that it takes text and returns answers, without this library.
@@ -48,6 +49,14 @@ def export(
     The rows of a request are padded to the longest one, and read in smaller batches where their
     lengths differ much. With `batch_size` all shapes are static.
 
+    The formats `"onnx"` and `"litert"` are small files for CPUs and phones, of an
+    `XLNetTextClassifier`, an `XLNetTextRegressor` or an `XLNetTextEmbedder`. The directory has the
+    network, `model.onnx` or `model.tflite`, which takes `token_ids`, `segment_ids` and
+    `padding_mask` `(batch, length)` and returns `probabilities`, `values` or `embedding`; the
+    vocabulary, `spiece.model`; `model.json`; and `predict.py`, which makes token ids of texts and
+    runs the network with NumPy, sentencepiece and a runtime alone. They are written in another
+    process, with any backend: ONNX needs `pip install "xlnet-keras[onnx]"`, LiteRT TensorFlow.
+
     The files are written to a temporary directory, which is then renamed to `directory`. A server
     that watches the parent directory never reads a partial model, and a failed export leaves no
     files.
@@ -57,12 +66,16 @@ def export(
             dtype policy.
         directory: Local path. It must not exist or be an empty directory. Missing parents are
             created.
-        format: String, `"saved_model"`.
+        format: String, `"saved_model"`, `"onnx"` or `"litert"`.
         batch_size: Int, the exact number of rows that signatures accept. `None` for any number.
+            Only for `"saved_model"`.
         warmup: Optional inputs of `serving_default`: a dict of columns, or a list for a single
             input. TF Serving reads them before it accepts requests, so that the first request is
             not slow. One row per request, or `batch_size` rows per request; at most 1000 requests.
-            Needs `pip install "xlnet-keras[serving]"`.
+            Needs `pip install "xlnet-keras[serving]"`. Only for `"saved_model"`.
+        quantization: Of ONNX and LiteRT, `"float16"` or `"int8"`. With `"float16"` weights take
+            half of the space, and products are computed in float32. With `"int8"` they take a
+            quarter, and products of weights are computed in int8, faster and less exactly.
         **options: Of an `XLNetTextClassifier`: `threshold`, in place of that of the model. Of
             language models: `max_new_tokens` [256], the largest number of new tokens that a request
             may ask for, `stop_token_ids` [none], which end a continuation, and, of a
@@ -74,11 +87,12 @@ def export(
     Raises:
         TypeError: If `model` is not one of these models.
         ValueError: If `model` has no preprocessor or tokenizer, its tokenizer has no vocabulary, a
-            language model is stateful, or another argument is invalid.
+            language model is stateful, or another argument is invalid or not one of the format.
         FileExistsError: If `directory` is a file or a directory that is not empty.
-        ImportError: If `warmup` is given and tensorflow-serving-api is not installed.
-        RuntimeError: If the backend of Keras is not TensorFlow, which is needed for a graph that
-            contains both the text ops and the model.
+        ImportError: If `warmup` is given and tensorflow-serving-api is not installed, or a package
+            that the format needs.
+        RuntimeError: If the backend of Keras is not TensorFlow, which a SavedModel needs for a
+            graph that contains both the text ops and the model, or a conversion fails.
 
     Example:
 
@@ -105,12 +119,16 @@ def export(
     Source: "SavedModel Warmup" and "RESTful API" in the documentation of TF Serving.
     """
     check_choice("format", format, _FORMATS)
-    _check_backend()
-    _check_model(model)
     if batch_size is not None:
         check_positive_int("batch_size", batch_size)
     directory = _check_directory(directory)
-    write = saved_model_writer(model, batch_size, warmup, **options)
+    if format == "saved_model":
+        _check_not_given(format, quantization=quantization)
+        write = _saved_model_writer(model, batch_size, warmup, **options)
+    else:
+        _check_not_given(format, batch_size=batch_size, warmup=warmup, **options)
+        write = portable_writer(model, format, quantization)
+        _check_text_layer(model)
 
     directory.parent.mkdir(parents=True, exist_ok=True)
     # TF Serving reads only directories with a number as name, so it ignores this one.
@@ -121,6 +139,26 @@ def export(
         write(written)
         written.rename(directory)
     return directory
+
+
+def _check_not_given(format, **arguments):
+    for name, value in arguments.items():
+        if value is not None:
+            raise ValueError(
+                f"`{name}` is no argument for format={format!r}. Received: {name}={value!r}"
+            )
+
+
+def _saved_model_writer(model, batch_size, warmup, **options):
+    _check_backend()
+    # The other formats need no TensorFlow in this process.
+    from keras_xlnet.serving.saved_model import SERVED, saved_model_writer
+
+    if not any(isinstance(model, cls) for cls in SERVED):
+        names = ", ".join(cls.__name__ for cls in SERVED)
+        raise TypeError(f"`model` must be one of {names}. Received: {type(model).__name__}")
+    _check_text_layer(model)
+    return saved_model_writer(model, batch_size, warmup, **options)
 
 
 def _check_backend():
@@ -134,11 +172,9 @@ def _check_backend():
         )
 
 
-def _check_model(model: Any) -> None:
-    if not any(isinstance(model, cls) for cls in SERVED):
-        names = ", ".join(cls.__name__ for cls in SERVED)
-        raise TypeError(f"`model` must be one of {names}. Received: {type(model).__name__}")
-    layer, name = text_layer_of(model)
+def _check_text_layer(model):
+    name = "preprocessor" if hasattr(model, "preprocessor") else "tokenizer"
+    layer = getattr(model, name)
     if layer is None:
         raise ValueError(
             f"`model` must have a {name}, which converts text to ids. Received: "

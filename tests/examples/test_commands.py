@@ -34,8 +34,8 @@ PROGRAMS_OF_PAGE = {
     "docs/results.md": ["research/tasks/results"],
     "docs/spam_classifier.md": ["examples/spam_classifier"],
 }
-# Programs that a page shows the code of, or that belong to something else.
-ELSEWHERE = {"write_records.py", "run_classifier.py"}
+# Programs that a page shows the code of, that belong to something else, or that an export writes.
+ELSEWHERE = {"write_records.py", "run_classifier.py", "predict.py"}
 PLACEHOLDER = re.compile(r"[A-Z]+|\.\.\.")
 
 

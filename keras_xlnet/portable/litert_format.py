@@ -1,0 +1,28 @@
+"""LiteRT (formerly TensorFlow Lite): a network of the TensorFlow backend."""
+
+import pathlib
+from typing import Any
+
+import keras
+
+
+def write_litert(network: keras.Model, file: pathlib.Path, quantization: str | None = None) -> None:
+    """Writes a network for any number of rows of any length. The backend has to be TensorFlow.
+
+    `"float16"` halves the file; the runtime converts the weights to float32. With `"int8"` the
+    weights have 8 bits, the inputs of each product are rounded to 8 bits as they come, and
+    products are computed in int8. Which weights stay in float32 the converter decides.
+
+    Args:
+        network: Functional model with dicts of inputs `(batch, length)` and of outputs.
+        file: Path of the file, which ends in `.tflite`.
+        quantization: `"float16"`, `"int8"` or `None`.
+    """
+    import tensorflow as tf
+
+    options: dict[str, Any] = {}
+    if quantization is not None:
+        options["optimizations"] = [tf.lite.Optimize.DEFAULT]
+    if quantization == "float16":
+        options["target_spec"] = {"supported_types": [tf.float16]}
+    network.export(file, format="litert", verbose=False, **options)

@@ -1,0 +1,127 @@
+"""ONNX: a network of the PyTorch backend, and smaller forms of the file.
+
+Keras' `model.export(format="onnx")` does not convert these models. With TensorFlow, tf2onnx 1.17
+writes `Erfc`, an operation of GELU that ONNX does not have. With PyTorch, Keras takes the older
+exporter for inputs of any length, which wants constant shapes.
+"""
+
+import pathlib
+import tempfile
+import warnings
+from typing import Any
+
+import keras
+
+# The first one with GELU. ONNX Runtime reads it from 1.17 on.
+_OPSET = 20
+# The numbers of a weight from which on it is a constant that is stored in fewer bits.
+_SMALLEST = 1024
+# Weights of any size are computed before the export where they come from constants alone.
+_NO_LIMIT = 2**40
+
+
+def write_onnx(network: keras.Model, file: pathlib.Path, quantization: str | None = None) -> None:
+    """Writes a network for any number of rows of any length. The backend has to be PyTorch.
+
+    Args:
+        network: Functional model with dicts of inputs `(batch, length)` and of outputs.
+        file: Path of the file.
+        quantization: As in `compress_onnx`.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        float32_file = pathlib.Path(folder) / "float32.onnx"
+        _write_float32(network, float32_file)
+        compress_onnx(float32_file, file, quantization)
+
+
+def _write_float32(network, file):
+    import onnxscript.optimizer
+    import torch
+
+    class OfTensors(torch.nn.Module):
+        """The network with its inputs one by one: the exporter takes a dict for arguments."""
+
+        def __init__(self):
+            super().__init__()
+            self.network = network
+
+        def forward(self, *inputs):
+            return self.network(dict(zip(names, inputs, strict=True)))
+
+    names = [*network.input]
+    example = [keras.ops.ones((2, 16), dtype=network.input[name].dtype) for name in names]
+    axes = {0: "batch", 1: "length"}
+    with warnings.catch_warnings(), torch.no_grad():
+        # Of packages that are not used here, and of how Keras makes tensors.
+        warnings.simplefilter("ignore")
+        program = torch.onnx.export(
+            OfTensors().eval(),
+            tuple(example),
+            dynamo=True,
+            input_names=names,
+            output_names=[*network.output],
+            dynamic_shapes=((axes,) * len(names),),
+            opset_version=_OPSET,
+            verbose=False,
+        )
+    # The kernels of projections are reshaped in the graph, and int8 is for constants.
+    onnxscript.optimizer.optimize(
+        program.model, input_size_limit=_NO_LIMIT, output_size_limit=_NO_LIMIT
+    )
+    program.save(file, external_data=False)
+
+
+def compress_onnx(source: pathlib.Path, target: pathlib.Path, quantization: str | None) -> None:
+    """Writes a file of float32 again, with weights in fewer bits.
+
+    `"float16"` halves the file; the weights are converted to float32 when the file is loaded, as
+    runtimes for CPUs have no products of float16. With `"int8"` the weights have 8 bits, and a
+    scale for each column; the inputs of each product are rounded to 8 bits as they come, and
+    products are computed in int8.
+
+    Args:
+        source: Path of the file in float32.
+        target: Path of the file that is written.
+        quantization: `"float16"`, `"int8"`, or `None` for the same file.
+    """
+    if quantization is None:
+        target.write_bytes(source.read_bytes())
+    elif quantization == "float16":
+        _store_as_float16(source, target)
+    else:
+        _quantize(source, target)
+
+
+def _quantize(source, target):
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    with tempfile.TemporaryDirectory() as folder:
+        # It writes files beside the one that it reads.
+        copy = pathlib.Path(folder) / source.name
+        copy.write_bytes(source.read_bytes())
+        quantize_dynamic(copy, target, per_channel=True, weight_type=QuantType.QInt8)
+
+
+def _store_as_float16(source, target):
+    import onnx
+    from onnx import numpy_helper
+
+    model = onnx.load(source)
+    casts = []
+    for weight in model.graph.initializer:
+        values = numpy_helper.to_array(weight)
+        if values.dtype == "float32" and values.size >= _SMALLEST:
+            casts.append(_cast(weight.name))
+            half = numpy_helper.from_array(values.astype("float16"), f"{weight.name}/float16")
+            weight.CopyFrom(half)
+    # Nodes are in the order in which they are computed.
+    nodes = [*casts, *model.graph.node]
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    onnx.save(model, target)
+
+
+def _cast(name: str) -> Any:
+    from onnx import TensorProto, helper
+
+    return helper.make_node("Cast", [f"{name}/float16"], [name], to=TensorProto.FLOAT)

@@ -1,0 +1,175 @@
+"""Writes a directory with a network of ONNX or LiteRT, and what makes token ids for it."""
+
+import dataclasses
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+from keras_xlnet.arguments import check_choice
+from keras_xlnet.models import XLNetTextClassifier, XLNetTextEmbedder, XLNetTextRegressor
+from keras_xlnet.portable import predict
+from keras_xlnet.preprocessing.packing import SEGMENT_PADDING
+from keras_xlnet.tokenizers.digit_comma import digit_comma_rows
+from keras_xlnet.tokenizers.sentencepiece_model import load_processor, read_proto
+
+PORTABLE_FORMATS = ("onnx", "litert")
+QUANTIZATIONS = (None, "float16", "int8")
+# For each class of models, the name of what its network returns.
+_OUTPUTS = {
+    XLNetTextClassifier: "probabilities",
+    XLNetTextRegressor: "values",
+    XLNetTextEmbedder: "embedding",
+}
+_SETTINGS = "model.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Format:
+    """The file of a network, and the process that writes it."""
+
+    file: str
+    # The backend of Keras whose graphs can be converted.
+    backend: str
+    modules: tuple[str, ...]
+    extra: str
+
+
+_FORMATS = {
+    "onnx": _Format("model.onnx", "torch", ("torch", "onnx", "onnxscript", "onnxruntime"), "onnx"),
+    "litert": _Format("model.tflite", "tensorflow", ("tensorflow",), "tensorflow"),
+}
+
+
+def portable_writer(
+    model: Any, format: str, quantization: str | None = None
+) -> Callable[[pathlib.Path], None]:
+    """Returns a function that writes a network and its tokenizer to a directory.
+
+    The network is converted in a process of its own, because a process has one backend of Keras:
+    ONNX needs PyTorch, and LiteRT TensorFlow.
+
+    Args:
+        model: As in `export`. It has a preprocessor with a vocabulary.
+        format: String, `"onnx"` or `"litert"`.
+        quantization: As in `export`.
+
+    Raises:
+        TypeError: If `model` is of another class.
+        ValueError: If an argument is not as in `export`, or the model is quantized or reads long
+            documents in parts.
+        ImportError: If a package that the format needs is not installed.
+    """
+    check_choice("quantization", quantization, QUANTIZATIONS)
+    if not isinstance(model, (XLNetTextClassifier, XLNetTextRegressor, XLNetTextEmbedder)):
+        names = ", ".join(cls.__name__ for cls in _OUTPUTS)
+        raise TypeError(
+            f"`model` must be one of {names} for format={format!r}. Received: "
+            f"{type(model).__name__}. The format 'saved_model' takes it"
+        )
+    if model.long_document != "truncate":
+        raise ValueError(
+            f"`model` must have long_document='truncate' for format={format!r}, which has no loops "
+            f"over parts of a text. Received: long_document={model.long_document!r}"
+        )
+    if any(getattr(layer, "quantization_mode", None) for layer in model._flatten_layers()):
+        raise ValueError(
+            f"`model` must not be quantized for format={format!r}. Export it as it was before "
+            "`quantize`, with quantization='int8'"
+        )
+    target = _FORMATS[format]
+    _check_installed(target, format)
+
+    def write(directory):
+        directory.mkdir()
+        _write_network(model, target, directory / target.file, format, quantization)
+        vocabulary = directory / "spiece.model"
+        model.preprocessor.tokenizer.save(vocabulary)
+        settings = {
+            "network": target.file,
+            "quantization": quantization,
+            **_settings(model),
+            "replaced_ids": _replaced_ids(vocabulary),
+        }
+        text = json.dumps(settings, indent=1, ensure_ascii=False) + "\n"
+        (directory / _SETTINGS).write_text(text, encoding="utf-8")
+        shutil.copyfile(predict.__file__, directory / "predict.py")
+
+    return write
+
+
+def _check_installed(target, format):
+    missing = [name for name in target.modules if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ImportError(
+            f"format={format!r} needs the package {missing[0]!r}, which is not installed: "
+            f'pip install "xlnet-keras[{target.extra}]"'
+        )
+
+
+def _write_network(model, target, file, format, quantization):
+    with tempfile.TemporaryDirectory() as preset:
+        model.save_to_preset(preset)
+        _convert([format, preset, str(file), _output_of(model), quantization or ""], target)
+
+
+def _convert(arguments, target):
+    environment = {
+        **os.environ,
+        "KERAS_BACKEND": target.backend,
+        # The packages that this process found, wherever it was started.
+        "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
+    }
+    command = [sys.executable, "-m", "keras_xlnet.portable.convert", *arguments]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if result.returncode:
+        raise RuntimeError(
+            f"The conversion to format={arguments[0]!r} failed, in the process "
+            f"{' '.join(command)}:\n{result.stderr[-4000:]}"
+        )
+
+
+def _output_of(model):
+    if getattr(model, "activation", None) == "linear":
+        return "values"
+    return next(name for cls, name in _OUTPUTS.items() if isinstance(model, cls))
+
+
+def _settings(model):
+    """What `predict.py` has to know."""
+    preprocessor = model.preprocessor
+    tokenizer = preprocessor.tokenizer
+    classes = {}
+    if isinstance(model, XLNetTextClassifier) and model.activation != "linear":
+        classes = {
+            "class_names": model.label_names,
+            "activation": model.activation,
+            "threshold": model.threshold,
+        }
+    return {
+        "model": type(model).__name__,
+        "output": _output_of(model),
+        "lowercase": tokenizer.lowercase,
+        "remove_space": tokenizer.remove_space,
+        "remove_accents": tokenizer.remove_accents,
+        "sep_token_id": tokenizer.sep_token_id,
+        "cls_token_id": tokenizer.cls_token_id,
+        "sequence_length": preprocessor.sequence_length,
+        "padding_side": preprocessor.padding_side,
+        "padding_token_id": preprocessor.padding_token_id,
+        "padding_segment_id": SEGMENT_PADDING,
+        "truncation": preprocessor.truncation,
+        **classes,
+    }
+
+
+def _replaced_ids(vocabulary):
+    """The ids that replace an id, such as that of "9,": a comma is never part of a number."""
+    rows = digit_comma_rows(load_processor(read_proto(vocabulary)))
+    return {index: row for index, row in enumerate(rows) if row != [index]}
