@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from keras_xlnet.arguments import check_positive_int
-from keras_xlnet.preprocessing.words import sentence_words
+from keras_xlnet.preprocessing.words import word_places
 from keras_xlnet.results import Result, marked_html, short, table, titled
 
 _FOR, _AGAINST = "51, 114, 196", "238, 119, 51"  # Blue and orange.
@@ -141,9 +141,9 @@ def explain(
 
 def _parts(text, max_parts):
     """The places of the words of a text, or of as many runs of words."""
-    if not text.strip():
+    places = word_places(text)
+    if not places:
         return []
-    _, ((*places,),) = sentence_words([text])
     runs = np.array_split(np.arange(len(places)), min(max_parts, len(places)))
     return [(places[run[0]][0], places[run[-1]][1]) for run in runs]
 

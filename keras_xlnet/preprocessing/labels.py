@@ -61,7 +61,7 @@ class Classes:
                 raise ValueError(
                     "`y` has lists of names: that needs `class_names`, or a `fit` that learns them"
                 )
-            return encode_lists_of_names(y, self.class_names)  # type: ignore[arg-type]  # Checked.
+            return encode_lists_of_names(y, self.class_names)
         y = as_label_array(y)
         check_finite(y)
         if is_names(y):

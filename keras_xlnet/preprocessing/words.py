@@ -46,12 +46,25 @@ def sentence_words(x: Any) -> tuple[list[list[str]], list[list[tuple[int, int]]]
         for row, sentence in enumerate(sentences):
             if not isinstance(sentence, str):
                 raise ValueError(f"`x` must be strings. Received in row {row}: {sentence!r}")
-        matches = [list(_word_pattern().finditer(sentence)) for sentence in sentences]
-        places = [[match.span() for match in row] for row in matches]
-        sentences = [[match.group() for match in row] for row in matches]
+        places = [word_places(sentence) for sentence in sentences]
+        sentences = [
+            [sentence[start:end] for start, end in row]
+            for sentence, row in zip(sentences, places, strict=True)
+        ]
     for row, words in enumerate(sentences):
         _check_words(row, words)
     return [list(words) for words in sentences], places
+
+
+def word_places(text: str) -> list[tuple[int, int]]:
+    """Returns where the words of a text are: a list of `(start, end)` in characters.
+
+    Example:
+
+    >>> keras_xlnet.preprocessing.words.word_places("It's late.")
+    [(0, 4), (5, 9), (9, 10)]
+    """
+    return [match.span() for match in _word_pattern().finditer(text)]
 
 
 @functools.cache

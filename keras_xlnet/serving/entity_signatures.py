@@ -106,7 +106,7 @@ def _entities(names, text, start, end, chosen, scores):
     first = start.values[is_start]
     last = tf.math.unsorted_segment_max(end.values[is_inside], entity, total)
     row = chosen.value_rowids()[is_start]
-    types = tf.constant([split_tag(name)[1] for name in names])
+    types = tf.constant([part[1] for part in map(split_tag, names) if part])
     found = {
         "entity_type": tf.gather(types, chosen.values[is_start]),
         "entity_text": parts_of_texts(decode_characters(text), row, first, last),

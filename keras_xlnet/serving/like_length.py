@@ -90,8 +90,7 @@ def read_in_batches(
 
 
 def _output_specs(read):
-    # TensorFlow's types lack it.
-    return read.get_concrete_function().structured_outputs  # type: ignore[attr-defined]
+    return read.get_concrete_function().structured_outputs
 
 
 def _batch_size(widths, num_rows):
