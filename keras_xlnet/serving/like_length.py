@@ -125,5 +125,6 @@ def _concatenated(function, starts, specs):
 
     _, arrays = tf.while_loop(lambda i, _: i < count, body, (0, arrays), parallel_iterations=1)
     return {
-        name: tf.ensure_shape(array.concat(), specs[name].shape) for name, array in arrays.items()
+        name: tf.ensure_shape(array.concat(), (None, *specs[name].shape[1:]))
+        for name, array in arrays.items()
     }
