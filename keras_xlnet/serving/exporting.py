@@ -38,6 +38,8 @@ def export(
     | `XLNetTextClassifier` | `text` `(batch,)` | `probabilities`, `label` |
     | `XLNetTextRegressor` | `text` `(batch,)` | `values` |
     | `XLNetTextEmbedder` | `text` `(batch,)` | `embedding` |
+    | `XLNetTokenClassifier` | `text` `(batch,)` | `entity_text`, `entity_type`, ... |
+    | `XLNetQuestionAnswering` | `question`, `context` `(batch,)` | `answer`, `answers`, ... |
     | `XLNetMultipleChoice` | `text` `(batch,)`, `choices` | `probabilities`, `index`, `choice` |
     | `XLNetRanker` | `query` `(batch,)`, `documents` | `scores`, `order` |
     | `XLNetPermutationLM` | `text` `(batch,)` | `log_prob`, `num_tokens`, `token_log_probs` |
@@ -76,8 +78,10 @@ def export(
         quantization: Of ONNX and LiteRT, `"float16"` or `"int8"`. With `"float16"` weights take
             half of the space, and products are computed in float32. With `"int8"` they take a
             quarter, and products of weights are computed in int8, faster and less exactly.
-        **options: Of an `XLNetTextClassifier`: `threshold`, in place of that of the model. Of
-            language models: `max_new_tokens` [256], the largest number of new tokens that a request
+        **options: Of an `XLNetTextClassifier`: `threshold`, in place of that of the model. Of an
+            `XLNetQuestionAnswering`: `num_answers` [5], `max_answer_length` [64] and
+            `null_threshold`, as in `answer`, the last in place of that of the model. Of language
+            models: `max_new_tokens` [256], the largest number of new tokens that a request
             may ask for, `stop_token_ids` [none], which end a continuation, and, of a
             `TransformerXLLanguageModel`, `start_token_id` [none], a token before each text.
 

@@ -13,7 +13,7 @@ from tests.serving.conftest import TEXTS
 QUESTIONS = ["who?", "where do they meet, and when?", "12,345", "\u4f60\u597d ", "why " * 40]
 # Many need several windows of 32 tokens. One word is repeated, so that answers are equal.
 CONTEXTS = [
-    "Ann Lee sees r\u00e9sum\u00e9s \U0001f600, then 12,345 pounds; and that's \u4f60\u597d at home. "
+    "Ann Lee sees r\u00e9sum\u00e9s \U0001f600, 12,345 pounds; and that's \u4f60\u597d at home. "
     * 3,
     "call now " * 40,
     "  a  b\t c\n\n",

@@ -13,7 +13,8 @@ from tests.serving.conftest import TEXTS
 NAMES = ["O", "B-person", "I-person", "B-place", "I-place"]
 # Some do not fit into 16 tokens. One has no words, and one ends with spaces.
 SENTENCES = [text for text in TEXTS if isinstance(text, str)] + [
-    "Ann Lee sees r\u00e9sum\u00e9s \U0001f600, then 12,345 pounds; and that's \u4f60\u597d at home. " * 3,
+    "Ann Lee sees r\u00e9sum\u00e9s \U0001f600, 12,345 pounds; and that's \u4f60\u597d at home. "
+    * 3,
     "x" * 200,
     "one word ",
 ]
