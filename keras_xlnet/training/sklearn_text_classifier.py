@@ -35,10 +35,10 @@ class SKLearnTextClassifier(keras.wrappers.SKLearnClassifier):
     >>> from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
     >>> from keras_xlnet.tokenizers import XLNetTokenizer
     >>> texts, labels = ["win a free prize now", "see you at lunch"] * 6, ["spam", "ham"] * 6
-    >>> tokenizer = XLNetTokenizer.train(iter(texts), vocabulary_size=40)
+    >>> tokenizer = XLNetTokenizer.train(iter(texts), vocabulary_size=36)
     >>> def make(X, y):
     ...     # Or XLNetTextClassifier.from_preset("xlnet_mini_en", num_classes=2)
-    ...     backbone = XLNetBackbone(40, 1, 2, 16, 32)
+    ...     backbone = XLNetBackbone(36, 1, 2, 16, 32)
     ...     return XLNetTextClassifier(backbone, 2, XLNetTextClassifierPreprocessor(tokenizer))
     >>> arguments = {"epochs": 1, "verbose": 0}
     >>> classifier = keras_xlnet.training.SKLearnTextClassifier(make, fit_kwargs=arguments)
