@@ -33,7 +33,7 @@ _POSITION, _SEGMENT = 0, 1
 
 
 def find_shift(encoder: BertEncoder, layer: int, ridge: float) -> np.ndarray:
-    """Returns what is added to the input of a layer, `(hidden_dim,)`.
+    """Returns the vector that is added to the input of a layer, `(hidden_dim,)`.
 
     Args:
         encoder: A `BertEncoder`.
@@ -45,7 +45,7 @@ def find_shift(encoder: BertEncoder, layer: int, ridge: float) -> np.ndarray:
     output, output_bias = encoder.dense(layer, "attention.output.dense")
     matrix = np.eye(encoder.hidden_dim) + output @ value
     target = output @ value_bias + output_bias
-    # A constant does not matter: only what is left without the mean has to be equal.
+    # Constants do not matter: the vectors must be equal after their means are subtracted.
     matrix, target = matrix - matrix.mean(axis=0), target - target.mean()
     if not ridge:
         return np.linalg.lstsq(matrix, target, rcond=None)[0]

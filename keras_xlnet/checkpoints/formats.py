@@ -228,7 +228,7 @@ def save_checkpoint(
 
 
 def load_tokenizer(path: PathLike, format: str | None = None) -> XLNetTokenizer | None:
-    """Loads the tokenizer beside a model.
+    """Loads the tokenizer that is saved with a model.
 
     Args:
         path: Path of a directory or of an `.h5` file, prefix of an original checkpoint, or name of

@@ -141,7 +141,7 @@ def save_huggingface(
     Args:
         model: An `XLNetBackbone` or a task model.
         directory: Where to write. It is created if it does not exist.
-        tokenizer: An `XLNetTokenizer`, whose files are written beside the weights. `None`: that of
+        tokenizer: An `XLNetTokenizer`, written with the weights. `None`: that of
             the model's preprocessor, if it has one.
 
     Raises:

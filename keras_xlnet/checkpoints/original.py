@@ -47,7 +47,7 @@ def load_original(
             `memory_length + 1`.
         task_name: Value of the original's `--task_name` (or `--cls_scope`), in lower case. Only
             needed if the checkpoint has heads of several tasks.
-        config_file: Path of `xlnet_config.json`, if it is not beside the checkpoint: the
+        config_file: Path of `xlnet_config.json`, if it is not next to the checkpoint: the
             original's fine-tuning leaves it with the pretrained model.
         **overrides: Arguments of `XLNetBackbone`, and of the task's model, that a checkpoint does
             not fix, such as `dropout`, `memory_length`, `dtype`, `num_classes` or `preprocessor`.
@@ -176,7 +176,7 @@ def _sizes(files, entry, task_name, overrides):
             sizes[argument] = files.shapes[name][-1]
         elif argument not in overrides:
             raise ValueError(
-                f"{files} has no fine-tuned {name!r}, the shape of which is `{argument}`: pass "
+                f"{files} has no fine-tuned {name!r}, whose shape is `{argument}`: pass "
                 f"`{argument}`"
             )
     return sizes

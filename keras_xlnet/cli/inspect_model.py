@@ -1,4 +1,4 @@
-"""`xlnet inspect`: shows what a checkpoint contains, and what is missing."""
+"""`xlnet inspect`: shows what a checkpoint contains and which weights are missing."""
 
 import argparse
 import pathlib

@@ -79,7 +79,7 @@ def answer_scores(
     """
     if len(predictions) != len(answers) or not len(answers):
         raise ValueError(
-            "`predictions` and `answers` must be as many, at least one. Received: "
+            "`predictions` and `answers` must have the same nonzero length. Received: "
             f"{len(predictions)} and {len(answers)}"
         )
     texts = [_best_text(prediction) for prediction in predictions]

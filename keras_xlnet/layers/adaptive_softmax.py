@@ -164,7 +164,7 @@ class AdaptiveSoftmax(ClusteredVocabulary):
         return ops.concatenate(parts, axis=1)
 
     def _target_log_probs(self, rows, targets, head, clusters):
-        # A target in a tail is, for the head, that tail.
+        # In the head, a target in a tail is replaced by the token of that tail.
         columns = targets
         for i, low in enumerate(self.cutoffs):
             columns = ops.where(targets >= low, self.cutoffs[0] + i, columns)

@@ -33,7 +33,7 @@ def spawn_seeds(seed: int | None, count: int, owner: str) -> Any:
             the same `seed`; they get different seeds because their owners differ.
 
     Returns:
-        A list of `count` ints, or of as many `None` for `seed=None`.
+        A list of `count` ints, or of `count` times `None` for `seed=None`.
     """
     if seed is None:
         return [None] * count

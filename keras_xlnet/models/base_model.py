@@ -368,7 +368,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
                 are.
             card: What the model card, `README.md`, says besides how to use the model and its
                 sizes: a dict with some of `description`, `data`, `license` (strings) and `metrics`
-                (a dict from names to numbers). `None`: a card that is there stays as it is.
+                (a dict from names to numbers). `None`: an existing card stays as it is.
 
         Only this model is saved: `model.backbone.save_to_preset(directory)` leaves out the head of
         `model`, also that of a language model.

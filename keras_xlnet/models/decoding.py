@@ -1,4 +1,4 @@
-"""What follows a sequence, token by token: keys and values are kept, and nothing is recomputed."""
+"""Incremental decoding with a key/value cache."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -156,7 +156,7 @@ class CausalDecoder(Decoder):
         return keys_and_values, mask, ops.zeros((), "int32")
 
     def _blank_rows(self, length):
-        """Content and memory of which only the lengths are used."""
+        """Content and memory. Only their lengths are used."""
         return ops.zeros((1, length, 1)), ops.zeros((1, self.num_rows, 1))
 
     def _zero_memory(self, batch_size):

@@ -13,7 +13,7 @@ from keras_xlnet.layers.memory import ensure_batch_size
 from keras_xlnet.training.full_batches import fill_last_batch, number_of_rows, weights_of_rows
 from keras_xlnet.types import Tensor
 
-# What is remembered beside the content, and of which input.
+# Inputs that are remembered with the content, and the names of their memories.
 _REMEMBERED = {"memory_mask": "padding_mask", "memory_segment_ids": "segment_ids"}
 # The attribute of a dataset that says how its batches read a text.
 _READING = "keras_xlnet_reading"
@@ -119,7 +119,7 @@ class KeepsMemory:
         """Predicts as `keras.Model` does, with an empty memory; that of training is kept.
 
         A stateful model has the `batch_size` that it was made with. The last batch of arrays is
-        filled up, and what is predicted for the added rows is left out.
+        filled up, and the predictions for the added rows are left out.
         """
         self._reset_evaluation()
         if not self.stateful:

@@ -282,7 +282,7 @@ def _load_weights(model, directory, given):
 
 
 def _preprocessor(cls, directory, entry, overrides):
-    """Returns the preprocessor of a config, or a new one for the tokenizer beside a model.
+    """Returns the preprocessor of a config, or a new one for a model with a tokenizer.
 
     Args:
         cls: The class of the model.
@@ -311,7 +311,7 @@ def _preprocessor(cls, directory, entry, overrides):
 
 
 def _entry_for(preprocessor_cls, entry):
-    """The config of a preprocessor, `None` if there is none or it belongs to another task."""
+    """The config of a preprocessor, or `None` without one or if it belongs to another task."""
     if entry is None:
         return None
     found = keras.saving.get_registered_object(entry["registered_name"])
@@ -399,7 +399,7 @@ def _takes_text(cls):
 
 @contextlib.contextmanager
 def _naming(config_file, overrides):
-    """Raises `ValueError` with the name of the file for what is wrong in a config."""
+    """Raises `ValueError` with the name of the file if a config is invalid."""
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:

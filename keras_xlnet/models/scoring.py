@@ -254,7 +254,7 @@ def _given_ranks(rows, order):
 
 
 def _scores(rows, by_order):
-    """`Scores` of arrays `(orders, length)`, one a text."""
+    """`Scores` of arrays `(orders, length)`, one per text."""
     totals = [np.nansum(found.astype("float64"), axis=1) for found in by_order]
     count = len(totals[0])
     return Scores(

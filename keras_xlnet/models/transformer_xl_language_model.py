@@ -89,7 +89,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
         attention_chunk_size: Int, see `RelativeMultiHeadAttention`. `None` for all rows at once.
         gradient_checkpointing: If `True`, training keeps only the inputs of each block.
 
-    Inputs, a dict of which only `token_ids` is required:
+    Inputs, a dict. Only `token_ids` is required:
         token_ids: `(batch, length)` int32.
         padding_mask: `(batch, length)` bool, `True` for real tokens. All real by default.
         memory: `(batch, num_layers, rows, hidden_dim)`. By default `memory_length` rows of zeros.

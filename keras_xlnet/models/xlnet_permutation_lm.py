@@ -59,7 +59,7 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, BaseModel):  # type: ignore
             attended to, as rows of zeros, as in the original.
         name: String, name of the model.
 
-    Inputs, a dict of which `token_ids`, `permutation_mask` and `target_positions` are required:
+    Inputs, a dict. `token_ids`, `permutation_mask` and `target_positions` are required:
         token_ids, segment_ids, padding_mask: as in `XLNetBackbone`.
         permutation_mask: `(batch, length, length)` bool, `[b, i, j]` is `True` where `i` may see
             `j`. The content stream also sees itself, the query stream follows the mask as given.

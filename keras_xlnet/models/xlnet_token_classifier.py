@@ -189,7 +189,7 @@ class XLNetTokenClassifier(Task):
             batch_size, verbose: As in `keras.Model.predict`.
 
         Returns:
-            A list with a list of strings for each sentence, one a word.
+            A list with a list of strings for each sentence, one per word.
         """
         return [list(sentence.tags) for sentence in self._tagged(x, batch_size, verbose)]
 

@@ -88,7 +88,7 @@ class AnswerPrediction(Result):
     def text(self) -> str:
         """String, the most probable answer.
 
-        `""` if there is none, or the null score is above `null_threshold`.
+        `""` if the context has none, or the null score is above `null_threshold`.
         """
         return self.text_at(self.null_threshold)
 
@@ -118,10 +118,10 @@ def decode_answers(
         max_answer_length: Int, in tokens.
         as_original: Bool, whether to reproduce two mistakes of the original: the last token of a
             window is never part of an answer, and a space alone is an answer, `""`.
-        null_threshold: Optional float, that of the predictions.
+        null_threshold: Optional float, the threshold of the predictions.
 
     Returns:
-        A list of `AnswerPrediction`, one a question.
+        A list of `AnswerPrediction`, one per question.
 
     Source: `write_predictions` of the original's `run_squad.py`.
     """

@@ -161,7 +161,7 @@ def window_of_most_context(windows: Sequence[tuple[int, int]]) -> np.ndarray:
 
 
 def rows_of_lists(values: np.ndarray, counts: Sequence[int], padding: int) -> np.ndarray:
-    """Returns `(sum of counts, ...)` as `(lists, most, ...)`, with padding for what is missing."""
+    """Returns `(sum of counts, ...)` as `(lists, most, ...)`, padded."""
     found = np.full((len(counts), max(counts, default=0), *values.shape[1:]), padding, values.dtype)
     found[np.arange(found.shape[1]) < np.asarray(counts)[:, np.newaxis]] = values
     return found

@@ -25,7 +25,7 @@ SCHEMES = ("bio", "bioes", "io")
 # The forms of tags, for messages, and the letters.
 _FORMS = {"bio": ("O, B-type or I-type", "BI"), "bioes": ("O or [BIES]-type", "BIES")}
 _TAG = re.compile(r"([BIES])-(.+)", re.DOTALL)
-# Stands for a log-probability of -inf: only what is invalid is -inf while decoding.
+# Stands for a log-probability of -inf: while decoding, only invalid tags have -inf.
 _LOG_ZERO = -1e30
 
 
@@ -202,11 +202,11 @@ def decode_tags(
 def tag_spans(tags: Sequence[str], scheme: str = "bio") -> list[tuple[str, int, int]]:
     """Returns the entities of a sequence of tags, valid or not.
 
-    A word continues the entity of the word before if its tag is an I or an E, that of the word
-    before is a B or an I, and both have the same type. Otherwise all tags but O begin an entity.
+    A word continues the previous entity if its tag is an I or an E, the previous tag is a B or an
+    I, and both have the same type. Otherwise all tags but O begin an entity.
 
     Args:
-        tags: Strings, one a word.
+        tags: Strings, one per word.
         scheme: `"bio"` and `"bioes"` for the rule above. With `"io"` letters do not matter:
             neighbours of the same type are one entity.
 

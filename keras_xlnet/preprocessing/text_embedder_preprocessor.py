@@ -22,7 +22,7 @@ class XLNetTextEmbedderPreprocessor(XLNetTextRegressorPreprocessor):
     """Converts texts to the arrays of `XLNetTextEmbedder`.
 
     Each text is packed by itself, `[text, <sep>, <cls>]`. A row has one text; or a pair of texts,
-    to train on; or three, of which the last is none that belongs to the first, a hard negative. In
+    to train on; or three, whose last text does not belong to the first: a hard negative. In
     a dict the keys are `text`, `pair` and `negative`. The arguments are those of
     `XLNetTextClassifierPreprocessor`.
 

@@ -141,7 +141,7 @@ def text_columns(x: Any, names: Sequence[str] = ("text", "pair")) -> dict[str, n
 
 
 def _first_names(names, texts):
-    """The names of the texts of a row, of which all can have fewer than `names`."""
+    """The names of the texts of a row. All rows together can have fewer than `names`."""
     if not 1 < len(texts) <= len(names):
         forms = " or ".join(f"({', '.join(names[: n + 1])})" for n in range(1, len(names)))
         raise ValueError(f"`x` must have rows {forms}. Received in row 0: {len(texts)} texts")

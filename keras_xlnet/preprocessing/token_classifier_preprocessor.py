@@ -98,7 +98,7 @@ class TaggedSentence(Result):
 
     Args:
         words: Tuple of strings.
-        tags: Tuple of strings, one a word.
+        tags: Tuple of strings, one per word.
         scores: Tuple of floats, the probability of the tag of each word.
         text: The sentence, `None` if it was given as words.
         places: Tuple of the `(start, end)` of words in `text`, or `None`.

@@ -53,7 +53,7 @@ def check_not_quantized(model: Any) -> None:
 
 
 def check_only_lora_trains(model: Any) -> None:
-    """Raises `ValueError` if what is trained would not be in an adapter of a model."""
+    """Raises `ValueError` if trained weights of a model would not be part of an adapter."""
     trained = {id(weight) for weight in model.trainable_variables}
     weights = model_weights(model.backbone, merge_lora=False)
     others = [path for path, weight in weights.items() if id(weight) in trained]

@@ -1,4 +1,4 @@
-"""The models of a directory, which follow what is written to it."""
+"""Loads the models of a directory and follows its changes."""
 
 import gc
 import logging
@@ -115,7 +115,7 @@ class ModelStore:
         return response
 
     def refresh(self) -> None:
-        """Loads what is new in the directory, and drops models whose versions are all gone.
+        """Loads new versions, and drops models whose versions are all gone.
 
         A new version is complete before it takes the place of the old one; requests that run with
         the old one finish. Both are in memory for that time.

@@ -65,9 +65,9 @@ def read_cranfield(folder: PathLike) -> Cranfield:
 
     Raises:
         FileNotFoundError: If there is no such folder, or a file of the three is missing.
-        TaskFileError: If a record has no id, an id that is there twice, or no text marker; a query
+        TaskFileError: If a record has no id, a duplicate id, or no text marker; a query
             is empty; or a judgement does not have four columns, names a query or document that is
-            not there, or is there twice. The message names the line.
+            missing or duplicate. The message names the line.
 
     Example:
 
@@ -115,7 +115,7 @@ def _read_queries(folder):
         if not text.strip():
             raise file_error(path, f"line {line}", "have a query after .W", shown(text))
         # The judgements count the queries from 1 to 225. The ids of cran.qry (001, 002, 004, ...
-        # 365) are those of a longer list, of which these are a part: as ids they would match the
+        # 365) are from a longer list that contains these: as ids they would match the
         # wrong judgements.
         columns["id"].append(str(number))
         columns["text"].append(text)
@@ -131,7 +131,7 @@ def _records(path):
         found = _ID_LINE.fullmatch(text)
         if found:
             if found[1] in identities:
-                raise file_error(path, f"line {line}", "be an id that is there once", shown(text))
+                raise file_error(path, f"line {line}", "be a unique id", shown(text))
             identities.add(found[1])
             records.append((line, found[1], {}))
             part = None

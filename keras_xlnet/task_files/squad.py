@@ -38,7 +38,7 @@ def read_squad(path: PathLike) -> dict[str, list[Any]]:
     Raises:
         FileNotFoundError: If there is no such file.
         TaskFileError: If it is not JSON, a key is missing, a context or question is empty, an
-            answer is not in its context at `answer_start`, an id is there twice, a question has
+            answer is not in its context at `answer_start`, an id is used twice, a question has
             no answers and is not impossible, or some questions have the key `answers` and others
             do not. The message has the JSON path, such as `data[3].paragraphs[0].qas[2].question`.
 
@@ -140,7 +140,7 @@ def _of_hub(path, question, place, key):
     place, columns = joined(place, key), question[key]
     texts, starts = (member(path, columns, place, k, list) for k in ("text", "answer_start"))
     if len(texts) != len(starts):
-        must = "have as many texts as answer_starts"
+        must = "have the same number of texts and answer_starts"
         raise file_error(path, place, must, f"{len(texts)} and {len(starts)}")
     return [
         (f"{place}[{i}]", {"text": text, "answer_start": start})

@@ -164,7 +164,7 @@ def _best_split(lattice, scores):
 def _made_up_words(pieces):
     """Words that are one piece, and misspelled, shortened and put together ones.
 
-    Rare words are what is split, and real ones look like this.
+    Rare words are the ones that are split, and real ones look like this.
     """
     whole = [piece[1:] for piece in pieces if piece[0] == _WORD_START and len(piece) > 1]
     words = [word for word in whole if word.isalpha() and len(word) > 2]

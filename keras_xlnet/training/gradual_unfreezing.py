@@ -11,7 +11,7 @@ class GradualUnfreezing(RefusesUnknownArguments, keras.callbacks.Callback):
 
     Frozen blocks are not computed in the backward pass, so the first epochs take less time. What
     was frozen before `fit` stays frozen. After `fit` everything is trainable again that was before.
-    A model that is saved during `fit` has frozen what is frozen then.
+    A model saved during `fit` is saved with the layers that are frozen at that time.
 
     Args:
         epochs_per_block: Int, the number of epochs until the next block is trained. The embeddings
