@@ -42,7 +42,7 @@ class BertConversion:
         tokenizer: The `XLNetTokenizer` for it.
         position_residuals: Tuple of floats, for each layer how far XLNet's sinusoids are from the
             function of the distance that stands for BERT's positions: root of the mean square,
-            relative to that of the function.
+            relative to the size of the function.
         shift_lengths: Tuple of floats, for each layer the length of the vector that is added to its
             input.
         cosine: Float, the mean over the sample texts of the cosine between the two means of the

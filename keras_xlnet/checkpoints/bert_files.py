@@ -65,7 +65,7 @@ def read_config(file: pathlib.Path) -> BertConfig:
     """Reads the configuration.
 
     Raises:
-        ValueError: If it is not that of a BERT encoder, or an entry is of another type.
+        ValueError: If it does not describe a BERT encoder, or an entry is of another type.
     """
     config = read_json(file)
     if config.get("model_type") != MODEL_TYPE:

@@ -11,7 +11,7 @@
 
   up to a constant, which the normalization removes. The shift is part of the embeddings, or of
   `beta` of the normalization before the layer.
-- The bias of the queries is `content_bias`, which is multiplied by the keys alone. The queries of
+- The bias of the queries is `content_bias`, which is multiplied by the keys only. The queries of
   the shifted input are `Wq c` too large: `content_bias = bq - Wq c`.
 - Positions: see `bert_positions.py`. `v · W R(d)` needs one direction a head. `v` is long and `W`
   short, so that the product of `W R(d)` and the queries, which BERT has not, is small.

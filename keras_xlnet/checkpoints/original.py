@@ -115,7 +115,8 @@ def save_original(
 ) -> None:
     """Writes a checkpoint that the original's code loads.
 
-    The files are those of the released models: `xlnet_config.json`, `xlnet_model.ckpt.*` and, with
+    The files are named as those of the released models: `xlnet_config.json`, `xlnet_model.ckpt.*`
+        and, with
     a tokenizer, `spiece.model`. The weights are float32. What a checkpoint of the original does
     not contain (memory, `attention_type`, dropout, ...) are flags of its scripts.
 
@@ -124,7 +125,8 @@ def save_original(
         directory: Where to write. It is created if it does not exist.
         task_name: Value of `--task_name` (or `--cls_scope`) to load it with, in lower case: part
             of the names of a classifier's and a regressor's head.
-        tokenizer: An `XLNetTokenizer`. `None`: that of the model's preprocessor, if it has one.
+        tokenizer: An `XLNetTokenizer`. `None`: the tokenizer of the model's
+            preprocessor, if it has one.
 
     Raises:
         ValueError: If the original has no such model: another activation, another epsilon, a token

@@ -185,7 +185,7 @@ def _cluster_sizes(shapes):
 
 
 def _tied_in_original(shapes, sizes, widths, hidden_dim):
-    """Whether each cluster's projection is that of the embedding: then it is not in the files."""
+    """Whether each cluster shares the projection of the embedding, which the files then lack."""
     if len(sizes) == 1:
         # Without cutoffs the original always shares it.
         return [widths[0] != hidden_dim]

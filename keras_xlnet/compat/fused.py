@@ -99,7 +99,7 @@ def _in_tensorflow_graph():
 
 @functools.cache
 def _compiled(function, given, static):
-    """The XLA program of `function`, and that of its gradient, shared by all layers."""
+    """The XLA programs of `function` and of its gradient, shared by all layers."""
     import tensorflow as tf
 
     def compute(*tensors):

@@ -166,7 +166,7 @@ def _null_scores(predictions, threshold):
     if all(hasattr(prediction, "null_score") for prediction in predictions):
         return np.array([prediction.null_score for prediction in predictions])
     if threshold is not None:
-        raise ValueError("`threshold` needs the null scores of `answer`. Received: texts alone")
+        raise ValueError("`threshold` needs the null scores of `answer`. Received: only texts")
     return np.zeros(len(predictions))
 
 

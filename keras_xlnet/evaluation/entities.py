@@ -98,7 +98,7 @@ def entity_scores(
         scheme: `"bio"`, `"bioes"` or `"io"`, as in `entity_spans`.
 
     Returns:
-        `EntityScores`, the micro average over all types, with those of each type in `by_type`.
+        `EntityScores`, the micro average over all types, with the scores of each type in `by_type`.
 
     Raises:
         ValueError: If there are no sentences, the numbers of sentences or of words differ, a tag is

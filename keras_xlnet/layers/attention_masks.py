@@ -13,7 +13,7 @@ class AttentionMask(RefusesUnknownArguments, keras.layers.Layer):
     """The attention masks of both streams: which context rows a content row may attend to.
 
     Args:
-        attention_type: `"bi"` for all rows that the other masks allow, `"uni"` for those of them
+        attention_type: `"bi"` for all rows that the other masks allow, `"uni"` for the allowed rows
             that are not after the row itself.
         same_length: If `True`, with `"uni"`, row `i` does not attend to the `i` oldest context
             rows, so that all rows attend to equally many. An int says to how many at most, the row
@@ -61,7 +61,7 @@ class AttentionMask(RefusesUnknownArguments, keras.layers.Layer):
         self.same_length = same_length
 
     def compute_mask(self, content: Tensor, mask: Tensor | None = None) -> None:
-        return None  # The blocks get that of the content themselves.
+        return None  # The blocks get the mask of the content themselves.
 
     def call(
         self,

@@ -10,7 +10,7 @@ from keras_xlnet.types import Initializer
 
 
 def get_kernel_initializer(identifier: Initializer | None) -> keras.initializers.Initializer:
-    """Returns the initializer of an identifier; `None` is that of XLNet, normal(0, 0.02)."""
+    """Returns the initializer of an identifier; `None` is XLNet's, normal(0, 0.02)."""
     if identifier is None:
         return keras.initializers.RandomNormal(stddev=0.02)
     return keras.initializers.get(identifier)

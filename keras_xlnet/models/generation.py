@@ -118,7 +118,7 @@ class GeneratesText:
         self._hold(tokenizer)
 
     def _tokenizer_or(self, given):
-        """The tokenizer that was given to a method, or that of the model."""
+        """The tokenizer that was passed to a method, or the model's."""
         return self.tokenizer if given is None else given
 
     def generate(

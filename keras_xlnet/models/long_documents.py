@@ -26,7 +26,7 @@ class SegmentReader(keras.layers.Layer):
         backbone: An `XLNetBackbone` with a `memory_length`.
         segment_length: Int, the tokens of a segment.
         gradient_segments: Int, how many segments, from the end, are returned and trained on. Those
-            before are read without dropout, for the memory alone, in a loop: training needs no
+            before are read without dropout, only to fill the memory, in a loop: training needs no
             more memory for longer documents. `None` for all, which needs a static length.
 
     Call arguments:

@@ -31,7 +31,7 @@ _FOR_FINE_TUNING = {
     "reuse_length": None,
     "remember_segment_ids": False,
 }
-# Arguments of a language model whose backbone alone is wanted: they need a memory.
+# Arguments that need a memory, of a language model of which only the backbone is loaded.
 _WITHOUT_STATE = {"stateful": False, "batch_size": None, "attend_to_empty_memory": False}
 
 
@@ -154,7 +154,7 @@ def _location_of_base(adapter):
     if preset not in presets():
         raise ValueError(
             f"{adapter.directory} belongs to no preset that comes with the package: pass "
-            "`location`, that of the preset that it was trained on"
+            "`location`, the preset that it was trained on"
         )
     return preset
 

@@ -144,7 +144,7 @@ class Task(BaseModel):
             FileNotFoundError: If `location` is not a preset, or `adapter` not an adapter.
             ConnectionError, TypeError: As in `BaseModel.from_preset`.
             ValueError: As in `BaseModel.from_preset` and `load_adapter`, or if the class is not
-                that of the adapter.
+                the class of the adapter.
 
         Example:
 

@@ -272,7 +272,7 @@ class XLNetBackbone(BaseModel):
 
         Args:
             name: `"xlnet_tiny"`, `"xlnet_small"`, `"xlnet_base"` or `"xlnet_large"`.
-            **overrides: Arguments of the class that replace those of the configuration, such as
+            **overrides: Arguments of the class that override the configuration, such as
                 `vocabulary_size`, which is 32000.
 
         Returns:

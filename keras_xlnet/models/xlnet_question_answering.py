@@ -60,8 +60,8 @@ class XLNetQuestionAnswering(Task):
             paragraph, and at `<cls>` if the labels of unanswerable questions are there, as in the
             original. It is the inverse of the original's `p_mask`. All real tokens by default.
         cls_index: `(batch,)` int32, the position of `<cls>`. The last real token by default.
-        start_positions: `(batch,)` int32, optional. With it, the outputs are those of training.
-            `fit` and `evaluate` take it from the labels.
+        start_positions: `(batch,)` int32, optional. With it, the model returns the outputs of
+            training. `fit` and `evaluate` take it from the labels.
 
     Labels, a dict:
         start_positions, end_positions: `(batch,)` int, the first and the last token of the answer.
@@ -72,7 +72,7 @@ class XLNetQuestionAnswering(Task):
             fewer positions are allowed, or the sequence is shorter, the log-probabilities of the
             others are -1e30 or lower.
         end_top_log_probs, end_top_index: `(batch, start_n_top * end_n_top)`: the ends of the first
-            start, then those of the second, and so on.
+            start, then the ends of the second start, and so on.
         cls_logits: `(batch,)`, above 0 where no answer is more probable than an answer.
 
     Outputs with `start_positions`, a dict with the keys of the labels:

@@ -107,7 +107,7 @@ class XLNetRanker(Task):
         name: Name of the model.
 
     Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`, but of
-    shape `(batch, documents, length)`. A document of padding alone is none.
+    shape `(batch, documents, length)`. A document that is only padding does not count.
 
     Outputs: Tensor `(batch, documents)`, float32, -1e9 where there is no document.
 

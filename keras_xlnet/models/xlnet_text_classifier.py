@@ -76,8 +76,8 @@ class XLNetTextClassifier(Task):
             `segment_length` tokens: independent windows, whose summaries are
             taken; `"memory"`: in segments of `segment_length` tokens, each with the memory of
             those before it, of which the last is summarized. For the last two the
-            `sequence_length` of the preprocessor is that of the longest document, texts are padded
-            on the left, and `pooling` is not `"pair"`; `"memory"` needs a backbone with a
+            `sequence_length` of the preprocessor is the length of the longest document, texts are
+            padded on the left, and `pooling` is not `"pair"`; `"memory"` needs a backbone with a
             `memory_length`.
         segment_length: Int, the tokens of a segment or window.
         gradient_segments: Int, the number of segments at the end that are summarized and trained
@@ -256,8 +256,8 @@ class XLNetTextClassifier(Task):
                 do.
             labels: Their labels, as in `evaluate`.
             metric: `"f1"`, `"accuracy"` or `"mcc"`: what the threshold of two classes is best for,
-                the second class being the positive one; or, with `"sigmoid"`, that of all classes
-                together. `None`: the threshold stays as it is.
+                the second class being the positive one; or, with `"sigmoid"`, the threshold of all
+                classes together. `None`: the threshold stays as it is.
             batch_size, verbose: As in `predict`.
 
         Returns:
@@ -265,7 +265,7 @@ class XLNetTextClassifier(Task):
 
         Raises:
             ValueError: If the model has `activation="linear"`, its last layer is quantized, the
-                labels are not those of the model, or there is no threshold to choose.
+                labels do not fit the model, or there is no threshold to choose.
 
         Example:
 

@@ -16,7 +16,7 @@ import keras
 _OPSET = 20
 # The numbers of a weight from which on it is a constant that is stored in fewer bits.
 _SMALLEST = 1024
-# Weights of any size are computed before the export where they come from constants alone.
+# Weights of any size are computed before the export where they come only from constants.
 _NO_LIMIT = 2**40
 
 

@@ -46,7 +46,7 @@ class AnswerWindows(Encoded):
     def labels(self, answers: Sequence[GoldAnswer | None]) -> dict[str, np.ndarray]:
         """Returns the labels of the windows, as `XLNetQuestionAnswering` takes them.
 
-        A window without the whole answer has none: its positions are those of `<cls>`, and
+        A window without the whole answer has none: its positions are the positions of `<cls>`, and
         `is_impossible` is 1.
 
         Args:

@@ -110,7 +110,7 @@ def choice_labels(y: Any, choices: Sequence[Sequence[str]]) -> np.ndarray:
     """Returns the int32 index of the right choice of each text.
 
     Raises:
-        ValueError: If their number differs from that of the texts, or one is not a choice. The
+        ValueError: If the numbers of labels and texts differ, or one is not a choice. The
             message names the row.
     """
     labels = np.asarray(y)

@@ -168,7 +168,7 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
                 `sequence_length`.
 
         Returns:
-            `Encoded`, whose `features` are those of the call as NumPy arrays `(batch, most
+            `Encoded`, whose `features` are the features of the call as NumPy arrays `(batch, most
             choices, length)`, and whose `columns` have the choices with their questions.
 
         Raises:

@@ -65,7 +65,7 @@ def graph_window_of_most_context(token: tf.RaggedTensor, num_tokens: tf.Tensor) 
     """Returns what `window_of_most_context` returns, in the TensorFlow graph, for several texts.
 
     Args:
-        token: Int64 `(windows, None)`, which tokens each window has, among those of all texts.
+        token: Int64 `(windows, None)`, which tokens each window has, among the tokens of all texts.
         num_tokens: Int64 scalar, the tokens of all texts.
 
     Returns:

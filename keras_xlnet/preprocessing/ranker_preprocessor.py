@@ -46,7 +46,7 @@ class XLNetRankerPreprocessor(XLNetTextPreprocessor):
     """Converts queries with lists of documents to the arrays of `XLNetRanker`.
 
     A query and a document are packed as a pair, `[query, <sep>, document, <sep>, <cls>]`, of which
-    the longer one is truncated. The arguments are those of `XLNetTextClassifierPreprocessor`. The
+    the longer one is truncated. Arguments are as in `XLNetTextClassifierPreprocessor`. The
     call takes pairs of a query and a document.
 
     Example:

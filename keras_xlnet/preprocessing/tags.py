@@ -119,7 +119,7 @@ def allowed_transitions(
 
     Returns:
         Three bool arrays: `start` `(n,)`; `transitions` `(n, n)`, whether the tag of the column can
-        follow that of the row; `end` `(n,)`.
+        follow the tag of the row; `end` `(n,)`.
 
     Raises:
         ValueError: If there is no tag, a tag is not one of the scheme, or the scheme is unknown.
@@ -238,7 +238,7 @@ def tag_spans(tags: Sequence[str], scheme: str = "bio") -> list[tuple[str, int, 
         if letter == "O":
             continue
         continues = scheme == "io" or (before in "BI" and letter in "IE")
-        # The type of an O is "": it differs from those of entities.
+        # The type of an O is "", unlike the type of any entity.
         if continues and type_ == type_before:
             spans[-1] = (type_, spans[-1][1], word + 1)
         else:

@@ -89,7 +89,7 @@ class XLNetTextPreprocessor(Preprocessor):
                 `sequence_length`.
 
         Returns:
-            `Encoded`, whose `features` are those of the call as NumPy arrays.
+            `Encoded`, whose `features` are the features of the call as NumPy arrays.
 
         Raises:
             ValueError: If something is not a string, or the numbers of texts and pairs differ. The

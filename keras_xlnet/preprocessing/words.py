@@ -95,7 +95,7 @@ def _word_pattern():
 
     A word is a run of letters and digits with their marks, and with characters inside of it
     ("don't", "e.g.", "a@b.org", "1,000"); the name of a user or topic; a flag; or any other
-    character with its marks, such as an emoji and those joined to it. The rules are those of UAX 29
+    character with its marks, such as an emoji and those joined to it. The rules follow UAX 29
     with two
     differences: names, addresses and words with hyphens are one word, and so are runs of letters
     in scripts without spaces, which UAX 29 divides by a dictionary or into characters.
@@ -205,7 +205,7 @@ def token_labels(
     Args:
         tags: List of int arrays for the windows, the class of each word of their sentence.
         word_index: Int array `(windows, length)`, as in `EncodedWords`.
-        all_pieces: Bool, whether all tokens of a word have its label, or the first one alone.
+        all_pieces: Bool, whether all tokens of a word have its label, or only the first one.
     """
     counts = word_index >= 0 if all_pieces else is_first_piece(word_index)
     labels = np.full(word_index.shape, NO_LABEL, "int32")
@@ -226,8 +226,8 @@ def token_weights(
         word_index, sentence: As in `EncodedWords`.
 
     Raises:
-        ValueError: If the number of weights is not that of sentences, or of words in a sentence.
-            The message names the row.
+        ValueError: If the number of weights is not the number of sentences, or of words in a
+            sentence. The message names the row.
     """
     if weights is None:
         return None

@@ -95,8 +95,8 @@ def _declared_dtypes(files):
 def model_weights(model: keras.Model, merge_lora: bool = True) -> dict[str, keras.Variable]:
     """Returns the weights of a model that are saved: `{path: variable}`.
 
-    The paths are those of the variables, without the name scope in which the model was made, such
-    as that of a layer that makes a backbone when it is built. Left out are the memories of a
+    The paths are the paths of the variables, without the name scope in which the model was made,
+    for example of a layer that makes a backbone when it is built. Left out are the memories of a
     stateful model, which `model.memories` lists, and the variables of LoRA.
 
     Args:

@@ -49,7 +49,7 @@ def create_app(
     Args:
         store: A `ModelStore`.
         batch_delay: Float, seconds that a request waits for others that are read with it.
-        max_batch_rows: Int, rows that are read together. A request with more is read alone.
+        max_batch_rows: Int, rows that are read together. A request with more rows is its own batch.
         num_threads: Int, groups of requests that are read at the same time.
         max_rows: Int, rows of a request.
         max_body_bytes: Int, bytes of the body of a request.

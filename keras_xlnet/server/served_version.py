@@ -49,7 +49,7 @@ class ServedVersion:
             RequestError: If there is no such signature.
         """
         specs = self._signature(signature_name).structured_input_signature[1]
-        # In the order of their names: that of TensorFlow differs between processes.
+        # Sorted by name: TensorFlow's order differs between processes.
         return dict(sorted(specs.items()))
 
     def output_specs(self, signature_name: str) -> Mapping[str, tf.TensorSpec]:

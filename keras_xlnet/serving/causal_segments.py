@@ -12,7 +12,7 @@ class SegmentMemory(NamedTuple):
 
     Args:
         content: `(batch, num_layers, rows, hidden_dim)`, the newest rows that entered each layer.
-            The last row is that of the last token which was read.
+            The last row belongs to the last token that was read.
         mask: `(batch, rows)` bool, `True` for rows that may be attended to.
         last_token: `(batch,)` int32, the token that is read next. -1 for none.
     """

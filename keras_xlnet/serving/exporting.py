@@ -56,7 +56,7 @@ def export(
     network, `model.onnx` or `model.tflite`, which takes `token_ids`, `segment_ids` and
     `padding_mask` `(batch, length)` and returns `probabilities`, `values` or `embedding`; the
     vocabulary, `spiece.model`; `model.json`; and `predict.py`, which makes token ids of texts and
-    runs the network with NumPy, sentencepiece and a runtime alone. They are written in another
+    runs the network with only NumPy, sentencepiece and a runtime. They are written in another
     process, with any backend: ONNX needs `pip install "xlnet-keras[onnx]"`, LiteRT TensorFlow.
 
     The files are written to a temporary directory, which is then renamed to `directory`. A server
@@ -78,9 +78,9 @@ def export(
         quantization: Of ONNX and LiteRT, `"float16"` or `"int8"`. With `"float16"` weights take
             half of the space, and products are computed in float32. With `"int8"` they take a
             quarter, and products of weights are computed in int8, faster and less exactly.
-        **options: Of an `XLNetTextClassifier`: `threshold`, in place of that of the model. Of an
+        **options: Of an `XLNetTextClassifier`: `threshold`, instead of the model's. Of an
             `XLNetQuestionAnswering`: `num_answers` [5], `max_answer_length` [64] and
-            `null_threshold`, as in `answer`, the last in place of that of the model. Of language
+            `null_threshold`, as in `answer`, the last instead of the model's. Of language
             models: `max_new_tokens` [256], the largest number of new tokens that a request
             may ask for, `stop_token_ids` [none], which end a continuation, and, of a
             `TransformerXLLanguageModel`, `start_token_id` [none], a token before each text.

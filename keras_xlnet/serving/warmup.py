@@ -105,7 +105,7 @@ def _protos():
 
 
 def _columns(warmup, ranks):
-    """A dict of lists of one length. `ranks` are those of the inputs, by name."""
+    """A dict of lists of one length. `ranks` are the ranks of the inputs, by name."""
     if not isinstance(warmup, dict) and len(ranks) == 1:
         warmup = dict.fromkeys(ranks, warmup)
     columns = warmup if isinstance(warmup, dict) else {}

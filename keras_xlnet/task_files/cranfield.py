@@ -48,8 +48,9 @@ def read_cranfield(folder: PathLike) -> Cranfield:
     - 5 (-1 in `cranqrel`, 225 judgements): not documented
 
     Each query has exactly one document of relevance 5. The collection does not say what it is, and
-    some programs take the -1 of `cranqrel` for "no interest". But its words are nearer to those of
-    the query than in any other grade, and queries that follow each other often share it: probably
+    some programs take the -1 of `cranqrel` for "no interest". But its words are nearer to the words
+    of the query than in any other grade, and queries that follow each other often share it:
+        probably
     it is the paper whose author asked the question. Documents without a judgement for a query count
     as of no interest.
 
@@ -61,7 +62,7 @@ def read_cranfield(folder: PathLike) -> Cranfield:
 
     Returns:
         A `Cranfield`. Titles and texts have the line breaks of the file. The ids of queries are
-        those of the relevance judgements: `"1"` to `"225"`.
+        the ids of the relevance judgements: `"1"` to `"225"`.
 
     Raises:
         FileNotFoundError: If there is no such folder, or a file of the three is missing.

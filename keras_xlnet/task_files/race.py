@@ -31,7 +31,7 @@ def read_race(paths: PathLike | Sequence[PathLike]) -> dict[str, list[Any]]:
     Returns:
         Dict of lists with one entry a question: `id` (of the article, which has several questions),
         `text` (the article), `question`, strings; `choices`, lists of strings; `label`, int, the
-        index of the right choice. A `_` that stands alone in a question is a blank that the choice
+        index of the right choice. A `_` outside of words in a question is a blank that the choice
         fills.
 
     Raises:

@@ -65,8 +65,8 @@ def read_squad(path: PathLike) -> dict[str, list[Any]]:
     for place, node, context in questions:
         identity = text_member(path, node, place, "id")
         if identity in places:
-            received = f"{shown(identity)}, which is that of {places[identity]}"
-            raise file_error(path, joined(place, "id"), "be there once", received)
+            received = f"{shown(identity)}, which is the id of {places[identity]}"
+            raise file_error(path, joined(place, "id"), "be unique", received)
         places[identity] = place
         columns["id"].append(identity)
         columns["question"].append(text_member(path, node, place, "question"))

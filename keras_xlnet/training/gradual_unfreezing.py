@@ -55,7 +55,7 @@ class GradualUnfreezing(RefusesUnknownArguments, keras.callbacks.Callback):
         others = [w for w in backbone.trainable_variables if id(w) not in seen]
         # In the order in which they are trained.
         self._groups = [*in_blocks, others]
-        # A new optimizer would be made for the weights of the head alone.
+        # A new optimizer would be made for the weights of the head only.
         self.model.optimizer.build(self.model.trainable_variables)
         self._num_trained: int | None = None
 

@@ -46,7 +46,7 @@ class SKLearnTextClassifier(keras.wrappers.SKLearnClassifier):
     (2,)
     """
 
-    # The names of arguments are those of Keras and scikit-learn.
+    # Keras and scikit-learn give the names of the arguments.
     def __init__(
         self,
         model: Any,
@@ -72,7 +72,7 @@ class SKLearnTextClassifier(keras.wrappers.SKLearnClassifier):
         Args:
             X: `n` strings.
             y: `n` labels, strings or integers.
-            **kwargs: Arguments of the `fit` of the model, in place of those of `fit_kwargs`.
+            **kwargs: Arguments of the `fit` of the model, which override `fit_kwargs`.
         """
         texts, labels = list(np.asarray(X, object)), np.asarray(y)
         if not (self.warm_start and hasattr(self, "model_")):
@@ -89,11 +89,11 @@ class SKLearnTextClassifier(keras.wrappers.SKLearnClassifier):
         return self.classes_[[[*one.scores].index(one.label) for one in found]]
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:  # noqa: N803
-        """Returns probabilities `(n, num_classes)`. The columns are those of `classes_`."""
+        """Returns probabilities `(n, num_classes)`. The columns are in the order of `classes_`."""
         return self._fitted().predict(list(np.asarray(X, object)), verbose=0)
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:  # noqa: N803
-        """Returns the probability of the second of two classes, or that of each class."""
+        """Returns the probability of the second of two classes, or of each class."""
         probabilities = self.predict_proba(X)
         return probabilities[:, 1] if probabilities.shape[1] == 2 else probabilities
 
