@@ -107,7 +107,7 @@ def _rows(
         row = text.split(delimiter) if delimiter else re.findall("[^ ]+", text)
         first = first or (line, len(row))
         if len(row) != first[1]:
-            must = f"have the number of columns of line {first[0]}, {first[1]}"
+            must = f"have as many columns as line {first[0]}, {first[1]}"
             raise file_error(path, f"line {line}", must, f"{len(row)}, {shown(row)}")
         yield line, row
 

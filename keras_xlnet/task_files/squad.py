@@ -140,7 +140,7 @@ def _of_hub(path, question, place, key):
     place, columns = joined(place, key), question[key]
     texts, starts = (member(path, columns, place, k, list) for k in ("text", "answer_start"))
     if len(texts) != len(starts):
-        must = "have the same number of texts and answer_starts"
+        must = "have as many texts as answer_starts"
         raise file_error(path, place, must, f"{len(texts)} and {len(starts)}")
     return [
         (f"{place}[{i}]", {"text": text, "answer_start": start})

@@ -3,10 +3,10 @@
 from keras_xlnet.training.adam_weight_decay import AdamWeightDecay
 from keras_xlnet.training.average_checkpoints import load_average
 from keras_xlnet.training.calibration import Calibration
+from keras_xlnet.training.checkpoint_evaluation import evaluate_checkpoints
 from keras_xlnet.training.cost import TrainingCost, training_cost
 from keras_xlnet.training.distributed_training import DistributedTraining
 from keras_xlnet.training.dtypes import fastest_dtype
-from keras_xlnet.training.evaluate_checkpoints import evaluate_checkpoints
 from keras_xlnet.training.exact_backup_and_restore import ExactBackupAndRestore
 from keras_xlnet.training.fine_tuning_adamw import FineTuningAdamW
 from keras_xlnet.training.gradual_unfreezing import GradualUnfreezing
