@@ -1,6 +1,5 @@
 """Which preset and adapter of the package a model comes from: what their cards say."""
 
-import pathlib
 from typing import Any
 
 from keras_xlnet.preset_files.adapter import CARD, CONFIG, WEIGHTS
@@ -69,7 +68,7 @@ def _adapter_of(model):
     return None
 
 
-def _facts(infos, name, folder: pathlib.Path):
+def _facts(infos, name, folder):
     if name is None:
         return None
     info = infos[name]

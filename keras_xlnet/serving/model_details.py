@@ -17,15 +17,12 @@ from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preprocessing.labels import has_threshold
 from keras_xlnet.preprocessing.tags import entity_types
 from keras_xlnet.preset_files.adapter_weights import sha256_of_weights
+from keras_xlnet.preset_files.export_details import FILE, FORMAT_VERSION
 from keras_xlnet.preset_files.files import sha256_of
 from keras_xlnet.preset_files.origin import origin_of, preset_of_vocabulary
 from keras_xlnet.preset_files.weights import model_weights
 from keras_xlnet.serving.saved_model_signatures import saved_model_signatures
 
-# Of the file below. It changes when a key gets another meaning, and not when one is added.
-_FORMAT_VERSION = 1
-# TF Serving ignores other files in this folder than its own.
-_FILE = pathlib.PurePath("assets.extra", "model_details.json")
 _LENGTHS = ("sequence_length", "max_question_length", "doc_stride", "max_choice_length")
 # Inputs of `serving_default`, for a request to try it.
 _SAMPLES = {
@@ -58,7 +55,7 @@ def write_model_details(
     """
     signatures = saved_model_signatures(directory)["signatures"]
     details = {
-        "format_version": _FORMAT_VERSION,
+        "format_version": FORMAT_VERSION,
         "model": type(model).__name__,
         "versions": {
             "keras_xlnet": keras_xlnet.__version__,
@@ -79,7 +76,7 @@ def write_model_details(
         "trained_on": {"notes": trained_on, **origin_of(model)},
         "config": keras.saving.serialize_keras_object(model)["config"],
     }
-    file = directory / _FILE
+    file = directory / FILE
     file.parent.mkdir(exist_ok=True)
     text = json.dumps(details, indent=1, ensure_ascii=False, default=_plain) + "\n"
     file.write_text(text, encoding="utf-8")

@@ -90,7 +90,7 @@ def _options_of(make):
 
 
 def _options_used(options, make, model):
-    """The values of all options. Those that are `None` are attributes of the model, if it has any."""
+    """The values of all options. Those that are `None` are attributes of the model."""
     values = {**_options_of(make), **options}
     return {k: getattr(model, k, None) if v is None else v for k, v in values.items()}
 
