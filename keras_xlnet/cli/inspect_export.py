@@ -2,6 +2,7 @@
 
 import math
 import pathlib
+import re
 import shlex
 import textwrap
 import urllib.parse
@@ -11,6 +12,8 @@ from typing import Any
 from keras_xlnet.preset_files.export_details import FILE, read_export_details
 
 _MOST_CHARACTERS = 200
+# What TensorFlow stores beside the variables of a model.
+_OF_SAVING = re.compile("_CHECKPOINTABLE_OBJECT_GRAPH|save_counter")
 
 
 def is_export(path: str) -> bool:
@@ -35,7 +38,9 @@ def rows_of_export(path: str, report: dict[str, Any]) -> list[tuple[str, Any]]:
         ValueError: If the details are damaged.
     """
     try:
-        return [*(_rows(path, report) if "model" in report else _rows_without_details(report))]
+        return [
+            *(_rows(path, report) if "format_version" in report else _rows_without_details(report))
+        ]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{pathlib.Path(path) / FILE} is damaged: {type(error).__name__}: {error}"
@@ -58,7 +63,7 @@ def _read_files(path):
             shapes = tf.train.load_checkpoint(str(prefix)).get_variable_to_shape_map()
         except (tf.errors.OpError, RuntimeError) as error:
             raise ValueError(f"{prefix}.index is damaged: {error}") from error
-        parameters = sum(map(math.prod, shapes.values()))
+        parameters = sum(math.prod(s) for name, s in shapes.items() if not _OF_SAVING.match(name))
     return {
         "versions": {"tensorflow": found["tensorflow"]},
         "parameters": parameters,
@@ -123,7 +128,7 @@ def _checksums(report):
     preset = f", of the preset {vocabulary['preset']}" if vocabulary["preset"] else ""
     yield "vocabulary", f"{vocabulary['size']:,} tokens, {vocabulary['file']}{preset}"
     yield "  sha256", vocabulary["sha256"]
-    yield "weights, as float16", ""
+    yield "weights", "as float16"
     yield "  sha256", report["weights"]["sha256_as_float16"]
 
 

@@ -37,6 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
     path = arguments.directory
     if arguments.format is None and is_export(path):
         arguments_of_format(arguments, "exports")
+        if arguments.task != "auto":
+            raise ValueError(f"--task is for checkpoints, and {path} is an export")
         report = export_report(path)
         rows = rows_of_export(path, report)
     else:
