@@ -1,12 +1,16 @@
 """`xlnet inspect` of exports, with details and without, and of damaged ones."""
 
 import json
+import pathlib
+import re
 import shutil
 
 import pytest
 import tensorflow as tf
 
+from keras_xlnet.models import XLNetTextClassifier
 from keras_xlnet.preset_files.export_details import FILE
+from keras_xlnet.serving import export
 from tests.cli.test_cli import xlnet
 from tests.serving.conftest import CLASS_NAMES, preprocessor, spam  # noqa: F401, fixtures
 
@@ -49,6 +53,29 @@ def test_the_details_as_a_table(directory, spam, capsys):  # noqa: F811
     assert found["serve"] == f"xlnet serve '{directory.parents[1]}'"
     assert '/v1/models/spam:predict -d \'{"instances": ' in found["ask"]
     assert any(value.startswith("3/saved_model.pb (") for _, value in rows)
+
+
+def page():
+    docs = pathlib.Path(__file__).parents[2] / "docs"
+    text = (docs / "serving.md").read_text(encoding="utf-8")
+    return text.partition("## What is in an export")[2].partition("\n## ")[0]
+
+
+def test_all_keys_are_on_the_page(directory):
+    keys = json.loads((directory / FILE).read_text(encoding="utf-8"))
+    assert [key for key in keys if f"`{key}`" not in page()] == []
+
+
+@pytest.mark.slow
+def test_the_table_of_the_page(tmp_path, capsys):
+    model = XLNetTextClassifier.from_preset(adapter="spam")
+    directory = export(model, tmp_path / "spam" / "1", trained_on="SMS Spam Collection")
+    assert 'trained_on="SMS Spam Collection"' in page()
+    assert xlnet("inspect", directory) == 0
+    shown = "    " + capsys.readouterr().out.replace("\n", "\n    ")
+    expected = re.findall("^ {4}.*", page().partition("The first begins")[2], re.MULTILINE)
+    assert len(expected) == 5 and shown.startswith("\n".join(expected) + "\n")
+    assert "\n    adapter               spam: " in shown
 
 
 def test_a_place_that_is_not_served(directory, capsys):
