@@ -145,12 +145,16 @@ def _add_inspect(subparsers):
         subparsers,
         "inspect",
         "inspect_model",
-        "show what a checkpoint contains: sizes, parameters, tokenizer, missing weights",
+        "show what a checkpoint contains (sizes, parameters, tokenizer, missing weights), or an "
+        "exported SavedModel (classes, signatures, versions, checksums, training data)",
         "xlnet inspect xlnet_cased_L-12_H-768_A-12",
+        "xlnet inspect models/spam/1",
+        "xlnet inspect --json models/spam/1",
         "xlnet inspect --config_file xlnet_cased_L-12_H-768_A-12/xlnet_config.json "
         "run/model.ckpt-8000",
     )
     _add_source(parser, "directory", "DIR", "--format", "format")
+    parser.add_argument("--json", action="store_true", help="print JSON, not a table")
     _add_task(parser)
     _add_of_format(parser)
 

@@ -379,9 +379,14 @@ def check_threshold(threshold: float, num_classes: int, activation: str) -> None
         check_has_threshold("threshold", threshold, num_classes, activation)
 
 
+def has_threshold(num_classes: int, activation: str) -> bool:
+    """Returns whether labels depend on a threshold, and not on the largest probability."""
+    return activation == "sigmoid" or (activation, num_classes) == ("softmax", 2)
+
+
 def check_has_threshold(name: str, given: object, num_classes: int, activation: str) -> None:
     """Raises `ValueError` if a model decides without a threshold. `name` is of the argument."""
-    if activation != "sigmoid" and (activation, num_classes) != ("softmax", 2):
+    if not has_threshold(num_classes, activation):
         raise ValueError(
             f"`{name}` can only be given for two classes with activation='softmax', or for "
             f"activation='sigmoid'. Received: {name}={given!r} for activation={activation!r}, "

@@ -77,6 +77,21 @@ def split_tag(tag: Any) -> tuple[str, str] | None:
     return ("O", "") if tag == "O" else None
 
 
+def entity_types(tags: Sequence[Any]) -> list[str] | None:
+    """Returns the types of entities that tags have, `None` if some are not tags of entities.
+
+    Example:
+
+    >>> entity_types = keras_xlnet.preprocessing.tags.entity_types
+    >>> entity_types(["O", "B-person", "I-person"]), entity_types(["O", "NOUN"])
+    (['person'], None)
+    """
+    parts = [split_tag(tag) for tag in tags]
+    if any(part is None for part in parts):
+        return None
+    return [*dict.fromkeys(part[1] for part in parts if part and part[1])]
+
+
 def detect_scheme(tags: Sequence[str]) -> str:
     """Returns the scheme that a set of tags is from.
 

@@ -72,7 +72,7 @@ def write_warmup_requests(requests: Sequence[Any], saved_model: pathlib.Path) ->
         OSError: If the file does not contain the requests.
     """
     path = saved_model / "assets.extra" / "tf_serving_warmup_requests"
-    path.parent.mkdir()
+    path.parent.mkdir(exist_ok=True)
     with tf.io.TFRecordWriter(str(path)) as writer:
         for request in requests:
             writer.write(request.SerializeToString())
