@@ -70,7 +70,7 @@ def test_speed_of_the_readme_is_that_of_the_benchmarks():
 
 def test_speed_in_the_guide_is_that_of_the_language_models_page():
     rows = pages.rows(pages.section(DOCS / "language_models.md", "| attention length |", "\n\n"))
-    speeds = {row[0]: (row[3].rstrip("x"), row[4].rstrip("x")) for row in rows[1:]}
+    speeds = {row[0]: (row[3].rstrip("x"), row[4].rstrip("x")) for row in rows}
     (ours, papers), (last_of_ours, last_of_papers) = speeds["800"], speeds["3,800"]
     guide = " ".join(pages.read(DOCS / "guides" / "how_xlnet_works.md").split())
     assert f"{ours} times as fast at an attention length of 800, {last_of_ours} times" in guide
