@@ -26,7 +26,7 @@ def pictures():
 def command_of(text, label, file_name):
     """Returns the command that names the file, or the last one of the section before the picture.
 
-    Returns `None` if the section has none.
+    A guide has one command for its pictures, at its top. Returns `None` if there is none.
     """
     position = text.index(label)
     commands = list(_COMMAND.finditer(text))
@@ -35,7 +35,8 @@ def command_of(text, label, file_name):
             return command[0]
     start = max(text.rfind("\n## ", 0, position), 0)
     before = [command[0] for command in commands if start <= command.start() < position]
-    return before[-1] if before else None
+    top = [command[0] for command in commands if command.start() < text.find("\n## ")]
+    return (before or top or [None])[-1]
 
 
 def gallery_page():

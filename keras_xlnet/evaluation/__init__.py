@@ -15,6 +15,7 @@ from keras_xlnet.evaluation.explanation import Explanation, explain
 from keras_xlnet.evaluation.pearson_correlation import PearsonCorrelation
 from keras_xlnet.evaluation.perplexity import Perplexity
 from keras_xlnet.evaluation.ranking import RankingScores, ranking_scores
+from keras_xlnet.evaluation.segment_places import losses_by_place
 
 __all__ = [
     "AnswerScores",
@@ -34,6 +35,7 @@ __all__ = [
     "entity_scores",
     "entity_spans",
     "explain",
+    "losses_by_place",
     "normalize_answer",
     "ranking_scores",
     "retrieval_scores",

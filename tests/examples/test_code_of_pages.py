@@ -127,7 +127,7 @@ def files_in_text(page):
     for code in pages.inline_code(page):
         code = code.partition(" ")[0]
         if re.fullmatch(r"[\w./-]+", code) and not code.startswith(
-            ("../shared", "build/", "models/")
+            ("../shared", "build/", "models/", "runs/")
         ):
             top, slash, _ = code.partition("/")
             if code.endswith(".py") or slash and top in tops:

@@ -68,6 +68,15 @@ def test_speed_of_the_readme_is_that_of_the_benchmarks():
     assert claim in " ".join(pages.read(pages.ROOT / "README.md").split())
 
 
+def test_speed_in_the_guide_is_that_of_the_language_models_page():
+    rows = pages.rows(pages.section(DOCS / "language_models.md", "| attention length |", "\n\n"))
+    speeds = {row[0]: (row[3].rstrip("x"), row[4].rstrip("x")) for row in rows}
+    (ours, papers), (last_of_ours, last_of_papers) = speeds["800"], speeds["3,800"]
+    guide = " ".join(pages.read(DOCS / "guides" / "how_xlnet_works.md").split())
+    assert f"{ours} times as fast at an attention length of 800, {last_of_ours} times" in guide
+    assert f"the paper has {papers} and {last_of_papers} for" in guide
+
+
 def test_differences_to_the_original_are_of_tests_that_exist():
     for row in pages.rows(pages.section(DOCS / "accuracy.md", "| compared with"))[1:]:
         room, _, name = row[0].partition(": ")

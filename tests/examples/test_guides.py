@@ -1,22 +1,26 @@
 """The guides in docs/guides/ run from top to bottom and print what they say.
 
 A block of text after a block of Python is what that block prints; `...` stands for any text. The
-commands of `xlnet` run after the code.
+commands of `xlnet` run after the code. A notebook beside a guide is made of it.
 """
 
 import doctest
+import json
 import re
 
 import pytest
 
 import xlnet_command
-from tests.examples import EXAMPLES, pages
+from tests.examples import EXAMPLES, RESEARCH, pages
 
 GUIDES = EXAMPLES.parent / "docs" / "guides"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 QUICK = ["checkpoints_in_and_out", "own_architecture"]
-SLOW = ["data_and_tools", "first_classifier", "pretrain_your_language", "scale", "serve"]
+SLOW = [
+    *("data_and_tools", "first_classifier", "how_xlnet_works", "pretrain_your_language"),
+    *("scale", "serve"),
+]
 
 
 def test_all_guides_are_here():
@@ -43,3 +47,42 @@ def test_a_guide_runs_and_prints_what_it_says(name, request, tmp_path, monkeypat
     for command in pages.commands(GUIDES / f"{name}.md"):
         if command[0] == "xlnet":
             assert xlnet_command.run(xlnet_command.parse(command)) == 0, command
+
+
+@pytest.fixture
+def make_guide(monkeypatch):
+    monkeypatch.syspath_prepend(RESEARCH / "pictures")
+    import make_guide
+
+    return make_guide
+
+
+NOTEBOOKS = sorted(GUIDES.glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_what_the_guide_makes(path, make_guide):
+    guide = path.with_suffix(".md").read_text(encoding="utf-8")
+    written = path.read_text(encoding="utf-8")
+    assert written == make_guide.notebook(guide), "python research/pictures/make_guide.py"
+    cells = json.loads(written)["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    assert code[1:] == [block.strip("\n") for block, _ in BLOCK.findall(guide)]
+
+
+def test_outputs_and_text_of_a_notebook(make_guide):
+    guide = (
+        "# A\n\n```python\nprint(1)\n```\n\n```text\n1\n```\n\nThe end.\n\n```python\nx = 2\n```\n"
+    )
+    _, *cells = json.loads(make_guide.notebook(guide))["cells"]
+    assert [cell["source"] for cell in cells] == [["# A"], ["print(1)"], ["The end."], ["x = 2"]]
+    assert cells[1]["outputs"] == [{"name": "stdout", "output_type": "stream", "text": ["1"]}]
+    assert cells[3]["outputs"] == []
+
+
+def test_pictures_of_a_guide_are_those_that_it_draws():
+    guide = pages.read(GUIDES / "how_xlnet_works.md")
+    drawn = set(re.findall(r'savefig\(pictures / "(\w+\.png)"', guide))
+    shown = set(re.findall(r"\]\(how_xlnet_works/(\w+\.png)\)", guide))
+    stored = {path.name for path in (GUIDES / "how_xlnet_works").iterdir()}
+    assert len(drawn) > 4 and drawn == shown == stored

@@ -25,7 +25,7 @@ def test_every_picture_is_in_the_gallery_with_its_command():
     import gallery
 
     found = list(gallery.pictures())
-    assert {path for path, *_ in found} == set((ROOT / "docs").glob("*.png"))
+    assert {path for path, *_ in found} == set((ROOT / "docs").rglob("*.png"))
     assert all(caption and command for _, caption, _, command in found)
     scripts = {command.split()[1] for *_, command in found}
     assert all((ROOT / script).is_file() for script in scripts)
