@@ -29,6 +29,7 @@ DOCS_STAMP := $(VENV)/.installed-docs
 BENCH_STAMP := $(VENV)/.installed-examples-backends
 PEERS := $(basename $(notdir $(wildcard benchmarks/requirements/*.txt)))
 PEER_STAMPS := $(PEERS:%=.bench/%/.installed)
+CONFORMANCE_PEERS := huggingface keras_hub tf_models
 TPU_STAMP := $(TPU_VENV)/.installed
 
 # A user's ~/.keras/keras.json may name another backend; text and tf.data need this one.
@@ -43,7 +44,7 @@ BEAM_TESTED := $(addprefix tests/pretraining/test_, beam_record_writer.py docume
 	keras_xlnet/pretraining/beam_record_writer.py
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart spam results tasks pretrain bench tpu-compile test test-all test-beam lint format coverage docs docs-links bazel-test clean
+.PHONY: help quickstart spam results tasks pretrain bench conformance tpu-compile test test-all test-beam lint format coverage docs docs-links bazel-test clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,6 +83,14 @@ test-beam: ## run the tests of records by Apache Beam, in an environment of thei
 
 bench: $(BENCH_STAMP) $(PEER_STAMPS) ## compare speed with other implementations; ARGS="..." passes flags on
 	$(BIN)/python -m benchmarks.compare $(ARGS)
+
+conformance: $(TEST_STAMP) $(CONFORMANCE_PEERS:%=.bench/%/.installed) ## run the conformance cases on this library and on others
+	$(BIN)/python conformance/run.py conformance/adapters/keras_xlnet.py --json .bench/keras_xlnet.json
+	@# A peer that fails cases, or could not be installed, does not stop the others.
+	-for peer in $(CONFORMANCE_PEERS); do .bench/$$peer/bin/python conformance/run.py \
+		conformance/adapters/$$peer.py --json .bench/$$peer.json; done
+	$(BIN)/python conformance/table.py .bench/keras_xlnet.json \
+		$$(ls $(CONFORMANCE_PEERS:%=.bench/%.json) 2>/dev/null) --page docs/conformance.md
 
 tpu-compile: $(EXAMPLES_STAMP) $(TPU_STAMP) ## compile train steps for TPUs, without one (hours); ARGS="..." passes flags on
 	$(BIN)/python benchmarks/tpu_compile/table.py --compiler_python=$(TPU_VENV)/bin/python $(ARGS)

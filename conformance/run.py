@@ -1,6 +1,6 @@
 """Runs the conformance cases on an implementation of XLNet. See `conformance/README.md`.
 
-python conformance/run.py conformance/adapters/transformers.py [--json FILE] [--case PART]
+python conformance/run.py conformance/adapters/huggingface.py [--json FILE] [--case PART]
 
 Needs NumPy and what the adapter imports. Exits with 1 if a case fails.
 """
