@@ -1,6 +1,7 @@
 """The command `xlnet`: its arguments. `keras_xlnet.cli` does what they say.
 
-A module beside the package, because importing the package imports Keras and TensorFlow, which takes
+A module outside of the package, because importing the package imports Keras and TensorFlow, which
+takes
 seconds: help, the version and errors in arguments do not need them.
 """
 
@@ -21,7 +22,7 @@ kimiyoung/transformer-xl, TensorFlow 1), `huggingface` (transformers, safetensor
 (keras_xlnet). The prefix of an original checkpoint can be given instead. Three more formats are
 only read: `keras_hub` (a directory of KerasHub's XLNetBackbone), `keras_xlnet_h5` (an .h5 file of
 the old package keras-xlnet) and `bert` (a BERT of transformers, which becomes an XLNet). The format
-of what is read is detected."""
+of the source is detected."""
 
 # Those of keras_xlnet.checkpoints, which is not imported here.
 FORMATS = ("original", "huggingface", "preset")
@@ -134,7 +135,7 @@ def _add_convert(subparsers):
     )
     parser.add_argument(
         "--sample_texts",
-        help="file with some hundred texts, one a line, which the positions of a BERT are fitted "
+        help="file with some hundred texts, one per line, which the positions of a BERT are fitted "
         "on. By default texts of random words",
     )
 
@@ -144,12 +145,16 @@ def _add_inspect(subparsers):
         subparsers,
         "inspect",
         "inspect_model",
-        "show what a checkpoint contains: sizes, parameters, tokenizer, what is missing",
+        "show what a checkpoint contains (sizes, parameters, tokenizer, missing weights), or an "
+        "exported SavedModel (classes, signatures, versions, checksums, training data)",
         "xlnet inspect xlnet_cased_L-12_H-768_A-12",
+        "xlnet inspect models/spam/1",
+        "xlnet inspect --json models/spam/1",
         "xlnet inspect --config_file xlnet_cased_L-12_H-768_A-12/xlnet_config.json "
         "run/model.ckpt-8000",
     )
     _add_source(parser, "directory", "DIR", "--format", "format")
+    parser.add_argument("--json", action="store_true", help="print JSON, not a table")
     _add_task(parser)
     _add_of_format(parser)
 
@@ -193,7 +198,7 @@ def _add_predict(subparsers):
 
 
 def _set_paths(parser, arguments, others):
-    """Sets MODEL and TEXTS, of which the first may be left out with --adapter."""
+    """Sets MODEL and TEXTS. MODEL may be left out with --adapter."""
     # Before Python 3.13, a positional argument that may be left out is not found after a flag.
     if arguments.texts is None and others and not others[0].startswith("--"):
         arguments.texts = others.pop(0)
@@ -359,7 +364,7 @@ def _add_task(parser):
 def _add_of_format(parser):
     parser.add_argument(
         "--config_file",
-        help="xlnet_config.json of an original checkpoint, if it is not beside it: the original's "
+        help="xlnet_config.json of an original checkpoint, if it is not next to it: the original's "
         "fine-tuning leaves it with the pretrained model",
     )
     parser.add_argument(

@@ -56,6 +56,7 @@ BELOW = {
         "task_files",
         "checkpoints",
         "server",
+        "serving",
     },
 }
 # What all rooms may import: aliases for annotations, checks of arguments, modules of extras, and

@@ -23,7 +23,7 @@ from keras_xlnet.tokenizers import WordPieceVocabulary, XLNetTokenizer
 from keras_xlnet.tokenizers.sentencepiece_model import SPECIAL_TOKENS
 from keras_xlnet.types import PathLike
 
-# What BERT has in the place of XLNet's special tokens. It has one token that ends something.
+# XLNet's special tokens and BERT's. BERT has one token for the end of anything.
 _COUNTERPARTS = {"<unk>": "[UNK]", "<cls>": "[CLS]", "<pad>": "[PAD]", "<mask>": "[MASK]"}
 _END = "[SEP]"
 _CLS, _SEP, _PAD, _UNK = map(SPECIAL_TOKENS.index, ("<cls>", "<sep>", "<pad>", "<unk>"))
@@ -42,8 +42,9 @@ class BertConversion:
         tokenizer: The `XLNetTokenizer` for it.
         position_residuals: Tuple of floats, for each layer how far XLNet's sinusoids are from the
             function of the distance that stands for BERT's positions: root of the mean square,
-            relative to that of the function.
-        shift_lengths: Tuple of floats, for each layer the length of what is added to its input.
+            relative to the size of the function.
+        shift_lengths: Tuple of floats, for each layer the length of the vector that is added to its
+            input.
         cosine: Float, the mean over the sample texts of the cosine between the two means of the
             states of the last layer, BERT's and the XLNet's.
         tokens_that_differ: Float, the fraction of BERT's tokens of the sample texts that the

@@ -65,7 +65,7 @@ def read_config(file: pathlib.Path) -> BertConfig:
     """Reads the configuration.
 
     Raises:
-        ValueError: If it is not that of a BERT encoder, or an entry is of another type.
+        ValueError: If it does not describe a BERT encoder, or an entry is of another type.
     """
     config = read_json(file)
     if config.get("model_type") != MODEL_TYPE:
@@ -164,7 +164,7 @@ class BertFiles:
         return [weight.name for weight in self._weights() if weight.name not in self.shapes]
 
     def unused(self) -> list[str]:
-        """Returns the names of what is in the files and not a weight of the encoder."""
+        """Returns the names of all arrays in the files that are not weights of the encoder."""
         return sorted(set(self.shapes) - {weight.name for weight in self._weights()})
 
     def read(self) -> dict[str, np.ndarray]:

@@ -7,8 +7,9 @@ mean: BERT's scores with positions minus those without, over many texts,
     f(d)  = mean of s[i, j] - s'[i, j] over i - j = d
     g     = the same for j = <cls>, where f is subtracted: <cls> is in a segment of its own
 
-Softmax does not see what is added to a row, so the mean of each row is subtracted first. XLNet has
-`f` as a sum of sinusoids, `f(d) = v · W R(d)`. So `W R(d)` is fitted to `f` by least squares.
+Adding a constant to a row does not change its softmax, so the mean of each row is subtracted first.
+XLNet has `f` as a sum of sinusoids, `f(d) = v · W R(d)`. So `W R(d)` is fitted to `f` by least
+squares.
 """
 
 import dataclasses

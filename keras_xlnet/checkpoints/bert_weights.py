@@ -11,7 +11,7 @@
 
   up to a constant, which the normalization removes. The shift is part of the embeddings, or of
   `beta` of the normalization before the layer.
-- The bias of the queries is `content_bias`, which is multiplied by the keys alone. The queries of
+- The bias of the queries is `content_bias`, which is multiplied by the keys only. The queries of
   the shifted input are `Wq c` too large: `content_bias = bq - Wq c`.
 - Positions: see `bert_positions.py`. `v · W R(d)` needs one direction a head. `v` is long and `W`
   short, so that the product of `W R(d)` and the queries, which BERT has not, is small.
@@ -33,7 +33,7 @@ _POSITION, _SEGMENT = 0, 1
 
 
 def find_shift(encoder: BertEncoder, layer: int, ridge: float) -> np.ndarray:
-    """Returns what is added to the input of a layer, `(hidden_dim,)`.
+    """Returns the vector that is added to the input of a layer, `(hidden_dim,)`.
 
     Args:
         encoder: A `BertEncoder`.
@@ -45,7 +45,7 @@ def find_shift(encoder: BertEncoder, layer: int, ridge: float) -> np.ndarray:
     output, output_bias = encoder.dense(layer, "attention.output.dense")
     matrix = np.eye(encoder.hidden_dim) + output @ value
     target = output @ value_bias + output_bias
-    # A constant does not matter: only what is left without the mean has to be equal.
+    # Constants do not matter: the vectors must be equal after their means are subtracted.
     matrix, target = matrix - matrix.mean(axis=0), target - target.mean()
     if not ridge:
         return np.linalg.lstsq(matrix, target, rcond=None)[0]

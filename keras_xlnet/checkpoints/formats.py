@@ -38,7 +38,7 @@ from keras_xlnet.types import PathLike
 
 #: Names of the formats of `load_checkpoint` and `save_checkpoint`.
 FORMATS = ("original", "huggingface", "preset")
-#: Names of the formats of `load_checkpoint`: those of `FORMATS`, and three that are only read.
+#: Names of the formats of `load_checkpoint`: `FORMATS`, and three that can only be read.
 READABLE_FORMATS = (*FORMATS, "keras_hub", "keras_xlnet_h5", "bert")
 _LOADERS: dict[str, Callable[..., Any]] = {
     "original": load_original,
@@ -106,7 +106,7 @@ def detect_format(path: PathLike) -> str:
 
 
 def detect_task(path: PathLike, format: str | None = None) -> str | None:
-    """Returns the task that a checkpoint is for, `None` for an encoder alone.
+    """Returns the task that a checkpoint is for, or `None` for an encoder without a head.
 
     Args:
         path: Path of a directory or of an `.h5` file, prefix of an original checkpoint, or name of
@@ -143,7 +143,7 @@ def detect_task(path: PathLike, format: str | None = None) -> str | None:
     if name not in tasks:
         raise ValueError(
             f"{file} holds a {name!r}, expected one of {sorted(tasks)}. Its backbone can be loaded "
-            "alone, with `task=None` (`--task backbone` of the command)"
+            "without a head, with `task=None` (`--task backbone` of the command)"
         )
     return tasks[name]
 
@@ -157,7 +157,7 @@ def load_checkpoint(
         path: Path of a directory or of an `.h5` file, prefix of an original checkpoint, or name of
             a preset that comes with the package.
         format: One of `keras_xlnet.checkpoints.READABLE_FORMATS`. `None`: as `detect_format` finds.
-        task: A name in `keras_xlnet.checkpoints.TASKS`, or `None` for the encoder alone.
+        task: A name in `keras_xlnet.checkpoints.TASKS`, or `None` for the encoder.
         **overrides: As for `load_original`, `load_huggingface`, `load_keras_hub`,
             `load_keras_xlnet_h5`, `load_bert` or `from_preset`.
 
@@ -204,7 +204,7 @@ def save_checkpoint(
         directory: Where to write. It is created if it does not exist.
         format: `"original"`, `"huggingface"` or `"preset"`.
         tokenizer: An `XLNetTokenizer` for a model without a preprocessor; otherwise it is ignored,
-            and that of the preprocessor is written.
+            and the tokenizer of the preprocessor is written.
 
     Raises:
         ValueError: If the format is unknown or has no such model.
@@ -228,7 +228,7 @@ def save_checkpoint(
 
 
 def load_tokenizer(path: PathLike, format: str | None = None) -> XLNetTokenizer | None:
-    """Loads the tokenizer beside a model.
+    """Loads the tokenizer that is saved with a model.
 
     Args:
         path: Path of a directory or of an `.h5` file, prefix of an original checkpoint, or name of
@@ -315,7 +315,7 @@ def _unlike_defaults(model, names):
 
 
 def _tasks_by_class():
-    """Returns the names of tasks by those of the classes that presets hold."""
+    """Returns the names of tasks by the names of classes in presets."""
     tasks = ((None, BACKBONE), *TASKS.items())
     return {keras.saving.get_registered_name(task.model): name for name, task in tasks}
 

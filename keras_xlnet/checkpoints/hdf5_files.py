@@ -97,7 +97,7 @@ def _open(file: PathLike) -> Iterator[h5py.File]:
 
 
 def _check_stored(file, path, array):
-    """Refuses arrays that are in other files, and those that are larger than what is stored."""
+    """Refuses arrays that are stored in other files, and arrays larger than their stored data."""
     is_elsewhere = array.is_virtual or array.external
     if array.shape is None or is_elsewhere or array.id.get_storage_size() < array.nbytes:
         raise ValueError(

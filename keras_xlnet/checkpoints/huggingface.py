@@ -26,7 +26,7 @@ CONFIG = "config.json"
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 _OPTIONAL = ("*.safetensors", _INDEX, *huggingface_tokenizer.FILES)
-# What the names of the encoder's weights begin with, unless it is alone.
+# The prefix of the names of the encoder's weights, if the model has a head.
 _PREFIX = "transformer."
 
 
@@ -141,7 +141,7 @@ def save_huggingface(
     Args:
         model: An `XLNetBackbone` or a task model.
         directory: Where to write. It is created if it does not exist.
-        tokenizer: An `XLNetTokenizer`, whose files are written beside the weights. `None`: that of
+        tokenizer: An `XLNetTokenizer`, written with the weights. `None`: that of
             the model's preprocessor, if it has one.
 
     Raises:

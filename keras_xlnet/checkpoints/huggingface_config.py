@@ -270,7 +270,7 @@ def _refuse_untied_logits(config, file):
     if not config.get("tie_word_embeddings", True):
         raise ValueError(
             f"{file} has `tie_word_embeddings` false: 'lm_loss.weight' is not the embeddings, as "
-            "it always is in XLNetPermutationLM. The encoder alone can be loaded"
+            "it always is in XLNetPermutationLM. The encoder can be loaded by itself"
         )
     return {}
 

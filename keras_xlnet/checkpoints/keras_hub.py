@@ -59,7 +59,7 @@ def load_keras_hub(directory: PathLike, task: str | None = None, **overrides: An
     """Loads the XLNet encoder that KerasHub saved with `backbone.save_to_preset`.
 
     KerasHub 0.32 mixes the rows of a batch. The loaded model computes for each row what KerasHub
-    computes for this row alone.
+    computes for this row by itself.
 
     Args:
         directory: Directory with `config.json` and `model.weights.h5`, or `hf://owner/name`, which

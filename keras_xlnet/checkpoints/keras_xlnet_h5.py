@@ -226,7 +226,7 @@ def _layers_of_config(files):
 
 
 def _entry(files, layers, layer, key, kind):
-    """Returns an entry of the configuration of a layer, `None` if there is none."""
+    """Returns an entry of the configuration of a layer, or `None` if it has no such entry."""
     value = layers.get(layer, {}).get(key)
     # A bool is an int.
     is_right = isinstance(value, kind) and isinstance(value, bool) == (kind is bool)

@@ -186,7 +186,7 @@ def check_size(fixed: dict[str, Any], files: Any) -> None:
 def tokenizer_to_save(
     model: keras.Model, tokenizer: XLNetTokenizer | None
 ) -> XLNetTokenizer | None:
-    """Returns the tokenizer to write beside a model: the given one, its preprocessor's, or `None`.
+    """Returns the tokenizer to write with a model: the given one, its preprocessor's, or `None`.
 
     Raises:
         ValueError: If it has more ids than the model.

@@ -47,7 +47,7 @@ def load_original(
             `memory_length + 1`.
         task_name: Value of the original's `--task_name` (or `--cls_scope`), in lower case. Only
             needed if the checkpoint has heads of several tasks.
-        config_file: Path of `xlnet_config.json`, if it is not beside the checkpoint: the
+        config_file: Path of `xlnet_config.json`, if it is not next to the checkpoint: the
             original's fine-tuning leaves it with the pretrained model.
         **overrides: Arguments of `XLNetBackbone`, and of the task's model, that a checkpoint does
             not fix, such as `dropout`, `memory_length`, `dtype`, `num_classes` or `preprocessor`.
@@ -115,7 +115,8 @@ def save_original(
 ) -> None:
     """Writes a checkpoint that the original's code loads.
 
-    The files are those of the released models: `xlnet_config.json`, `xlnet_model.ckpt.*` and, with
+    The files are named as those of the released models: `xlnet_config.json`, `xlnet_model.ckpt.*`
+        and, with
     a tokenizer, `spiece.model`. The weights are float32. What a checkpoint of the original does
     not contain (memory, `attention_type`, dropout, ...) are flags of its scripts.
 
@@ -124,7 +125,8 @@ def save_original(
         directory: Where to write. It is created if it does not exist.
         task_name: Value of `--task_name` (or `--cls_scope`) to load it with, in lower case: part
             of the names of a classifier's and a regressor's head.
-        tokenizer: An `XLNetTokenizer`. `None`: that of the model's preprocessor, if it has one.
+        tokenizer: An `XLNetTokenizer`. `None`: the tokenizer of the model's
+            preprocessor, if it has one.
 
     Raises:
         ValueError: If the original has no such model: another activation, another epsilon, a token
@@ -176,7 +178,7 @@ def _sizes(files, entry, task_name, overrides):
             sizes[argument] = files.shapes[name][-1]
         elif argument not in overrides:
             raise ValueError(
-                f"{files} has no fine-tuned {name!r}, the shape of which is `{argument}`: pass "
+                f"{files} has no fine-tuned {name!r}, whose shape is `{argument}`: pass "
                 f"`{argument}`"
             )
     return sizes

@@ -23,7 +23,7 @@ class OriginalCheckpoint:
             checkpoint, such as `model/model.ckpt-4000`.
 
     Raises:
-        FileNotFoundError: If there is none.
+        FileNotFoundError: If there is no such file.
         ValueError: If it cannot be read, or there are several.
     """
 

@@ -36,7 +36,7 @@ class Task:
 
     Args:
         model: Class of the task's model.
-        weights: `Row`s of the weights that the model has besides those of its backbone. For a
+        weights: `Row`s of the weights that the model has besides its backbone. For a
             model without a backbone, a function of the model that returns the `Row`s of all.
         sign: Name of a variable of the original. A checkpoint that has it is of this task. `None`
             if the original has no such model.
@@ -185,7 +185,7 @@ def get_task(name: str | None, format: str | None = None) -> Task:
         owner = OWNERS[format]  # type: ignore[index]  # No longer None.
         raise ValueError(
             f"{owner} has no model for the task {name!r} ({task.model.__name__}). The `backbone` "
-            "can be loaded (`task=None`) and saved alone; presets have all models"
+            "can be loaded (`task=None`) and saved; presets have all models"
         )
     return task
 

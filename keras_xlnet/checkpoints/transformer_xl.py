@@ -185,7 +185,7 @@ def _cluster_sizes(shapes):
 
 
 def _tied_in_original(shapes, sizes, widths, hidden_dim):
-    """Whether each cluster's projection is that of the embedding: then it is not in the files."""
+    """Whether each cluster shares the projection of the embedding, which the files then lack."""
     if len(sizes) == 1:
         # Without cutoffs the original always shares it.
         return [widths[0] != hidden_dim]
@@ -193,9 +193,9 @@ def _tied_in_original(shapes, sizes, widths, hidden_dim):
     tied = []
     for i in range(len(sizes)):
         width = widths[i if len(widths) > 1 else 0]
-        is_there = scope.format(i) in shapes
+        is_stored = scope.format(i) in shapes
         # A projection between equal widths can be missing on both sides: it is the identity.
-        tied.append(not is_there and not (width == hidden_dim and len(widths) > 1 and i == 0))
+        tied.append(not is_stored and not (width == hidden_dim and len(widths) > 1 and i == 0))
     return tied if len(widths) > 1 or widths[0] != hidden_dim else [False] * len(sizes)
 
 

@@ -133,7 +133,7 @@ def match_weights(
         if index is None or not rows[index].names(format):
             raise ValueError(
                 f"{OWNERS[format]} has no name for the weight {path!r}. The `backbone` can be "
-                "loaded (`task=None`) and saved alone"
+                "loaded (`task=None`) and saved without a head"
             )
         if others:
             raise ValueError(f"The weight {path!r} fits {1 + len(others)} rows of the mapping")
@@ -159,7 +159,7 @@ def _check_float(path, weight):
 
 
 def _fits(path, rows):
-    """Returns the indices of the rows that a path fits, each with that of the layer or `None`."""
+    """Returns the indices of the rows that a path fits, with the index of the layer or `None`."""
     fits = []
     for index, row in enumerate(rows):
         match = re.fullmatch(re.escape(row.path).replace(r"\{layer\}", r"(\d+)"), path)

@@ -1,6 +1,7 @@
-"""`xlnet inspect`: shows what a checkpoint contains, and what is missing."""
+"""`xlnet inspect`: shows what a checkpoint or an export contains, and missing weights."""
 
 import argparse
+import json
 import pathlib
 from collections.abc import Callable
 from typing import Any
@@ -11,10 +12,8 @@ from keras_xlnet.checkpoints.huggingface import open_huggingface
 from keras_xlnet.checkpoints.keras_hub import open_keras_hub
 from keras_xlnet.checkpoints.keras_xlnet_h5 import open_keras_xlnet_h5
 from keras_xlnet.checkpoints.original import open_original
-from keras_xlnet.cli.arguments import (
-    arguments_of_format,
-    task_of,
-)
+from keras_xlnet.cli.arguments import arguments_of_format, task_of
+from keras_xlnet.cli.inspect_export import export_report, is_export, rows_of_export
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preset_files import shipped_directory
 
@@ -36,6 +35,25 @@ _MOST_NAMES = 8
 def run(arguments: argparse.Namespace) -> int:
     """Prints the report; returns 1 if weights are missing, otherwise 0."""
     path = arguments.directory
+    if arguments.format is None and is_export(path):
+        arguments_of_format(arguments, "exports")
+        if arguments.task != "auto":
+            raise ValueError(f"--task is for checkpoints, and {path} is an export")
+        report = export_report(path)
+        rows = rows_of_export(path, report)
+    else:
+        report = _report(arguments, path)
+        rows = [*_rows(report)]
+    files = [*_files(shipped_directory(path) or path)]
+    if arguments.json:
+        print(json.dumps({**report, "files": dict(files)}, indent=1, ensure_ascii=False))
+    else:
+        _print_table([*rows, *(("file", f"{name} ({size:,} bytes)") for name, size in files)])
+    return 1 if report.get("missing") else 0
+
+
+def _report(arguments, path):
+    """What a checkpoint contains."""
     format = arguments.format or detect_format(path)
     task = task_of(arguments.task, path, format)
     given = arguments_of_format(arguments, format)
@@ -47,47 +65,71 @@ def run(arguments: argparse.Namespace) -> int:
         # Loading a preset refuses one with missing or unused weights.
         model, missing, unused = load_checkpoint(path, format, task), [], []
     backbone = backbone_of(model)
-    rows = [
-        ("format", format),
-        ("model", f"{type(model).__name__}" + (f" ({task})" if task else "")),
-        *((name, _value(getattr(backbone, name))) for name in _SIZES if hasattr(backbone, name)),
-        *_parameters(model, backbone),
-        *_files(shipped_directory(path) or path),
-        ("tokenizer", _tokenizer(load_tokenizer(path, format))),
-        ("missing", _names(missing)),
-        ("unused", _names(unused)),
-    ]
-    for label, value in rows:
-        print(f"{label:22}{value}")
-    return 1 if missing else 0
-
-
-def _value(value):
-    return getattr(value, "__name__", list(value) if isinstance(value, tuple) else value)
+    sizes = {name: getattr(backbone, name) for name in _SIZES if hasattr(backbone, name)}
+    return {
+        "format": format,
+        "model": type(model).__name__,
+        "task": task,
+        "sizes": {name: getattr(value, "__name__", value) for name, value in sizes.items()},
+        "parameters": _parameters(model, backbone),
+        "tokenizer": _tokenizer(load_tokenizer(path, format)),
+        "missing": missing,
+        "unused": unused,
+    }
 
 
 def _parameters(model, backbone):
     total = model.count_params()
     embeddings = backbone.token_embedding.count_params()
     layers = sum(block.count_params() for block in backbone.blocks)
-    yield "parameters", f"{total:,} ({4 * total / 2**20:,.1f} MiB as float32)"
-    yield "  embeddings", f"{embeddings:,}"
-    yield "  layers", f"{layers:,} ({backbone.num_layers} of {layers // backbone.num_layers:,})"
-    yield "  other", f"{total - embeddings - layers:,}"
-
-
-def _files(path):
-    path = pathlib.Path(path)
-    found = path.rglob("*") if path.is_dir() else [path, *path.parent.glob(f"{path.name}.*")]
-    for file in sorted(file for file in found if file.is_file()):
-        yield "file", f"{file.relative_to(path.parent)} ({file.stat().st_size:,} bytes)"
+    other = total - embeddings - layers
+    return {"total": total, "embeddings": embeddings, "layers": layers, "other": other}
 
 
 def _tokenizer(tokenizer):
     if tokenizer is None:
-        return "none"
-    flags = [name for name in ("lowercase", "remove_accents") if getattr(tokenizer, name)]
-    return ", ".join([f"{tokenizer.vocabulary_size():,} pieces", *flags])
+        return None
+    flags = {name: getattr(tokenizer, name) for name in ("lowercase", "remove_accents")}
+    return {"pieces": tokenizer.vocabulary_size(), **flags}
+
+
+def _files(path):
+    """Names and sizes of the files of a checkpoint."""
+    path = pathlib.Path(path)
+    found = path.rglob("*") if path.is_dir() else [path, *path.parent.glob(f"{path.name}.*")]
+    for file in sorted(file for file in found if file.is_file()):
+        yield str(file.relative_to(path.parent)), file.stat().st_size
+
+
+# === The table ===
+
+
+def _print_table(rows):
+    for label, value in rows:
+        # Details and names can come from others: no control characters for the terminal.
+        text = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(str(value).split()))
+        print(f"{label:22}{text}".rstrip())
+
+
+def _rows(report):
+    task, sizes, tokenizer = report["task"], report["sizes"], report["tokenizer"]
+    yield "format", report["format"]
+    yield "model", report["model"] + (f" ({task})" if task else "")
+    yield from ((k, list(v) if isinstance(v, tuple) else v) for k, v in sizes.items())
+    yield from _rows_of_parameters(report["parameters"], sizes["num_layers"])
+    flags = [name for name, value in (tokenizer or {}).items() if value is True]
+    pieces = ", ".join([f"{tokenizer['pieces']:,} pieces", *flags]) if tokenizer else "none"
+    yield "tokenizer", pieces
+    yield "missing", _names(report["missing"])
+    yield "unused", _names(report["unused"])
+
+
+def _rows_of_parameters(parameters, num_layers):
+    total, layers = parameters["total"], parameters["layers"]
+    yield "parameters", f"{total:,} ({4 * total / 2**20:,.1f} MiB as float32)"
+    yield "  embeddings", f"{parameters['embeddings']:,}"
+    yield "  layers", f"{layers:,} ({num_layers} of {layers // num_layers:,})"
+    yield "  other", f"{parameters['other']:,}"
 
 
 def _names(names):

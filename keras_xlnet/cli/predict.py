@@ -198,7 +198,7 @@ def _column(columns, key, path, name):
 
 
 def _stdin():
-    # Bytes, as those of a file: the encoding of `sys.stdin` is that of the system.
+    # Bytes, as from a file: `sys.stdin` has the encoding of the system.
     binary = getattr(sys.stdin, "buffer", None)
     return sys.stdin.read() if binary is None else decoded("stdin", binary.read())
 

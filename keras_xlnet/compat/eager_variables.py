@@ -1,8 +1,8 @@
 """Variables that a step creates while it is traced, created outside of its graph.
 
 Upstream: TensorFlow traces a `tf.function` anew if it created variables when it was traced first.
-Keras creates those of the optimizer and of metrics in the first step, so that `fit` and `evaluate`
-trace a model twice before they begin.
+Keras creates the variables of the optimizer and of metrics in the first step, so that `fit` and
+`evaluate` trace a model twice before they begin.
 Without it: `python -m benchmarks.workarounds eager_variables` (6 layers of width 256, 2 steps)
 takes 30 to 42 s of a processor instead of 16 to 25; with 2 layers of width 64, 16 to 18 s instead
 of 11 to 12. Later steps are the same. Building the optimizer before `fit` is not enough, as metrics
@@ -41,7 +41,7 @@ def eager_variables() -> Iterator[None]:
 def _create_eagerly(next_creator: Any, **arguments: Any) -> Any:
     import tensorflow as tf
 
-    if tf.is_symbolic_tensor(arguments["initial_value"]):  # It is known in the graph alone.
+    if tf.is_symbolic_tensor(arguments["initial_value"]):  # It is only known in the graph.
         return next_creator(**arguments)
     # Graphs and their scopes belong to a thread. `tf.init_scope` leaves the graph, but not the
     # scopes in which `tf.function` takes note of the variables.

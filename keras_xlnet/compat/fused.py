@@ -45,7 +45,7 @@ def fused(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def fused_method(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorates a method of a layer, of which `fused` holds in the same way.
+    """Decorates a method of a layer in the same way as `fused`.
 
     The method may use the weights of the layer, and call sublayers. Layers of equal configuration
     share one program: the weights are among its arguments.
@@ -99,7 +99,7 @@ def _in_tensorflow_graph():
 
 @functools.cache
 def _compiled(function, given, static):
-    """The XLA program of `function`, and that of its gradient, shared by all layers."""
+    """The XLA programs of `function` and of its gradient, shared by all layers."""
     import tensorflow as tf
 
     def compute(*tensors):

@@ -2,7 +2,7 @@
 
 Upstream: `keras.layers.EinsumDense` computes `(batch, length, ...)` times a kernel with
 `tf.einsum`, which is a product for each row of the batch, and the gradient of the kernel is the
-sum of as many products.
+sum of the same number of products.
 Reproduction: docs/upstream.md, "`EinsumDense` to heads multiplies row by row".
 Delete this file when: `EinsumDense` is one `MatMul` for these equations.
 """

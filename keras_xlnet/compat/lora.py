@@ -11,7 +11,7 @@ from typing import Any
 
 import keras
 
-# Before the names of what is stored besides what Keras stores, which layers without LoRA load.
+# The prefix of the values that Keras does not store. Layers without LoRA load the others.
 _EXACT = "exact_"
 
 

@@ -26,7 +26,7 @@ def recomputable(call: _Method) -> _Method:
     backward pass computes them again.
 
     Args:
-        call: Method `call` with an argument `training`. It may use no variables but those of the
+        call: Method `call` with an argument `training`. It may only use the variables of the
             layer, and must return a tensor or a tuple of tensors.
 
     Returns:
@@ -91,8 +91,8 @@ def _is_differentiable(value):
 def _after(value, tensor):
     """`value`, which a graph can compute only after `tensor`.
 
-    Dropout masks depend on a seed alone. Without this, TensorFlow finds that those of the second
-    run equal those of the first, and keeps them in memory.
+    Dropout masks depend only on a seed. Without this, TensorFlow finds that the masks of both runs
+    are equal, and keeps them in memory.
     """
     first = ops.reshape(tensor, (-1,))[:1]
     zero = ops.minimum(ops.sum(ops.abs(first)), 0)

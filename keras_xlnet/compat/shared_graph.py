@@ -58,7 +58,7 @@ def shared_graph(call: _Method) -> _Method:
     changes.
 
     Args:
-        call: Method `call` with an argument `training`. It may use no variables but those of the
+        call: Method `call` with an argument `training`. It may only use the variables of the
             layer.
 
     Returns:

@@ -1,7 +1,7 @@
 """Layers that return one tensor in one call and two in another.
 
 Upstream: a functional model checks that its outputs are connected with as many outputs a layer as
-`layer.output` has, which are those of the layer's first call in any graph.
+`layer.output` has, the outputs of the layer's first call in any graph.
 Without it: `XLNetPermutationLM(backbone)` raises "Output with path `logits` is not connected to
 `inputs`", because the backbone calls its blocks with one stream first. It reads the private
 `_inbound_nodes`, for which Keras has no public property.

@@ -79,7 +79,7 @@ def answer_scores(
     """
     if len(predictions) != len(answers) or not len(answers):
         raise ValueError(
-            "`predictions` and `answers` must be as many, at least one. Received: "
+            "`predictions` and `answers` must have the same nonzero length. Received: "
             f"{len(predictions)} and {len(answers)}"
         )
     texts = [_best_text(prediction) for prediction in predictions]
@@ -166,7 +166,7 @@ def _null_scores(predictions, threshold):
     if all(hasattr(prediction, "null_score") for prediction in predictions):
         return np.array([prediction.null_score for prediction in predictions])
     if threshold is not None:
-        raise ValueError("`threshold` needs the null scores of `answer`. Received: texts alone")
+        raise ValueError("`threshold` needs the null scores of `answer`. Received: only texts")
     return np.zeros(len(predictions))
 
 

@@ -1,4 +1,4 @@
-"""Metrics of classes that are no means over batches: the correlation of Matthews, and F1."""
+"""Classification metrics over the whole dataset: Matthews correlation and F1."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments, regist
 from keras_xlnet.types import DType, Tensor
 
 
-class _CountsOfClasses(RefusesUnknownArguments, keras.metrics.Metric):
+class _ConfusionMatrixMetric(RefusesUnknownArguments, keras.metrics.Metric):
     """Base class of metrics of how often each class was predicted for each class.
 
     `counts[i, j]` is the weight of the rows of class `i` for which `j` was predicted.
@@ -38,7 +38,7 @@ class _CountsOfClasses(RefusesUnknownArguments, keras.metrics.Metric):
 
 
 @register
-class MatthewsCorrelation(_CountsOfClasses):
+class MatthewsCorrelation(_ConfusionMatrixMetric):
     """Computes the correlation coefficient of Matthews, the metric of CoLA.
 
     It is 1 for perfect predictions, 0 for those that do not depend on the classes. Keras has no
@@ -89,7 +89,7 @@ class MatthewsCorrelation(_CountsOfClasses):
 
 
 @register
-class ClassF1(_CountsOfClasses):
+class ClassF1(_ConfusionMatrixMetric):
     """Computes the F1 of one class, the metric of MRPC.
 
     `keras.metrics.F1Score` takes vectors of 0 and 1 as labels; this takes class indices.

@@ -24,7 +24,7 @@ def corpus_log_probs(
     The text is read in segments, one after the other, with memory, as the authors of
     Transformer-XL evaluate. Perplexity is `np.exp(-np.mean(log_probs))`. The rows of a batch read
     different parts of the text; each row first reads what its memory depends on, so the numbers
-    are those of one row, whatever the batch size.
+    are the results of one row, whatever the batch size.
 
     Args:
         model: A `TransformerXLLanguageModel` that is not stateful.
@@ -178,7 +178,7 @@ def _segment(token_ids, index, length):
 
 
 def _forget(model, memory, is_start):
-    """The memory with that of rows at the start of the text empty."""
+    """The memory. It is empty for rows at the start of the text."""
     if not memory or not is_start.any():
         return memory
     empty = model.empty_memory(len(is_start))

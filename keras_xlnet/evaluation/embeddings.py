@@ -43,7 +43,7 @@ def similarity_scores(
         `SimilarityScores`.
 
     Raises:
-        ValueError: If there are not as many numbers as pairs, or all numbers are equal.
+        ValueError: If the numbers of pairs and similarities differ, or all similarities are equal.
 
     Example:
 
@@ -96,7 +96,7 @@ def retrieval_scores(
         `RankingScores`: MAP, MRR and NDCG. Queries without relevant texts are left out.
 
     Raises:
-        ValueError: If there are not as many dicts as queries.
+        ValueError: If the numbers of dicts and queries differ.
 
     Example:
 

@@ -36,7 +36,7 @@ class EntityScores:
         f1: Float, the harmonic mean of `precision` and `recall`.
         support: Int, the number of true entities.
         by_type: Dict from types, in alphabetical order, to their `EntityScores`. A type that is
-            only predicted is there too, with a support of 0.
+            only predicted is included, with a support of 0.
     """
 
     precision: float
@@ -60,11 +60,11 @@ class EntityScores:
 def entity_spans(tags: Sequence[str], scheme: str = "bio") -> list[EntitySpan]:
     """Returns the entities of a sequence of tags, valid or not.
 
-    A word continues the entity of the word before if its tag is an I or an E, that of the word
-    before is a B or an I, and both have the same type. Otherwise all tags but O begin an entity.
+    A word continues the previous entity if its tag is an I or an E, the previous tag is a B or an
+    I, and both have the same type. Otherwise all tags but O begin an entity.
 
     Args:
-        tags: Strings, one a word: O, or one of B, I, E and S with a type, as `"B-person"`.
+        tags: Strings, one per word: O, or one of B, I, E and S with a type, as `"B-person"`.
         scheme: `"bio"` and `"bioes"` for the rule above. With `"io"` letters do not matter:
             neighbours of the same type are one entity.
 
@@ -98,7 +98,7 @@ def entity_scores(
         scheme: `"bio"`, `"bioes"` or `"io"`, as in `entity_spans`.
 
     Returns:
-        `EntityScores`, the micro average over all types, with those of each type in `by_type`.
+        `EntityScores`, the micro average over all types, with the scores of each type in `by_type`.
 
     Raises:
         ValueError: If there are no sentences, the numbers of sentences or of words differ, a tag is

@@ -35,7 +35,7 @@ class Explanation(Result):
 
     @property
     def parts(self) -> list[str]:
-        """List of strings, the words, or the runs of words, that the values are of."""
+        """List of strings, the words or runs of words, one for each value."""
         return [self.text[start:end] for start, end in self.places]
 
     def __repr__(self) -> str:
@@ -84,7 +84,7 @@ def explain(
         texts: List of strings.
         label: Name of the class to explain. `None` for the most probable class of each text.
         num_orders: Int, number of orders. Each second one is the reverse of the one before.
-        max_parts: Int. Longer texts are divided into as many runs of words.
+        max_parts: Int. A text with more words is divided into this number of runs of words.
         seed: Int, seed of the orders.
         batch_size, verbose: As in `keras.Model.predict`.
 
@@ -140,7 +140,7 @@ def explain(
 
 
 def _parts(text, max_parts):
-    """The places of the words of a text, or of as many runs of words."""
+    """The places of the words of a text, or of `max_parts` runs of words."""
     places = word_places(text)
     if not places:
         return []

@@ -9,8 +9,8 @@ from keras_xlnet.types import DType, Tensor
 class PearsonCorrelation(RefusesUnknownArguments, keras.metrics.Metric):
     """Computes the linear correlation of numbers and their predictions, the metric of STS-B.
 
-    It is that of all rows. `keras.metrics.PearsonCorrelation` is the mean of the correlations of
-    single rows of several outputs, or of batches.
+    It is computed over all rows. `keras.metrics.PearsonCorrelation` is the mean of the correlations
+    of single rows of several outputs, or of batches.
 
     Args:
         name: String, the name of the metric.

@@ -44,7 +44,7 @@ class AdaptiveSoftmax(ClusteredVocabulary):
 
     Returns:
         Log-probabilities in float32: `(..., vocabulary_size)` in the order of the token ids, or
-        with `targets` those of the targets, `(...)`.
+        with `targets` the log-probabilities of the targets, `(...)`.
 
     Raises:
         ValueError: If an argument is not as above.
@@ -164,7 +164,7 @@ class AdaptiveSoftmax(ClusteredVocabulary):
         return ops.concatenate(parts, axis=1)
 
     def _target_log_probs(self, rows, targets, head, clusters):
-        # A target in a tail is, for the head, that tail.
+        # In the head, a target in a tail is replaced by the token of that tail.
         columns = targets
         for i, low in enumerate(self.cutoffs):
             columns = ops.where(targets >= low, self.cutoffs[0] + i, columns)
@@ -210,7 +210,7 @@ class AdaptiveSoftmax(ClusteredVocabulary):
 
 
 def _logits(rows, projection, table, bias):
-    """Logits in float32: half precision is too coarse for those of a large vocabulary."""
+    """Logits in float32: half precision is too coarse for a large vocabulary."""
     if projection is not None:
         rows = ops.matmul(rows, ops.transpose(projection))
     logits = ops.matmul(rows, ops.transpose(table))

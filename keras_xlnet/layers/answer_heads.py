@@ -125,7 +125,7 @@ class AnswerEnd(RestoresSublayers, keras.layers.Layer):
             ops.broadcast_to(ops.expand_dims(sequence, 1), shape),
             ops.broadcast_to(ops.expand_dims(starts, 2), shape),
         ]
-        # Three axes: with four, of which the second is 1, TensorFlow 2.21 with oneDNN writes beyond
+        # Three axes: with four and a second axis of 1, TensorFlow 2.21 with oneDNN writes beyond
         # the buffer of `matmul` as Keras 3.12 calls it.
         x = ops.reshape(ops.concatenate(pairs, axis=-1), (-1, length, 2 * hidden_dim))
         logits = ops.reshape(self.dense_1(self.norm(self.dense_0(x))), shape[:-1])
@@ -255,7 +255,7 @@ def _masked_log_softmax(logits, mask=None):
 
     Args:
         logits: Tensor `(..., length)`.
-        mask: Optional tensor that broadcasts to `logits`, `True` / 1 for what is allowed.
+        mask: Optional tensor that broadcasts to `logits`, `True` / 1 for allowed places.
     """
     # float16 cannot represent -1e30, and is too coarse for probabilities near 0 and 1.
     logits = ops.cast(logits, "float32")

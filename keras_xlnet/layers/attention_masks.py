@@ -13,7 +13,7 @@ class AttentionMask(RefusesUnknownArguments, keras.layers.Layer):
     """The attention masks of both streams: which context rows a content row may attend to.
 
     Args:
-        attention_type: `"bi"` for all rows that the other masks allow, `"uni"` for those of them
+        attention_type: `"bi"` for all rows that the other masks allow, `"uni"` for the allowed rows
             that are not after the row itself.
         same_length: If `True`, with `"uni"`, row `i` does not attend to the `i` oldest context
             rows, so that all rows attend to equally many. An int says to how many at most, the row
@@ -61,7 +61,7 @@ class AttentionMask(RefusesUnknownArguments, keras.layers.Layer):
         self.same_length = same_length
 
     def compute_mask(self, content: Tensor, mask: Tensor | None = None) -> None:
-        return None  # The blocks get that of the content themselves.
+        return None  # The blocks get the mask of the content themselves.
 
     def call(
         self,
@@ -83,7 +83,9 @@ class AttentionMask(RefusesUnknownArguments, keras.layers.Layer):
         context_mask = mask_of_context(content, memory, padding_mask, memory_mask)
         allowed = without_padding(allowed, context_mask)
         if permutation_mask is not None:
-            visible = _beside_memory(permutation_mask, batch_size, content_length, memory_length)
+            visible = _prepend_memory_columns(
+                permutation_mask, batch_size, content_length, memory_length
+            )
             allowed = ops.logical_and(allowed, visible)
         return ops.logical_or(allowed, i == j), allowed
 
@@ -180,7 +182,7 @@ class SegmentMatrix(RefusesUnknownArguments, keras.layers.Layer):
         return super().get_config()
 
 
-def _beside_memory(permutation_mask, batch_size, content_length, memory_length):
+def _prepend_memory_columns(permutation_mask, batch_size, content_length, memory_length):
     """`(batch, content_length, memory_length + content_length)`, `True` for memory."""
     memory = ops.ones((batch_size, content_length, memory_length), dtype="bool")
     return ops.concatenate([memory, ops.cast(permutation_mask, "bool")], axis=2)

@@ -19,7 +19,7 @@ from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 class FeedForward(RestoresSublayers, keras.layers.Layer):
     """The position-wise feed-forward network: dense, activation, dropout, dense.
 
-    The dropout of its output, the residual connection and the normalization are those of
+    The dropout of its output, the residual connection and the normalization are computed by
     `AddAndNorm`.
 
     Args:

@@ -10,7 +10,7 @@ from keras_xlnet.types import Initializer
 
 
 def get_kernel_initializer(identifier: Initializer | None) -> keras.initializers.Initializer:
-    """Returns the initializer of an identifier; `None` is that of XLNet, normal(0, 0.02)."""
+    """Returns the initializer of an identifier; `None` is XLNet's, normal(0, 0.02)."""
     if identifier is None:
         return keras.initializers.RandomNormal(stddev=0.02)
     return keras.initializers.get(identifier)
@@ -33,7 +33,7 @@ def spawn_seeds(seed: int | None, count: int, owner: str) -> Any:
             the same `seed`; they get different seeds because their owners differ.
 
     Returns:
-        A list of `count` ints, or of as many `None` for `seed=None`.
+        A list of `count` ints, or of `count` times `None` for `seed=None`.
     """
     if seed is None:
         return [None] * count

@@ -80,9 +80,9 @@ class StatefulMemory(RefusesUnknownArguments, keras.layers.Layer):
     Memory carries no gradient.
 
     Calls with `training=True` and other calls have separate memories: evaluation and prediction
-    do not change that of training. Under a `tf.distribute` strategy each replica keeps the memory
-    of its own rows. With one replica the memory is saved and loaded with the weights. With several
-    replicas, or for another batch size, it starts empty.
+    do not change the memory of training. Under a `tf.distribute` strategy each replica keeps the
+    memory of its own rows. With one replica the memory is saved and loaded with the weights. With
+    several replicas, or for another batch size, it starts empty.
 
     Args:
         memory_length: Int, the number of rows to keep.

@@ -224,7 +224,7 @@ class PermutationMaskGenerator(RefusesUnknownArguments, keras.layers.Layer):
             sample_weight: Optional `(batch, num_predictions)`: targets of weight 0 are not counted.
 
         Returns:
-            Int, the number of leaks. 0 proves that there is none.
+            Int, the number of leaks. 0 proves that nothing leaks.
         """
         mask = ops.convert_to_numpy(permutation_mask).astype("bool")
         reach = reachable(mask)

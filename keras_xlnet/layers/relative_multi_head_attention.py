@@ -35,7 +35,7 @@ class RelativeMultiHeadAttention(RestoresSublayers, keras.layers.Layer):
 
     The score of a query row for a context row depends on the content of both, on the distance
     between them, and on whether they are in the same segment: `keras_xlnet.ops.relative_attention`
-    has the formula. The residual connection and the normalization are those of `AddAndNorm`.
+    has the formula. `AddAndNorm` has the residual connection and the normalization.
 
     Args:
         num_heads: Int, number of attention heads.

@@ -285,5 +285,5 @@ class SequenceSummary(RestoresSublayers, keras.layers.Layer):
         return (sequence_shape[0], sequence_shape[-1])
 
     def get_config(self) -> dict[str, Any]:
-        # The arguments are those of the pooling, except those of the base class and the seed.
+        # All arguments of the pooling, without the base class's and the seed.
         return {**self.pooling.get_config(), **super().get_config(), "seed": self.seed}

@@ -22,7 +22,7 @@ class TransformerXLBlock(RestoresSublayers, keras.layers.Layer):
     """One layer of Transformer-XL: relative attention to memory and content, then feed-forward.
 
     Each of the two is added to its input and normalized: `norm(x + attention(x))`, or with
-    `normalize_first`, `x + attention(norm(x))`. `TwoStreamBlock` has a query stream beside.
+    `normalize_first`, `x + attention(norm(x))`. `TwoStreamBlock` also has a query stream.
 
     Args:
         num_heads: Int, number of attention heads.

@@ -99,7 +99,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         return {}
 
     def _default_optimizer(self):
-        """What `optimizer="auto"` means in `compile`: that of Keras."""
+        """What `optimizer="auto"` means in `compile`: Keras' default."""
         return "rmsprop"
 
     def compile(
@@ -272,7 +272,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
 
         The weights of a task head stay trainable. Call `compile` afterwards. Files and copies of
         the model have LoRA too; in a preset its matrices are merged into the weights, and start
-        again. `save_adapter` of a task model writes the matrices and the head alone.
+        again. `save_adapter` of a task model writes only the matrices and the head.
 
         Args:
             rank: Int, the rank of the added matrices.
@@ -368,10 +368,10 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
                 are.
             card: What the model card, `README.md`, says besides how to use the model and its
                 sizes: a dict with some of `description`, `data`, `license` (strings) and `metrics`
-                (a dict from names to numbers). `None`: a card that is there stays as it is.
+                (a dict from names to numbers). `None`: an existing card stays as it is.
 
         Only this model is saved: `model.backbone.save_to_preset(directory)` leaves out the head of
-        `model`, also that of a language model.
+        `model`, also of a language model.
 
         Raises:
             ValueError: If the tokenizer has more ids than the model or is not the one that it was
@@ -417,9 +417,9 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
             **overrides: Arguments that replace those in the preset: of the class (`num_classes`),
                 of its backbone (`attention_dropout`) and of its preprocessor (`sequence_length`).
                 An argument that both the class and its backbone have, such as `dropout`, is that
-                of the class, and `backbone_dropout` that of the backbone. With `dtype`, weights
-                are converted. `trainable` and `backbone_trainable` hold for all layers inside;
-                without them, what was frozen stays frozen.
+                of the class, and `backbone_dropout` the dropout of the backbone. With `dtype`,
+                weights are converted. `trainable` and `backbone_trainable` hold for all layers
+                inside; without them, what was frozen stays frozen.
 
         Returns:
             A model of this class.
@@ -516,7 +516,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         all others, until they are trained.
 
         Args:
-            vocabulary: A tokenizer whose first ids are those of the model, such as
+            vocabulary: A tokenizer that begins with the ids of the model, such as
                 `tokenizer.with_tokens(["<url>"])`, or the number of tokens. The preprocessor of a
                 model gets the tokenizer.
 

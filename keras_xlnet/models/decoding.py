@@ -1,4 +1,4 @@
-"""What follows a sequence, token by token: keys and values are kept, and nothing is recomputed."""
+"""Incremental decoding with a key/value cache."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -127,7 +127,7 @@ class CausalDecoder(Decoder):
         else:
             keys_and_values = self._empty(batch_size)
             is_real = ops.zeros((batch_size, self.num_rows), "bool")
-        # Those of the prompt, and then those of one token at a time.
+        # Keys and values of the prompt, and then of one token at a time.
         self.step_position_keys = self._position_keys(*self._blank_rows(1))
         position_keys = self._position_keys(*self._blank_rows(length))
         state = keys_and_values, is_real, ops.zeros((), "int32")
@@ -156,7 +156,7 @@ class CausalDecoder(Decoder):
         return keys_and_values, mask, ops.zeros((), "int32")
 
     def _blank_rows(self, length):
-        """Content and memory of which only the lengths are used."""
+        """Content and memory. Only their lengths are used."""
         return ops.zeros((1, length, 1)), ops.zeros((1, self.num_rows, 1))
 
     def _zero_memory(self, batch_size):
@@ -237,7 +237,7 @@ class PermutationDecoder(Decoder):
             query = model.mask_embedding(ops.zeros((batch_size, 1), "int32"))
             # The rows of the content stream, and one of the query stream at the next position.
             positions = ops.tile(first + ops.arange(length + 1)[None], (batch_size, 1))
-            # New tokens: those of the prompt see each other, a generated one sees itself.
+            # New tokens: tokens of the prompt see each other, a generated token sees itself.
             visible = ops.arange(ops.shape(is_real)[1])[None, None] < first + length
             streams, kept = _run_with_cache(
                 backbone,

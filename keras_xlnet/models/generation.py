@@ -61,7 +61,7 @@ class Sampling:
 
     Args:
         temperature: Float, what log-probabilities are divided by.
-        top_k: Int, draw from so many of the most probable tokens. `None`: from all.
+        top_k: Int, sample from the `top_k` most probable tokens. `None`: from all tokens.
         top_p: Float, draw from the most probable tokens whose probabilities sum up to this.
             `None`: from all.
     """
@@ -118,7 +118,7 @@ class GeneratesText:
         self._hold(tokenizer)
 
     def _tokenizer_or(self, given):
-        """The tokenizer that was given to a method, or that of the model."""
+        """The tokenizer that was passed to a method, or the model's."""
         return self.tokenizer if given is None else given
 
     def generate(
@@ -158,7 +158,7 @@ class GeneratesText:
             method: `"greedy"`: always the most probable token. `"sample"`: tokens are drawn.
                 `"beam"`: the most probable continuation that beam search finds.
             temperature: Float, what log-probabilities are divided by before a token is drawn.
-            top_k: Int, draw from so many of the most probable tokens. `None`: from all.
+            top_k: Int, sample from the `top_k` most probable tokens. `None`: from all tokens.
             top_p: Float, draw from the most probable tokens whose probabilities sum up to this.
             beam_size: Int, the number of continuations that beam search follows.
             stop_token_ids: Ids of tokens that end a continuation, such as

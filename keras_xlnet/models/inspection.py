@@ -95,7 +95,7 @@ class Inspection(Result):
         """Returns the `Attention` of a layer and a stream.
 
         Raises:
-            KeyError: If there is none.
+            KeyError: If there is no such entry.
         """
         for found in self.attentions:
             if (found.layer, found.stream) == (layer, stream):
@@ -139,7 +139,7 @@ def _recorded(layer, method, records):
         records.append((args, kwargs, result))
         return result
 
-    # Past Keras, which tracks what is assigned to a layer.
+    # Bypasses Keras, which tracks everything that is assigned to a layer.
     vars(layer)[method] = recording
     try:
         yield

@@ -13,7 +13,7 @@ from keras_xlnet.layers.memory import ensure_batch_size
 from keras_xlnet.training.full_batches import fill_last_batch, number_of_rows, weights_of_rows
 from keras_xlnet.types import Tensor
 
-# What is remembered beside the content, and of which input.
+# Inputs that are remembered with the content, and the names of their memories.
 _REMEMBERED = {"memory_mask": "padding_mask", "memory_segment_ids": "segment_ids"}
 # The attribute of a dataset that says how its batches read a text.
 _READING = "keras_xlnet_reading"
@@ -99,7 +99,7 @@ class KeepsMemory:
         sample_weight: Any = None,
         **kwargs: Any,
     ) -> Any:
-        """Evaluates as `keras.Model` does, with an empty memory; that of training is kept.
+        """Evaluates as `keras.Model` does, with an empty memory. The memory of training is kept.
 
         A stateful model has the `batch_size` that it was made with. The last batch of arrays is
         filled up with rows of weight 0.
@@ -116,10 +116,10 @@ class KeepsMemory:
         )
 
     def predict(self, x: Any, batch_size: int | None = None, *args: Any, **kwargs: Any) -> Any:
-        """Predicts as `keras.Model` does, with an empty memory; that of training is kept.
+        """Predicts as `keras.Model` does, with an empty memory. The memory of training is kept.
 
         A stateful model has the `batch_size` that it was made with. The last batch of arrays is
-        filled up, and what is predicted for the added rows is left out.
+        filled up, and the predictions for the added rows are left out.
         """
         self._reset_evaluation()
         if not self.stateful:
@@ -135,7 +135,7 @@ class KeepsMemory:
         expected = self.batch_size * (strategy.num_replicas_in_sync if strategy else 1)
         if given not in (None, expected):
             raise ValueError(
-                f"`{argument}` must be that of the stateful model, {expected}. Received: "
+                f"`{argument}` must be the one of the stateful model, {expected}. Received: "
                 f"{argument}={given}"
             )
         return expected
@@ -161,7 +161,7 @@ class KeepsMemory:
     def compute_metrics(
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
     ) -> dict[str, Any]:
-        """Computes the metrics as `keras.Model` does, of complete batches alone."""
+        """Computes the metrics as `keras.Model` does, but only of complete batches."""
         x, y, sample_weight = self._ensure_batch_size((x, y, sample_weight))
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
@@ -247,7 +247,7 @@ def new_memories(
 
     Args:
         num_layers: Int, the number of blocks.
-        remembered: List of those of `memory_mask` and `memory_segment_ids` that are kept too.
+        remembered: List of the names among `memory_mask` and `memory_segment_ids` that are kept.
         recurrent_memory: The `RecurrentMemory` layer with the same lengths.
     """
     return {
@@ -298,7 +298,7 @@ def next_memory(
         inputs: The symbolic inputs of this segment, a dict.
 
     Returns:
-        A dict with those of `memory`, `memory_mask` and `memory_segment_ids` that are among the
+        A dict with `memory`, `memory_mask` and `memory_segment_ids`, as far as they are among the
         inputs.
     """
     outputs = {}

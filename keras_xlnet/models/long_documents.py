@@ -26,7 +26,7 @@ class SegmentReader(keras.layers.Layer):
         backbone: An `XLNetBackbone` with a `memory_length`.
         segment_length: Int, the tokens of a segment.
         gradient_segments: Int, how many segments, from the end, are returned and trained on. Those
-            before are read without dropout, for the memory alone, in a loop: training needs no
+            before are read without dropout, only to fill the memory, in a loop: training needs no
             more memory for longer documents. `None` for all, which needs a static length.
 
     Call arguments:
@@ -35,7 +35,7 @@ class SegmentReader(keras.layers.Layer):
 
     Returns:
         The backbone's outputs `(batch, returned_length, hidden_dim)`, and the token ids and the
-        padding mask of what is returned, `(batch, returned_length)`.
+        padding mask of the returned tensor, `(batch, returned_length)`.
     """
 
     def __init__(
@@ -148,15 +148,15 @@ class DivideIntoWindows(keras.Operation):
         for key, value in content.items():
             value = ops.reshape(value, (batch_size, count, length))
             windows[key] = ops.concatenate([value, ops.repeat(last[key], count, axis=1)], axis=2)
-        is_there = ops.any(windows["padding_mask"][:, :, :-_NUM_LAST], axis=2)
+        is_window = ops.any(windows["padding_mask"][:, :, :-_NUM_LAST], axis=2)
         # A text without tokens has its last window, so that it has a summary.
         is_last = ops.arange(count) == count - 1
-        is_there = ops.logical_or(is_there, is_last[None])
+        is_window = ops.logical_or(is_window, is_last[None])
         flat = {
             key: ops.reshape(value, (batch_size * count, self.window_length))
             for key, value in windows.items()
         }
-        return flat, is_there
+        return flat, is_window
 
     def compute_output_spec(
         self, inputs: dict[str, keras.KerasTensor]
@@ -172,13 +172,13 @@ class DivideIntoWindows(keras.Operation):
 class GroupWindows(keras.Operation):
     """`(batch * num_windows, hidden_dim)` -> `(batch, num_windows, hidden_dim)`."""
 
-    def call(self, summaries: Tensor, is_there: Tensor) -> Tensor:
-        return ops.reshape(summaries, (*ops.shape(is_there), summaries.shape[-1]))
+    def call(self, summaries: Tensor, is_window: Tensor) -> Tensor:
+        return ops.reshape(summaries, (*ops.shape(is_window), summaries.shape[-1]))
 
     def compute_output_spec(
-        self, summaries: keras.KerasTensor, is_there: keras.KerasTensor
+        self, summaries: keras.KerasTensor, is_window: keras.KerasTensor
     ) -> keras.KerasTensor:
-        shape: Shape = (*is_there.shape, summaries.shape[-1])
+        shape: Shape = (*is_window.shape, summaries.shape[-1])
         return keras.KerasTensor(shape, dtype=summaries.dtype)
 
 
@@ -213,7 +213,9 @@ def check_long_document(
         )
 
 
-def fitting_preprocessor(preprocessor: Any, preprocessor_cls: type, long_document: str) -> Any:
+def preprocessor_for_documents(
+    preprocessor: Any, preprocessor_cls: type, long_document: str
+) -> Any:
     """Returns a preprocessor as the model needs it: of its class, and cutting as it reads.
 
     Raises:

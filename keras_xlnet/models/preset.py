@@ -31,7 +31,7 @@ _FOR_FINE_TUNING = {
     "reuse_length": None,
     "remember_segment_ids": False,
 }
-# Arguments of a language model whose backbone alone is wanted: they need a memory.
+# Arguments that need a memory, of a language model of which only the backbone is loaded.
 _WITHOUT_STATE = {"stateful": False, "batch_size": None, "attend_to_empty_memory": False}
 
 
@@ -154,7 +154,7 @@ def _location_of_base(adapter):
     if preset not in presets():
         raise ValueError(
             f"{adapter.directory} belongs to no preset that comes with the package: pass "
-            "`location`, that of the preset that it was trained on"
+            "`location`, the preset that it was trained on"
         )
     return preset
 
@@ -282,7 +282,7 @@ def _load_weights(model, directory, given):
 
 
 def _preprocessor(cls, directory, entry, overrides):
-    """Returns the preprocessor of a config, or a new one for the tokenizer beside a model.
+    """Returns the preprocessor of a config, or a new one for a model with a tokenizer.
 
     Args:
         cls: The class of the model.
@@ -311,7 +311,7 @@ def _preprocessor(cls, directory, entry, overrides):
 
 
 def _entry_for(preprocessor_cls, entry):
-    """The config of a preprocessor, `None` if there is none or it belongs to another task."""
+    """The config of a preprocessor, or `None` without one or if it belongs to another task."""
     if entry is None:
         return None
     found = keras.saving.get_registered_object(entry["registered_name"])
@@ -399,7 +399,7 @@ def _takes_text(cls):
 
 @contextlib.contextmanager
 def _naming(config_file, overrides):
-    """Raises `ValueError` with the name of the file for what is wrong in a config."""
+    """Raises `ValueError` with the name of the file if a config is invalid."""
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:

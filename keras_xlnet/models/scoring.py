@@ -111,7 +111,7 @@ def _score_batch(model, rows, ranks):
 def ordered_features(
     rows: Sequence[np.ndarray], ranks: Sequence[np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """Returns the inputs of a model whose tokens see those of lower rank.
+    """Returns the inputs of a model in which a token sees the tokens of lower rank.
 
     The tokens of a text are followed by `<sep>` and `<cls>`, as in pretraining. They come before
     all others in the order: the first token of the order sees them, and nothing else.
@@ -254,7 +254,7 @@ def _given_ranks(rows, order):
 
 
 def _scores(rows, by_order):
-    """`Scores` of arrays `(orders, length)`, one a text."""
+    """`Scores` of arrays `(orders, length)`, one per text."""
     totals = [np.nansum(found.astype("float64"), axis=1) for found in by_order]
     count = len(totals[0])
     return Scores(

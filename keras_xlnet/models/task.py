@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_xlnet.models.base_model import BaseModel
 from keras_xlnet.models.inspection import Inspection
-from keras_xlnet.models.long_documents import fitting_preprocessor
+from keras_xlnet.models.long_documents import preprocessor_for_documents
 from keras_xlnet.models.preset import class_of_preset, load_with_adapter
 from keras_xlnet.models.task_graph import features_of
 from keras_xlnet.models.vocabulary import check_vocabulary
@@ -144,7 +144,7 @@ class Task(BaseModel):
             FileNotFoundError: If `location` is not a preset, or `adapter` not an adapter.
             ConnectionError, TypeError: As in `BaseModel.from_preset`.
             ValueError: As in `BaseModel.from_preset` and `load_adapter`, or if the class is not
-                that of the adapter.
+                the class of the adapter.
 
         Example:
 
@@ -267,7 +267,9 @@ class Task(BaseModel):
         return None
 
     def _hold(self, text_layer):
-        super()._hold(fitting_preprocessor(text_layer, self.preprocessor_cls, self.long_document))
+        super()._hold(
+            preprocessor_for_documents(text_layer, self.preprocessor_cls, self.long_document)
+        )
 
     # === The methods of Keras, also on raw text ===
 

@@ -130,10 +130,10 @@ def _read_segments(backbone, inputs, summarize, segment_length, gradient_segment
 
 def _read_windows(backbone, inputs, summarize, segment_length):
     """The mean of the summaries of all windows."""
-    windows, is_there = DivideIntoWindows(segment_length)(inputs)
+    windows, is_window = DivideIntoWindows(segment_length)(inputs)
     summaries = _summary(backbone(windows)["sequence_output"], windows, summarize)
     mean = SequencePooling("mean", dtype=backbone.dtype_policy, name="mean_of_windows")
-    return mean(GroupWindows()(summaries, is_there), padding_mask=is_there)
+    return mean(GroupWindows()(summaries, is_window), padding_mask=is_window)
 
 
 def _compare_pairs(backbone, inputs, dropout):
@@ -185,12 +185,12 @@ class JoinChoices(keras.Operation):
 
 
 class SplitChoices(keras.Operation):
-    """`(batch * num_choices, 1)` -> `(batch, num_choices)`, hardly anything for absent choices."""
+    """`(batch * num_choices, 1)` -> `(batch, num_choices)`, -1e9 for absent choices."""
 
     def call(self, logits: Tensor, padding_mask: Tensor) -> Tensor:
         logits = ops.reshape(logits, ops.shape(padding_mask)[:2])
-        is_there = ops.any(padding_mask, axis=-1)
-        return ops.where(is_there, ops.cast(logits, "float32"), _ABSENT)
+        is_choice = ops.any(padding_mask, axis=-1)
+        return ops.where(is_choice, ops.cast(logits, "float32"), _ABSENT)
 
     def compute_output_spec(
         self, logits: keras.KerasTensor, padding_mask: keras.KerasTensor

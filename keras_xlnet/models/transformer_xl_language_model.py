@@ -65,7 +65,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
         clamp_length: Int, the largest distance: larger ones are replaced by it. `None` for no
             limit.
         same_length: If `True`, every token attends to at most `memory_length` tokens, itself
-            included, as in the authors' PyTorch code. An int gives another number: that of the
+            included, as in the authors' PyTorch code. An int gives another number: the one of the
             authors' TensorFlow code is `memory_length + 1`.
         tie_attention_biases: If `True`, all layers share the two query biases (`untie_r=False`).
         cutoffs: Increasing ints, the first ids of the second, third, ... cluster of an adaptive
@@ -89,7 +89,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
         attention_chunk_size: Int, see `RelativeMultiHeadAttention`. `None` for all rows at once.
         gradient_checkpointing: If `True`, training keeps only the inputs of each block.
 
-    Inputs, a dict of which only `token_ids` is required:
+    Inputs, a dict. Only `token_ids` is required:
         token_ids: `(batch, length)` int32.
         padding_mask: `(batch, length)` bool, `True` for real tokens. All real by default.
         memory: `(batch, num_layers, rows, hidden_dim)`. By default `memory_length` rows of zeros.
@@ -403,7 +403,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
         return -take_tokens(outputs["log_probs"], ops.cast(labels, "int32"))
 
     def label_log_probs(self, sequence_output: Tensor, labels: Tensor) -> Tensor:
-        """Computes the log-probabilities of labels alone.
+        """Computes only the log-probabilities of labels.
 
         Args:
             sequence_output: `(batch, rows, hidden_dim)`, rows of the output of that name.

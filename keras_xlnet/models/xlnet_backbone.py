@@ -89,7 +89,7 @@ class XLNetBackbone(BaseModel):
         gradient_checkpointing: If `True`, training keeps only the inputs of each block, and the
             backward pass computes the block again: less memory, more time, the same numbers.
 
-    Inputs, a dict of which only `token_ids` is required:
+    Inputs, a dict. Only `token_ids` is required:
         token_ids: `(batch, length)` int32, from 0 to `vocabulary_size - 1`. `fit`, `evaluate` and
             `predict` check arrays before the first step. In datasets and in calls other ids are
             not detected everywhere: compiled graphs clamp them.
@@ -272,7 +272,7 @@ class XLNetBackbone(BaseModel):
 
         Args:
             name: `"xlnet_tiny"`, `"xlnet_small"`, `"xlnet_base"` or `"xlnet_large"`.
-            **overrides: Arguments of the class that replace those of the configuration, such as
+            **overrides: Arguments of the class that override the configuration, such as
                 `vocabulary_size`, which is 32000.
 
         Returns:

@@ -27,7 +27,7 @@ class XLNetMultipleChoice(Task):
     With a preprocessor `fit`, `evaluate` and `predict` take texts with choices:
 
     - a dict with the columns `text` and `choices`, and optionally `question`. A choice fills all
-      blanks of its question, or follows it. A blank is a run of `_` that stands alone: the one in
+      blanks of its question, or follows it. A blank is a run of `_` outside of words: the one in
       `my_var` is not;
     - a tuple of the columns `(texts, choices)` or `(texts, questions, choices)`;
     - a list of rows `(text, choices)` or `(text, question, choices)`.
@@ -49,8 +49,8 @@ class XLNetMultipleChoice(Task):
         name: Name of the model.
 
     Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`, but of
-    shape `(batch, num_choices, length)`, for any number of choices. A choice of padding alone is
-    none, and its probability is 0.
+    shape `(batch, num_choices, length)`, for any number of choices. A choice that is only padding
+    is none, and its probability is 0.
 
     Outputs: Tensor `(batch, num_choices)`, float32.
 

@@ -43,7 +43,7 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, BaseModel):  # type: ignore
     Args:
         backbone: An `XLNetBackbone` of type `"bi"`.
         tokenizer: Optional `XLNetTokenizer`, for `score`, `fill` and `generate`. `from_preset` sets
-            that of the preset.
+            the one of the preset.
         objective: `"permutation"`, or `"denoising"` for the objective of BERT, for comparisons:
             there is no query stream, the targets are masked in the content, all tokens attend to
             all tokens, and `permutation_mask` is not used.
@@ -59,7 +59,7 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, BaseModel):  # type: ignore
             attended to, as rows of zeros, as in the original.
         name: String, name of the model.
 
-    Inputs, a dict of which `token_ids`, `permutation_mask` and `target_positions` are required:
+    Inputs, a dict. `token_ids`, `permutation_mask` and `target_positions` are required:
         token_ids, segment_ids, padding_mask: as in `XLNetBackbone`.
         permutation_mask: `(batch, length, length)` bool, `[b, i, j]` is `True` where `i` may see
             `j`. The content stream also sees itself, the query stream follows the mask as given.
@@ -264,7 +264,7 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, BaseModel):  # type: ignore
                 tokens around blanks are those that the text has with its blanks filled
                 (`XLNetTokenizer.split_at_blanks`): a blank has the space before it, and blanks
                 without a space between them are the pieces of one word. A tokenizer without
-                `split_at_blanks` tokenizes the parts each alone.
+                `split_at_blanks` tokenizes each part by itself.
             num_results: Int, the number of ways to fill all blanks that are returned.
             beam_size: Int, the number of ways that are followed from blank to blank.
 

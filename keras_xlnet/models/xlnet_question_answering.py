@@ -32,15 +32,15 @@ class XLNetQuestionAnswering(Task):
     model is compiled with `FineTuningAdamW` and the loss of the original,
     half of the sum of three cross-entropies: of the start, of the end given the labelled start,
     and of whether there is no answer. The accuracy of each is a metric. Call `compile` to change
-    that; what is not passed to it stays.
+    that; arguments you leave out keep these defaults.
 
     With a preprocessor `fit` and `evaluate` take questions, contexts and answers as text, and
     `answer` gives the texts of answers with their place in the context:
 
     - questions and contexts: a dict of the columns `question` and `context`, a tuple of these
       columns, a list of pairs `(question, context)`, or what `preprocessor.encode` returns;
-    - answers, one a question: the text, `(start, text)` with the first character, the dicts of
-      SQuAD, or a list of these, of which the first one is learned; `None` or `[]` for no answer.
+    - answers, one per question: the text, `(start, text)` with the first character, the dicts of
+      SQuAD, or a list of these (the first one is learned); `None` or `[]` for no answer.
 
     Args:
         backbone: An `XLNetBackbone`.
@@ -54,14 +54,14 @@ class XLNetQuestionAnswering(Task):
             are answered.
         name: Name of the model.
 
-    Inputs, a dict of which only `token_ids` is required:
+    Inputs, a dict. Only `token_ids` is required:
         token_ids, segment_ids, padding_mask: As in `XLNetBackbone`.
         paragraph_mask: `(batch, length)` bool, `True` where an answer may start or end: in the
             paragraph, and at `<cls>` if the labels of unanswerable questions are there, as in the
             original. It is the inverse of the original's `p_mask`. All real tokens by default.
         cls_index: `(batch,)` int32, the position of `<cls>`. The last real token by default.
-        start_positions: `(batch,)` int32, optional. With it, the outputs are those of training.
-            `fit` and `evaluate` take it from the labels.
+        start_positions: `(batch,)` int32, optional. With it, the model returns the outputs of
+            training. `fit` and `evaluate` take it from the labels.
 
     Labels, a dict:
         start_positions, end_positions: `(batch,)` int, the first and the last token of the answer.
@@ -72,7 +72,7 @@ class XLNetQuestionAnswering(Task):
             fewer positions are allowed, or the sequence is shorter, the log-probabilities of the
             others are -1e30 or lower.
         end_top_log_probs, end_top_index: `(batch, start_n_top * end_n_top)`: the ends of the first
-            start, then those of the second, and so on.
+            start, then the ends of the second start, and so on.
         cls_logits: `(batch,)`, above 0 where no answer is more probable than an answer.
 
     Outputs with `start_positions`, a dict with the keys of the labels:
@@ -252,7 +252,7 @@ class XLNetQuestionAnswering(Task):
             A list with an `AnswerPrediction` for each question: `answers`, each with `text`,
             `start` and `end` in characters of the context and `probability`; `null_score`, the more
             above 0 the more probable it is that there is no answer; and `text`, the best answer, or
-            `""` if there is none.
+            `""` if the context has none.
 
         Raises:
             ValueError: If an argument is not as above.
@@ -325,7 +325,7 @@ class _TopPositions(keras.Operation):
 
     def call(self, log_probs):
         length = ops.shape(log_probs)[-1]
-        # Less than all others, so that short sequences have as many beams as long ones.
+        # Less than all others, so that short and long sequences have the same number of beams.
         pad_width = [(0, 0)] * (len(log_probs.shape) - 1) + [(0, self.k)]
         padded = ops.pad(log_probs, pad_width, constant_values=-2e30)
         log_probs, index = ops.top_k(padded, self.k)

@@ -48,7 +48,7 @@ class ListSoftmaxLoss(RefusesUnknownArguments, keras.losses.Loss):
 
 @register
 class PairwiseHingeLoss(RefusesUnknownArguments, keras.losses.Loss):
-    """Mean hinge over the pairs of documents of which one is more relevant, over lists.
+    """Mean hinge loss over the pairs of documents with different relevance, over lists.
 
     Args:
         margin: Float, by how much the score of the more relevant one is to be higher.
@@ -94,7 +94,8 @@ class XLNetRanker(Task):
     and their relevance; `predict` gives scores, and `rank` the documents in order.
 
     It is compiled with `FineTuningAdamW` (for a pretrained backbone) and `ListSoftmaxLoss`. Call
-    `compile` to change that, such as to `PairwiseHingeLoss`; what is not passed to it stays.
+    `compile` to change that, such as to `PairwiseHingeLoss`; arguments you leave out keep
+    these defaults.
 
     Args:
         backbone: An `XLNetBackbone`.
@@ -106,7 +107,7 @@ class XLNetRanker(Task):
         name: Name of the model.
 
     Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`, but of
-    shape `(batch, documents, length)`. A document of padding alone is none.
+    shape `(batch, documents, length)`. A document that is only padding does not count.
 
     Outputs: Tensor `(batch, documents)`, float32, -1e9 where there is no document.
 

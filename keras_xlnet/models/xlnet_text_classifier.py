@@ -51,7 +51,8 @@ class XLNetTextClassifier(Task):
     and a dense layer with one output a class.
 
     It is compiled with `FineTuningAdamW` (for a pretrained backbone), the loss and the accuracy
-    that fit the activation. Call `compile` to change that; what is not passed to it stays.
+    that fit the activation. Call `compile` to change that; arguments you leave out keep these
+    defaults.
 
     Args:
         backbone: An `XLNetBackbone`.
@@ -68,15 +69,15 @@ class XLNetTextClassifier(Task):
         class_names: Optional list of `num_classes` strings, used by exported models and reports.
         threshold: Float from 0 to 1, with which `classify` and exported models decide: of two
             classes, a text has the second if its probability is at least this; with `"sigmoid"` it
-            has all classes of which that is true. `calibrate` finds the best one.
-        long_document: How texts are read that are longer than what is to be attended to at once:
-            `"truncate"`, as the preprocessor does; `"head_tail"`: its begin and its end, of which
+            has every class at or above the threshold. `calibrate` finds the best one.
+        long_document: How to read texts that are longer than the attention span:
+            `"truncate"`, as the preprocessor does; `"head_tail"`: its beginning and its end, where
             the preprocessor keeps a quarter and three quarters; `"windows"`: in parts of
-            `segment_length` tokens that do not know of each other, of whose summaries the mean is
+            `segment_length` tokens: independent windows, whose summaries are
             taken; `"memory"`: in segments of `segment_length` tokens, each with the memory of
             those before it, of which the last is summarized. For the last two the
-            `sequence_length` of the preprocessor is that of the longest document, texts are padded
-            on the left, and `pooling` is not `"pair"`; `"memory"` needs a backbone with a
+            `sequence_length` of the preprocessor is the length of the longest document, texts are
+            padded on the left, and `pooling` is not `"pair"`; `"memory"` needs a backbone with a
             `memory_length`.
         segment_length: Int, the tokens of a segment or window.
         gradient_segments: Int, the number of segments at the end that are summarized and trained
@@ -209,7 +210,7 @@ class XLNetTextClassifier(Task):
         Args:
             texts: Raw text, as in `predict`, or features of a preprocessor.
             threshold: Float from 0 to 1. Of two classes, a text has the second if its probability
-                is at least this; with `"sigmoid"` it has all classes of which that is true. `None`
+                is at least this; with `"sigmoid"` it has every class at or above it. `None`
                 for the `threshold` of the model.
             batch_size, verbose: As in `predict`.
 
@@ -255,8 +256,8 @@ class XLNetTextClassifier(Task):
                 do.
             labels: Their labels, as in `evaluate`.
             metric: `"f1"`, `"accuracy"` or `"mcc"`: what the threshold of two classes is best for,
-                the second class being the positive one; or, with `"sigmoid"`, that of all classes
-                together. `None`: the threshold stays as it is.
+                the second class being the positive one; or, with `"sigmoid"`, the threshold of all
+                classes together. `None`: the threshold stays as it is.
             batch_size, verbose: As in `predict`.
 
         Returns:
@@ -264,7 +265,7 @@ class XLNetTextClassifier(Task):
 
         Raises:
             ValueError: If the model has `activation="linear"`, its last layer is quantized, the
-                labels are not those of the model, or there is no threshold to choose.
+                labels do not fit the model, or there is no threshold to choose.
 
         Example:
 

@@ -59,7 +59,8 @@ class XLNetTextEmbedder(Task):
     cosine of a pair is to be its number.
 
     It is compiled with `FineTuningAdamW` and `CosineSimilarityLoss`, which
-    is used with labels only. Call `compile` to change that; what is not passed to it stays.
+    is used with labels only. Call `compile` to change that; arguments you leave out
+    keep these defaults.
 
     Args:
         backbone: An `XLNetBackbone`.
@@ -167,7 +168,7 @@ class XLNetTextEmbedder(Task):
         sample_weight: Any = None,
         training: bool = True,
     ) -> Tensor:
-        """Computes the loss as `keras.Model` does; without labels, that of in-batch negatives."""
+        """Computes the loss. Without labels it is the loss of in-batch negatives."""
         if y is not None:
             return super().compute_loss(x, y, y_pred, sample_weight, training)
         return ops.mean(in_batch_negatives_loss(y_pred, self.scale)) + sum(self.losses)

@@ -18,8 +18,8 @@ class XLNetTextRegressor(Task):
     and a dense layer with one output.
 
     It is compiled with `FineTuningAdamW` (for a pretrained backbone), mean squared error, and
-    the mean absolute error as a metric. Call `compile` to change that; what is not passed to it
-    stays.
+    the mean absolute error as a metric. Call `compile` to change that; arguments you
+    leave out keep these defaults.
 
     Args:
         backbone: An `XLNetBackbone`.

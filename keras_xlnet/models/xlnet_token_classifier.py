@@ -32,7 +32,8 @@ class XLNetTokenClassifier(Task):
 
     With a preprocessor `fit` and `evaluate` take lists of words with a tag each, `predict` gives
     entities, and `tag` gives tags. These are valid in their scheme, BIO, BIOES or IO. Strings are
-    divided into words as in `tag`.
+    divided into words as in `tag`. Sentences that do not fit into `sequence_length` are read
+    in windows, and each word counts in the window in which it has most context.
 
     It is compiled with `FineTuningAdamW` (for a pretrained backbone), the cross-entropy of class
     indices and their accuracy. Both are means over the tokens that have a label, by their sample
@@ -188,7 +189,7 @@ class XLNetTokenClassifier(Task):
             batch_size, verbose: As in `keras.Model.predict`.
 
         Returns:
-            A list with a list of strings for each sentence, one a word.
+            A list with a list of strings for each sentence, one per word.
         """
         return [list(sentence.tags) for sentence in self._tagged(x, batch_size, verbose)]
 

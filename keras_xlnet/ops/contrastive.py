@@ -26,7 +26,7 @@ def in_batch_negatives_loss(embeddings: Tensor, scale: float) -> Tensor:
         Float tensor `(batch,)`.
     """
     batch_size, _, dim = ops.shape(embeddings)
-    # All positives come first, so that the one of row i has the column i.
+    # All positives come first: the positive of row i is column i.
     candidates = ops.reshape(ops.swapaxes(embeddings[:, 1:], 0, 1), (-1, dim))
     cosines = ops.matmul(embeddings[:, 0], ops.transpose(candidates))
     return -ops.diagonal(ops.log_softmax(scale * cosines)[:, :batch_size])

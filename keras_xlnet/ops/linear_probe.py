@@ -13,7 +13,7 @@ Source: Böhning 1992, "Multinomial logistic regression algorithm".
 
 import numpy as np
 
-# The curvature of the loss is at most this times that of (W x)² / 2.
+# The curvature of the loss is at most this times the curvature of (W x)² / 2.
 _CURVATURES = {"softmax": 0.5, "sigmoid": 0.25, "linear": 1.0}
 _MOST_STEPS = 500
 _TOLERANCE = 1e-5
@@ -52,7 +52,7 @@ def fit_linear(
 
 
 def _minimize(x, targets, kind, weights, l2):
-    """The weights for features whose last column is 1; that of the bias is not penalized."""
+    """The weights for features whose last column is 1. The bias is not penalized."""
     weighted = (x * weights[:, np.newaxis]).T
     penalty = np.full((x.shape[1], 1), l2)
     penalty[-1] = 0.0

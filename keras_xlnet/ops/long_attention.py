@@ -1,4 +1,4 @@
-"""Relative attention, some query rows at a time. The formula is that of `relative_attention`.
+"""The formula of `relative_attention`, for a few query rows at a time.
 
     unrolled: output[rows] = attention(query[rows], ...)  for each block of rows, side by side in
               the graph. A row uses S of the R rows of the position table, a block of C rows uses
@@ -95,7 +95,7 @@ def scanned_relative_attention(
         draw_seeds: Function from the number of chunks to `(chunks, 2)` seeds, or `None` for no
             dropout.
         recompute: If `True`, the backward pass computes the probabilities of each chunk again.
-            Otherwise those of all chunks are kept for it.
+            Otherwise the weights of all chunks are kept for it.
         **biases: The biases and segment embeddings of `relative_multi_head_attention`.
 
     Returns:

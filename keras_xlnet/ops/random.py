@@ -4,7 +4,7 @@
                                                   h1, h2 two hashes of the seed
     dropout(x) = x[n] / (1 - rate)  if bits[n] >= rate * 2**32,  otherwise 0
 
-The bits are a function of the seed and of the index alone. So the backward pass computes them
+The bits depend only on the seed and the index. So the backward pass computes them
 again instead of storing a mask, and nothing is computed in sequence.
 
 Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3", for generators that

@@ -28,9 +28,9 @@ def list_softmax_loss(relevance: Tensor, scores: Tensor) -> Tensor:
     Returns:
         Float tensor `(batch,)`, 0 for lists without a relevant document.
     """
-    is_there = relevance >= 0
-    gains = ops.where(is_there, ops.cast(relevance, scores.dtype), 0.0)
-    log_probs = ops.log_softmax(ops.where(is_there, scores, _ABSENT), axis=-1)
+    is_document = relevance >= 0
+    gains = ops.where(is_document, ops.cast(relevance, scores.dtype), 0.0)
+    log_probs = ops.log_softmax(ops.where(is_document, scores, _ABSENT), axis=-1)
     total = ops.sum(gains, axis=-1)
     # Where there is no document, the gain is 0 and the log-probability large but finite.
     loss = -ops.sum(gains * log_probs, axis=-1)

@@ -3,7 +3,7 @@
     p(n) = (1 / n) / (1 + 1/2 + ... + 1/G)          the length n of a span, 1 to G words
     a span of n words is drawn uniformly in a window of n * alpha / beta tokens
 
-Spans are drawn from the start of the text to its end; single tokens fill up what is missing.
+Spans are drawn from the start of the text to its end; single tokens fill the remaining count.
 
 The functions run on tensors of any Keras backend (`xp=keras.ops`) and on arrays (`xp=numpy`).
 Axis letters: B batch, L length, G the longest span in words.
@@ -102,7 +102,7 @@ def _end_by_pieces(xp, begin, gram, word, starts, chosen_before, remaining):
 
 
 def _end_by_words(xp, begin, gram, word, starts, chosen_before, remaining):
-    """Where a span of `gram` words ends, or of as many words as fit. Returns as above."""
+    """The end of a span of `gram` words, or of fewer if they do not fit. Returns as above."""
     length = chosen_before.shape[1] - 1
     grams = xp.arange(1, starts.shape[1] - length, dtype="int32")[None]
     ends = xp.take_along_axis(starts, word[:, None] + grams, axis=1)

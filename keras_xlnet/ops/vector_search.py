@@ -10,7 +10,7 @@ Source: Reimers and Gurevych 2019, "Sentence-BERT", section 1, for search by cos
 
 import numpy as np
 
-# Vectors of the collection, and queries, of which all cosines are in memory at once: 64 MB.
+# Rows of the collection, and queries, whose cosines are in memory at the same time: 64 MB.
 _BLOCK, _QUERIES = 65_536, 256
 
 
@@ -32,7 +32,7 @@ def most_similar(
 
     Returns:
         Int array `(queries, k)`, rows of `vectors`, and their products, the largest one first. Of
-        equal ones the first row comes first. `k` is `top_k`, or `rows` if there are not as many.
+        equal ones the first row comes first. `k` is `min(top_k, rows)`.
     """
     parts = [
         _most_similar(queries[start : start + _QUERIES], vectors, top_k)

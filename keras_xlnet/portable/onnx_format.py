@@ -16,7 +16,7 @@ import keras
 _OPSET = 20
 # The numbers of a weight from which on it is a constant that is stored in fewer bits.
 _SMALLEST = 1024
-# Weights of any size are computed before the export where they come from constants alone.
+# Weights of any size are computed before the export where they come only from constants.
 _NO_LIMIT = 2**40
 
 
@@ -96,7 +96,7 @@ def _quantize(source, target):
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     with tempfile.TemporaryDirectory() as folder:
-        # It writes files beside the one that it reads.
+        # It writes files to the folder of the one that it reads.
         copy = pathlib.Path(folder) / source.name
         copy.write_bytes(source.read_bytes())
         quantize_dynamic(copy, target, per_channel=True, weight_type=QuantType.QInt8)

@@ -170,6 +170,6 @@ def _settings(model):
 
 
 def _replaced_ids(vocabulary):
-    """The ids that replace an id, such as that of "9,": a comma is never part of a number."""
+    """The ids that replace an id, for example of "9,": a comma is never part of a number."""
     rows = digit_comma_rows(load_processor(read_proto(vocabulary)))
     return {index: row for index, row in enumerate(rows) if row != [index]}

@@ -1,4 +1,4 @@
-"""Reads texts with the network beside this file. `keras_xlnet.serving.export` wrote both.
+"""Runs the network in this folder on texts. `keras_xlnet.serving.export` wrote both.
 
 It needs sentencepiece, NumPy and a runtime, but neither Keras nor keras_xlnet:
 

@@ -45,7 +45,7 @@ class AnswerPrediction(Result):
     Args:
         answers: Tuple of `Answer`, the most probable one first. Empty if the model found none.
         null_score: Float, the more above 0, the more probable it is that there is no answer. The
-            threshold for a data set is that of `keras_xlnet.evaluation.answer_scores`.
+            threshold for a data set is found by `keras_xlnet.evaluation.answer_scores`.
         null_threshold: Optional float, the largest null score with which `text` is an answer.
             `None`: it always is.
         context: Optional string, the text that the answers are parts of. Notebooks show it, with
@@ -88,7 +88,7 @@ class AnswerPrediction(Result):
     def text(self) -> str:
         """String, the most probable answer.
 
-        `""` if there is none, or the null score is above `null_threshold`.
+        `""` if the context has none, or the null score is above `null_threshold`.
         """
         return self.text_at(self.null_threshold)
 
@@ -117,11 +117,11 @@ def decode_answers(
         num_answers: Int, how many answers with different texts are returned at most.
         max_answer_length: Int, in tokens.
         as_original: Bool, whether to reproduce two mistakes of the original: the last token of a
-            window is never part of an answer, and a space alone is an answer, `""`.
-        null_threshold: Optional float, that of the predictions.
+            window is never part of an answer, and a single space is an answer, `""`.
+        null_threshold: Optional float, the threshold of the predictions.
 
     Returns:
-        A list of `AnswerPrediction`, one a question.
+        A list of `AnswerPrediction`, one per question.
 
     Source: `write_predictions` of the original's `run_squad.py`.
     """

@@ -14,7 +14,7 @@ _LABELS = ("start_positions", "end_positions", "is_impossible")
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class AnswerWindows(Encoded):
-    """Questions with windows of their contexts as arrays, and what is needed to find the text.
+    """Questions with windows of their contexts as arrays, with the places of tokens in the text.
 
     A context that is longer than a model takes is divided into windows that overlap. `features` has
     one row a window.
@@ -27,8 +27,8 @@ class AnswerWindows(Encoded):
         first_position: Int array `(windows,)`, where in the window its first context token is.
         first_token: Int array `(windows,)`, which token of the context that is.
         num_tokens: Int array `(windows,)`, the tokens of the context in the window.
-        token_offsets: List of int arrays `(tokens, 2)`, one a question: start and end of each token
-            of the context, in characters.
+        token_offsets: List of int arrays `(tokens, 2)`, one per question: start and end of each
+            token of the context, in characters.
     """
 
     row: np.ndarray
@@ -46,7 +46,7 @@ class AnswerWindows(Encoded):
     def labels(self, answers: Sequence[GoldAnswer | None]) -> dict[str, np.ndarray]:
         """Returns the labels of the windows, as `XLNetQuestionAnswering` takes them.
 
-        A window without the whole answer has none: its positions are those of `<cls>`, and
+        A window without the whole answer has none: its positions are the positions of `<cls>`, and
         `is_impossible` is 1.
 
         Args:

@@ -73,12 +73,12 @@ def _strings(name, column):
 
 
 def gold_answers(y: Any, contexts: list[str]) -> list[GoldAnswer | None]:
-    """Returns the answer to learn of each question, checked, or `None` where there is none.
+    """Returns the checked answer to learn for each question, or `None` without an answer.
 
     Args:
         y: List with one entry a question: a string (its first place in the context is taken), a
             tuple `(start, text)`, a dict with the keys `text` and `answer_start` as in SQuAD, or a
-            list of these, of which the first is taken; or a dict of two lists, as SQuAD has on the
+            list of these (the first is used); or a dict of two lists, as SQuAD has on the
             Hugging Face Hub. `None`, `""` or empty lists: no answer.
         contexts: List of strings.
 
@@ -102,7 +102,7 @@ def has_unanswered(y: Any) -> bool:
 
 
 def _first_answer(answers):
-    """The answer that is learned, `None` if there is none."""
+    """The answer that is learned, or `None`."""
     found = answers_of(answers)
     return found[0] if found and found[0] is not None and found[0] != "" else None
 

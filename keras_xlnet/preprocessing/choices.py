@@ -53,7 +53,7 @@ def choice_columns(x: Any) -> dict[str, list[Any]]:
     return {"text": texts, "choices": choices}
 
 
-def given_choices(x: Any) -> list[list[str]]:
+def choice_lists(x: Any) -> list[list[str]]:
     """Returns the choices as they are in `x`, without their questions."""
     return [list(options) for options in _as_columns(x)["choices"]]
 
@@ -110,8 +110,8 @@ def choice_labels(y: Any, choices: Sequence[Sequence[str]]) -> np.ndarray:
     """Returns the int32 index of the right choice of each text.
 
     Raises:
-        ValueError: If there are not as many as texts, or one is no choice. The message names the
-            row.
+        ValueError: If the numbers of labels and texts differ, or one is not a choice. The
+            message names the row.
     """
     labels = np.asarray(y)
     if labels.shape not in ((len(choices),), (len(choices), 1)) or labels.dtype.kind not in "iufb":

@@ -51,7 +51,7 @@ class DataAdapter:
 
     @property
     def preprocessor(self) -> Any:
-        """The preprocessor. `ValueError` if there is none."""
+        """The preprocessor. Raises `ValueError` if the model has none."""
         if self._preprocessor is None:
             raise ValueError(
                 f"`x` is raw text, but this {self._model_name} has no `preprocessor`. Pass one "

@@ -121,7 +121,7 @@ class Classes:
     def _check_takes_names(self):
         if self.activation != "softmax" or self.class_names is None:
             raise ValueError(
-                "`y` are names: that needs `class_names`, or a `fit` on lists or arrays, which "
+                "String labels need `class_names`, or a `fit` on lists or arrays, which "
                 "learns them, and activation='softmax'. Received: "
                 f"class_names={self.class_names}, activation={self.activation!r}"
             )
@@ -185,7 +185,7 @@ def is_names(labels: Any) -> bool:
 
 
 def is_lists_of_names(labels: Any) -> bool:
-    """Whether labels are a list of names for each text, of which some may be empty."""
+    """Whether labels are a list of names for each text. Lists may be empty."""
     if not hasattr(labels, "__len__") or isinstance(labels, (str, bytes, dict)):
         return False
     is_list = [isinstance(row, (list, tuple, set, frozenset)) for row in labels]
@@ -379,9 +379,14 @@ def check_threshold(threshold: float, num_classes: int, activation: str) -> None
         check_has_threshold("threshold", threshold, num_classes, activation)
 
 
+def has_threshold(num_classes: int, activation: str) -> bool:
+    """Returns whether labels depend on a threshold, and not on the largest probability."""
+    return activation == "sigmoid" or (activation, num_classes) == ("softmax", 2)
+
+
 def check_has_threshold(name: str, given: object, num_classes: int, activation: str) -> None:
     """Raises `ValueError` if a model decides without a threshold. `name` is of the argument."""
-    if activation != "sigmoid" and (activation, num_classes) != ("softmax", 2):
+    if not has_threshold(num_classes, activation):
         raise ValueError(
             f"`{name}` can only be given for two classes with activation='softmax', or for "
             f"activation='sigmoid'. Received: {name}={given!r} for activation={activation!r}, "

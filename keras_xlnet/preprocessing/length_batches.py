@@ -223,7 +223,7 @@ def batch_by_length(
 
     Args:
         batch_size: Int, rows of a batch.
-        padding_side: `"left"` or `"right"`, that of the preprocessor.
+        padding_side: `"left"` or `"right"`, as in the preprocessor.
         has_token_labels: Bool, whether each token has a label.
 
     Returns:
@@ -281,7 +281,7 @@ def _cut_in_graph(batch, padding_side, has_token_labels):
 
 
 def _cut(batch, length, padding_side, has_token_labels):
-    """A batch of arrays or tensors, of which those with tokens are cut to a length.
+    """A batch of arrays or tensors. Those with tokens are cut to a length.
 
     Features have their tokens in the last axis, labels and weights in the one after the rows.
     """

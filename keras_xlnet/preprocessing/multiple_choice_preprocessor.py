@@ -1,4 +1,4 @@
-"""Texts with several choices, of which one is right."""
+"""Texts with several choices, one of which is right."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.choices import (
     choice_columns,
     choice_labels,
-    given_choices,
+    choice_lists,
     is_choices,
 )
 from keras_xlnet.preprocessing.labels import Classes, as_label_array, check_class_indices
@@ -129,7 +129,8 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
         self.as_original = as_original
 
     def __call__(self, inputs: dict[str, Any], **kwargs: Any) -> Any:
-        # Keras refuses lists beside tensors. Choices of different numbers are a ragged tensor.
+        # Keras refuses a mix of lists and tensors. Rows with different numbers of choices are
+        # ragged.
         parts = inputs.items()
         inputs = {k: v if isinstance(v, keras.KerasTensor) else as_strings(v, k) for k, v in parts}
         return super().__call__(inputs, **kwargs)
@@ -167,7 +168,7 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
                 `sequence_length`.
 
         Returns:
-            `Encoded`, whose `features` are those of the call as NumPy arrays `(batch, most
+            `Encoded`, whose `features` are the features of the call as NumPy arrays `(batch, most
             choices, length)`, and whose `columns` have the choices with their questions.
 
         Raises:
@@ -176,7 +177,7 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
         """
         columns = choice_columns(x)
         features = self._encode_columns(columns["text"], columns["choices"], shorten)
-        return Encoded(features, {**columns, "given_choices": given_choices(x)})
+        return Encoded(features, {**columns, "choice_lists": choice_lists(x)})
 
     def _encode_columns(self, text, choices, shorten):
         text_ids = self.tokenizer.encode(text)
@@ -206,7 +207,7 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
             encoded: What `encode` returned.
             **options: None are needed.
         """
-        pairs = zip(encoded.columns["given_choices"], outputs, strict=True)
+        pairs = zip(encoded.columns["choice_lists"], outputs, strict=True)
         return [_choice(choices, row[: len(choices)]) for choices, row in pairs]
 
     @classmethod

@@ -65,7 +65,7 @@ def graph_window_of_most_context(token: tf.RaggedTensor, num_tokens: tf.Tensor) 
     """Returns what `window_of_most_context` returns, in the TensorFlow graph, for several texts.
 
     Args:
-        token: Int64 `(windows, None)`, which tokens each window has, among those of all texts.
+        token: Int64 `(windows, None)`, which tokens each window has, among the tokens of all texts.
         num_tokens: Int64 scalar, the tokens of all texts.
 
     Returns:
@@ -161,7 +161,7 @@ def window_of_most_context(windows: Sequence[tuple[int, int]]) -> np.ndarray:
 
 
 def rows_of_lists(values: np.ndarray, counts: Sequence[int], padding: int) -> np.ndarray:
-    """Returns `(sum of counts, ...)` as `(lists, most, ...)`, with padding for what is missing."""
+    """Returns `(sum of counts, ...)` as `(lists, most, ...)`, padded."""
     found = np.full((len(counts), max(counts, default=0), *values.shape[1:]), padding, values.dtype)
     found[np.arange(found.shape[1]) < np.asarray(counts)[:, np.newaxis]] = values
     return found

@@ -38,7 +38,7 @@ _MIN_LENGTH = 3
 class Encoded(Result):
     """What a preprocessor makes of texts: the inputs of a model, and the way back to the texts.
 
-    `fit`, `evaluate` and `predict` take it in the place of the texts, which are then not tokenized
+    `fit`, `evaluate` and `predict` accept it instead of the texts, which are then not tokenized
     again.
 
     Args:
@@ -79,7 +79,7 @@ class Preprocessor(StringLayer):
         **kwargs: Other arguments of `keras.layers.Layer`.
     """
 
-    # Whether labels, and the outputs of models, are one a token.
+    # Whether there is a label, and an output of the model, for each token.
     has_token_labels = False
     # What a row is called in errors.
     row_name = "text"
@@ -139,7 +139,7 @@ class Preprocessor(StringLayer):
 
         Args:
             location: As in `XLNetBackbone.from_preset`.
-            **arguments: Arguments of the class, such as `sequence_length`, in the place of those
+            **arguments: Arguments of the class, such as `sequence_length`, instead of those
                 in the preset.
 
         Raises:
@@ -324,7 +324,7 @@ class Preprocessor(StringLayer):
         if self.padding_side == "left":
             position -= self.sequence_length - length
         is_in_part = (position >= begin) & (position < end)
-        # Where each part of each row begins among the values, the last of which is the padding.
+        # Where each part of each row begins among the values. The last value is the padding.
         values = tf.concat([*(part.values for part in parts), [padding]], axis=0)
         sizes = tf.stack([tf.size(part.values, tf.int64) for part in parts])
         start = tf.stack([part.row_starts() for part in parts])

@@ -59,8 +59,8 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
     Args:
         tokenizer: An `XLNetTokenizer`.
         sequence_length: Int, tokens of a window.
-        doc_stride: Int, tokens from the start of a window to that of the next one. It is smaller
-            where a window has fewer tokens of the context.
+        doc_stride: Int, tokens from the start of a window to the start of the next one. It is
+            smaller where a window has fewer tokens of the context.
         max_question_length: Int, a longer question is truncated at the end.
         padding_side: String, `"right"` as in the original, or `"left"`.
         padding_token_id: Int, as in `XLNetTextClassifierPreprocessor`.

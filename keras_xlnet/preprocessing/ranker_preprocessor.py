@@ -46,7 +46,7 @@ class XLNetRankerPreprocessor(XLNetTextPreprocessor):
     """Converts queries with lists of documents to the arrays of `XLNetRanker`.
 
     A query and a document are packed as a pair, `[query, <sep>, document, <sep>, <cls>]`, of which
-    the longer one is truncated. The arguments are those of `XLNetTextClassifierPreprocessor`. The
+    the longer one is truncated. Arguments are as in `XLNetTextClassifierPreprocessor`. The
     call takes pairs of a query and a document.
 
     Example:
@@ -149,12 +149,12 @@ def relevance_labels(y: Any, documents: Sequence[Sequence[str]]) -> np.ndarray:
     """Returns the relevance of documents, float32 `(queries, most documents)`, -1 for none.
 
     Args:
-        y: List with a list of numbers of at least 0 for each query, one a document.
+        y: List with a list of numbers of at least 0 for each query, one per document.
         documents: List of lists of strings.
 
     Raises:
-        ValueError: If there are not as many numbers as documents, or one is negative or missing.
-            The message names the row.
+        ValueError: If the numbers of relevances and documents differ, or one is negative or
+            missing. The message names the row.
     """
     if not hasattr(y, "__len__") or len(y) != len(documents):
         given = f"{len(y)} rows" if hasattr(y, "__len__") else repr(y)

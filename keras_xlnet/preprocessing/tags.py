@@ -25,7 +25,7 @@ SCHEMES = ("bio", "bioes", "io")
 # The forms of tags, for messages, and the letters.
 _FORMS = {"bio": ("O, B-type or I-type", "BI"), "bioes": ("O or [BIES]-type", "BIES")}
 _TAG = re.compile(r"([BIES])-(.+)", re.DOTALL)
-# Stands for a log-probability of -inf: only what is invalid is -inf while decoding.
+# Stands for a log-probability of -inf: while decoding, only invalid tags have -inf.
 _LOG_ZERO = -1e30
 
 
@@ -77,6 +77,21 @@ def split_tag(tag: Any) -> tuple[str, str] | None:
     return ("O", "") if tag == "O" else None
 
 
+def entity_types(tags: Sequence[Any]) -> list[str] | None:
+    """Returns the types of entities that tags have, `None` if some are not tags of entities.
+
+    Example:
+
+    >>> entity_types = keras_xlnet.preprocessing.tags.entity_types
+    >>> entity_types(["O", "B-person", "I-person"]), entity_types(["O", "NOUN"])
+    (['person'], None)
+    """
+    parts = [split_tag(tag) for tag in tags]
+    if any(part is None for part in parts):
+        return None
+    return [*dict.fromkeys(part[1] for part in parts if part and part[1])]
+
+
 def detect_scheme(tags: Sequence[str]) -> str:
     """Returns the scheme that a set of tags is from.
 
@@ -119,7 +134,7 @@ def allowed_transitions(
 
     Returns:
         Three bool arrays: `start` `(n,)`; `transitions` `(n, n)`, whether the tag of the column can
-        follow that of the row; `end` `(n,)`.
+        follow the tag of the row; `end` `(n,)`.
 
     Raises:
         ValueError: If there is no tag, a tag is not one of the scheme, or the scheme is unknown.
@@ -202,11 +217,11 @@ def decode_tags(
 def tag_spans(tags: Sequence[str], scheme: str = "bio") -> list[tuple[str, int, int]]:
     """Returns the entities of a sequence of tags, valid or not.
 
-    A word continues the entity of the word before if its tag is an I or an E, that of the word
-    before is a B or an I, and both have the same type. Otherwise all tags but O begin an entity.
+    A word continues the previous entity if its tag is an I or an E, the previous tag is a B or an
+    I, and both have the same type. Otherwise all tags but O begin an entity.
 
     Args:
-        tags: Strings, one a word.
+        tags: Strings, one per word.
         scheme: `"bio"` and `"bioes"` for the rule above. With `"io"` letters do not matter:
             neighbours of the same type are one entity.
 
@@ -238,7 +253,7 @@ def tag_spans(tags: Sequence[str], scheme: str = "bio") -> list[tuple[str, int, 
         if letter == "O":
             continue
         continues = scheme == "io" or (before in "BI" and letter in "IE")
-        # The type of an O is "": it differs from those of entities.
+        # The type of an O is "", unlike the type of any entity.
         if continues and type_ == type_before:
             spans[-1] = (type_, spans[-1][1], word + 1)
         else:

@@ -1,4 +1,4 @@
-"""Texts that are embedded, each by itself: alone, or in rows of two or three to train on."""
+"""Texts that are embedded, each by itself, or in rows of two or three to train on."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class XLNetTextEmbedderPreprocessor(XLNetTextRegressorPreprocessor):
     """Converts texts to the arrays of `XLNetTextEmbedder`.
 
     Each text is packed by itself, `[text, <sep>, <cls>]`. A row has one text; or a pair of texts,
-    to train on; or three, of which the last is none that belongs to the first, a hard negative. In
-    a dict the keys are `text`, `pair` and `negative`. The arguments are those of
+    to train on; or three, whose last text does not belong to the first: a hard negative. In
+    a dict the keys are `text`, `pair` and `negative`. Arguments are as in
     `XLNetTextClassifierPreprocessor`.
 
     Returns of `encode` and of the call: a dict of `token_ids`, `segment_ids` and `padding_mask`

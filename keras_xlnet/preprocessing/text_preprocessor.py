@@ -89,10 +89,10 @@ class XLNetTextPreprocessor(Preprocessor):
                 `sequence_length`.
 
         Returns:
-            `Encoded`, whose `features` are those of the call as NumPy arrays.
+            `Encoded`, whose `features` are the features of the call as NumPy arrays.
 
         Raises:
-            ValueError: If something is not a string, or there are not as many pairs as texts. The
+            ValueError: If something is not a string, or the numbers of texts and pairs differ. The
                 message names the row.
         """
         columns = text_columns(x)

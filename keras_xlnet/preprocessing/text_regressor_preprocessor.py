@@ -24,7 +24,7 @@ from keras_xlnet.preprocessing.texts import is_text
 class XLNetTextRegressorPreprocessor(XLNetTextPreprocessor):
     """Converts texts, or pairs of texts, and their numbers to the arrays of a regressor.
 
-    Arguments, call arguments and features are those of `XLNetTextClassifierPreprocessor`.
+    Arguments, call arguments and features are as in `XLNetTextClassifierPreprocessor`.
 
     Example:
 

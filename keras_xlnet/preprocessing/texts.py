@@ -130,7 +130,7 @@ def text_columns(x: Any, names: Sequence[str] = ("text", "pair")) -> dict[str, n
         parts = dict(zip(found, columns_of_rows(x, f"({', '.join(found)})"), strict=True))
     else:
         parts = {names[0]: x}
-    # Of texts alone, users know the argument by the name that Keras gives it.
+    # Without other columns, users know the argument by Keras' name.
     called = {key: "x" if len(parts) == 1 else key for key in parts}
     parts = {key: _as_column(value, called[key]) for key, value in parts.items()}
     lengths = {key: len(part) for key, part in parts.items()}
@@ -141,7 +141,7 @@ def text_columns(x: Any, names: Sequence[str] = ("text", "pair")) -> dict[str, n
 
 
 def _first_names(names, texts):
-    """The names of the texts of a row, of which all can have fewer than `names`."""
+    """The names of the texts of a row. All rows together can have fewer than `names`."""
     if not 1 < len(texts) <= len(names):
         forms = " or ".join(f"({', '.join(names[: n + 1])})" for n in range(1, len(names)))
         raise ValueError(f"`x` must have rows {forms}. Received in row 0: {len(texts)} texts")

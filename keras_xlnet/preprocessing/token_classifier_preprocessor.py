@@ -98,7 +98,7 @@ class TaggedSentence(Result):
 
     Args:
         words: Tuple of strings.
-        tags: Tuple of strings, one a word.
+        tags: Tuple of strings, one per word.
         scores: Tuple of floats, the probability of the tag of each word.
         text: The sentence, `None` if it was given as words.
         places: Tuple of the `(start, end)` of words in `text`, or `None`.
@@ -132,8 +132,8 @@ class TaggedSentence(Result):
 class XLNetTokenClassifierPreprocessor(Preprocessor):
     """Converts sentences, and the tags of their words, to the arrays of `XLNetTokenClassifier`.
 
-    A sentence is packed as `[pieces of all words, <sep>, <cls>]`. Each word is tokenized alone, and
-    has at least one token: a word is `<unk>` if cleaning leaves nothing of it.
+    A sentence is packed as `[pieces of all words, <sep>, <cls>]`. Each word is tokenized by itself,
+    and has at least one token: a word is `<unk>` if cleaning leaves nothing of it.
 
     `encode` divides a sentence that does not fit into windows. Each window begins half a window
     after the one before, and each word counts in the window where it has most context. The call,
@@ -146,7 +146,7 @@ class XLNetTokenClassifierPreprocessor(Preprocessor):
         padding_side: String, `"left"` or `"right"`.
         padding_token_id: Int, as in `XLNetTextClassifierPreprocessor`.
         label_all_pieces: Bool, whether all tokens of a word have its tag as label, or the first one
-            alone. What a model predicts for a word is what it predicts for the first one.
+            only. The prediction for a word is the prediction for its first token.
         **kwargs: Other arguments of `keras.layers.Layer`.
 
     Call arguments:

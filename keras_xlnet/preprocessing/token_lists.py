@@ -89,5 +89,5 @@ def predict(model: keras.Model, features: dict[str, Tensor]) -> Any:
         model: A functional model.
         features: Dict of arrays and tensors.
     """
-    # PyTorch refuses arrays beside tensors.
+    # PyTorch refuses a mix of arrays and tensors.
     return model.predict_on_batch({k: ops.convert_to_tensor(v) for k, v in features.items()})

@@ -93,9 +93,10 @@ def marks() -> str:
 def _word_pattern():
     """A pattern for words, which together have all characters but white space.
 
-    A word is a run of letters and digits with their marks, and with what is inside of it ("don't",
-    "e.g.", "a@b.org", "1,000"); the name of a user or topic; a flag; or any other character with
-    its marks, such as an emoji and those joined to it. The rules are those of UAX 29 with two
+    A word is a run of letters and digits with their marks, and with characters inside of it
+    ("don't", "e.g.", "a@b.org", "1,000"); the name of a user or topic; a flag; or any other
+    character with its marks, such as an emoji and those joined to it. The rules follow UAX 29
+    with two
     differences: names, addresses and words with hyphens are one word, and so are runs of letters
     in scripts without spaces, which UAX 29 divides by a dictionary or into characters.
     """
@@ -125,7 +126,7 @@ def _check_words(row, words):
 def tag_indices(
     y: Any, sentences: Sequence[Sequence[str]], class_names: Sequence[str] | None, num_classes: int
 ) -> list[np.ndarray]:
-    """Returns an int32 array of class indices for each sentence, one a word.
+    """Returns an int32 array of class indices for each sentence, one per word.
 
     Args:
         y: List of lists of tags, names of classes or indices; -100 for words that do not count.
@@ -134,8 +135,8 @@ def tag_indices(
         num_classes: Int.
 
     Raises:
-        ValueError: If there are not as many tags as words, or a tag is no class. The message names
-            the row and the word.
+        ValueError: If the numbers of tags and words differ, or a tag is not a class. The message
+            names the row and the word.
     """
     if isinstance(y, (str, bytes, dict)) or not hasattr(y, "__len__") or len(y) != len(sentences):
         given = f"{len(y)} rows" if hasattr(y, "__len__") else repr(y)
@@ -204,7 +205,7 @@ def token_labels(
     Args:
         tags: List of int arrays for the windows, the class of each word of their sentence.
         word_index: Int array `(windows, length)`, as in `EncodedWords`.
-        all_pieces: Bool, whether all tokens of a word have its label, or the first one alone.
+        all_pieces: Bool, whether all tokens of a word have its label, or only the first one.
     """
     counts = word_index >= 0 if all_pieces else is_first_piece(word_index)
     labels = np.full(word_index.shape, NO_LABEL, "int32")
@@ -225,8 +226,8 @@ def token_weights(
         word_index, sentence: As in `EncodedWords`.
 
     Raises:
-        ValueError: If there are not as many weights as sentences, or as words of a sentence. The
-            message names the row.
+        ValueError: If the number of weights is not the number of sentences, or of words in a
+            sentence. The message names the row.
     """
     if weights is None:
         return None

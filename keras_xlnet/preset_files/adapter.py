@@ -75,7 +75,7 @@ class Adapter:
 
         Raises:
             FileNotFoundError: If `location` is not an adapter.
-            ValueError: If `adapter.json` is damaged or names what is not registered.
+            ValueError: If `adapter.json` is damaged or names a class that is not registered.
         """
         directory = adapter_directory(location, (CONFIG, WEIGHTS))
         if not (directory / CONFIG).is_file():

@@ -7,10 +7,10 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_xlnet.preset_files.files import file_in
 from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles
-from keras_xlnet.preset_files.shipped import presets, shipped_directory
+from keras_xlnet.preset_files.shipped import FOLDER, presets, shipped_directory
 from keras_xlnet.preset_files.weights import layers_with_lora, model_weights
+from keras_xlnet.types import PathLike
 
 #: The names of the matrices of a layer with LoRA.
 MATRICES = ("lora_kernel_a", "lora_kernel_b")
@@ -53,7 +53,7 @@ def check_not_quantized(model: Any) -> None:
 
 
 def check_only_lora_trains(model: Any) -> None:
-    """Raises `ValueError` if what is trained would not be in an adapter of a model."""
+    """Raises `ValueError` if trained weights of a model would not be part of an adapter."""
     trained = {id(weight) for weight in model.trainable_variables}
     weights = model_weights(model.backbone, merge_lora=False)
     others = [path for path, weight in weights.items() if id(weight) in trained]
@@ -80,7 +80,7 @@ def base_of(backbone: Any) -> dict[str, Any]:
     weights = model_weights(backbone, merge_lora=False)
     found = sha256_of_weights(weights)
     shapes = {path: tuple(weight.shape) for path, weight in weights.items()}
-    names = (name for name in presets() if _sha256_of_preset(name, shapes) == found)
+    names = (name for name in presets() if _is_preset(name, shapes, found))
     return {"preset": next(names, None), "sha256": found}
 
 
@@ -96,10 +96,20 @@ def sha256_of_weights(weights: Mapping[str, Any]) -> str:
     return digest.hexdigest()
 
 
-def _sha256_of_preset(name, shapes):
-    """Returns the checksum of the backbone of a shipped preset, `None` for other shapes."""
-    file = file_in(shipped_directory(name) or name, "model.safetensors")
+def sha256_in_file(file: PathLike, shapes: Mapping[str, tuple[int, ...]]) -> str | None:
+    """Returns the checksum of the weights in a file that have these shapes, by their paths.
+
+    Returns:
+        A string as of `sha256_of_weights`, or `None` if a weight is missing or of another shape.
+    """
     files = SafetensorsFiles([file], file)
     if any(files.shapes.get(path) != shape for path, shape in shapes.items()):
         return None
     return sha256_of_weights({path: files.read(path)[...] for path in shapes})
+
+
+def _is_preset(name, shapes, sha256):
+    # Checking all files of a preset takes longer than reading the shapes in one.
+    if sha256_in_file(FOLDER / name / "model.safetensors", shapes) != sha256:
+        return False
+    return shipped_directory(name) is not None

@@ -83,8 +83,8 @@ def replace_files(
     """Replaces files of a directory when all of their new versions are written.
 
     Yields a new folder to write into. If the block succeeds, the files and folders in it take the
-    place of those of the same names in `directory`; other files of `directory` stay. If it raises,
-    `directory` is not changed.
+    place of the files with the same names in `directory`; other files of `directory` stay. If it
+    raises, `directory` is not changed.
 
     Args:
         directory: Path of the directory. It is created if it does not exist.

@@ -1,6 +1,7 @@
 """Model cards: the `README.md` of a preset or adapter, which says what it is and how it is used."""
 
 import json
+import re
 from typing import Any
 
 import keras
@@ -145,6 +146,19 @@ def format_adapter_card(
         sizes=_table({"base": base or "not of the package", **sizes}.items()),
     )
     return text + _sections(card)
+
+
+def data_section(card: str) -> str | None:
+    """Returns what the text of a card says about data, `None` if it says nothing.
+
+    Example:
+
+    >>> from keras_xlnet.preset_files.model_card import data_section
+    >>> data_section("# spam\\n\\n## Data\\n\\nMessages of 2012.\\n\\n## Metrics\\n")
+    'Messages of 2012.'
+    """
+    found = re.search(r"^## Data.*\n((?:(?!## ).*\n?)*)", card, re.MULTILINE)
+    return found[1].strip() if found else None
 
 
 def _license_line(card):

@@ -15,7 +15,7 @@ def read_vocabulary_sha256(directory: pathlib.Path) -> str | None:
         directory: `pathlib.Path` of the preset.
 
     Raises:
-        ValueError: If there is another vocabulary beside the weights.
+        ValueError: If the folder of the weights has another vocabulary.
     """
     expected = read_json(file_in(directory, CONFIG)).get(KEY)
     if expected is None or not (directory / VOCABULARY).exists():

@@ -46,7 +46,7 @@ def adapters() -> "Presets":
     """Returns the adapters that come with the package, for `load_adapter("name")`.
 
     Returns:
-        A mapping from the name of an adapter to a dict as that of `presets`. Printed, it is a
+        A mapping from the name of an adapter to a dict as in `presets`. Printed, it is a
         table. `keras_xlnet/shipped/adapters/NAME/README.md` is the card, which names the class of
         the model and the preset that the adapter belongs to.
 
@@ -149,7 +149,7 @@ def recommended_arguments(directory: pathlib.Path) -> dict[str, Any]:
     """Returns the arguments of task models that a preset is best used with.
 
     Args:
-        directory: Path of a preset. Only those of the package have recommendations.
+        directory: Path of a preset. Only presets of the package have recommendations.
     """
     file = directory / INFO
     return read_json(file).get("task_arguments", {}) if file.exists() else {}

@@ -8,7 +8,7 @@ from keras_xlnet.preset_files.locations import HUB_URI, import_huggingface_hub
 from keras_xlnet.types import PathLike
 
 _CONFIG, _WEIGHTS = "config.json", "model.safetensors"
-# What `save_to_preset` writes, and nothing else that lies beside it.
+# The files that `save_to_preset` writes. Other files of the folder are not uploaded.
 _FILES = (_CONFIG, _WEIGHTS, "tokenizer.json", "assets/*", "README.md", "preset.json", "*.png")
 
 

@@ -13,7 +13,7 @@ from keras_xlnet.types import PathLike
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 # The dtype that floating-point weights were converted to when they were saved. It is in the file of
-# the weights, not in the config, so that it cannot stand beside the weights of another model.
+# the weights, not in the config, so that it cannot be combined with the weights of another model.
 _STORED_DTYPE = "stored_dtype"
 _BLOCK_BYTES = 2**24
 _NUM_NAMED = 3
@@ -95,8 +95,8 @@ def _declared_dtypes(files):
 def model_weights(model: keras.Model, merge_lora: bool = True) -> dict[str, keras.Variable]:
     """Returns the weights of a model that are saved: `{path: variable}`.
 
-    The paths are those of the variables, without the name scope in which the model was made, such
-    as that of a layer that makes a backbone when it is built. Left out are the memories of a
+    The paths are the paths of the variables, without the name scope in which the model was made,
+    for example of a layer that makes a backbone when it is built. Left out are the memories of a
     stateful model, which `model.memories` lists, and the variables of LoRA.
 
     Args:
@@ -295,7 +295,7 @@ def assign_in_blocks(variable: keras.Variable, array: Any) -> None:
 
     Args:
         variable: A Keras variable.
-        array: A NumPy array, or an object of which slices are NumPy arrays.
+        array: A NumPy array, or an object whose slices are NumPy arrays.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""What the writers of token records do with files, on file systems of TensorFlow and of Beam."""
+"""File operations for record writers, on file systems of TensorFlow and of Beam."""
 
 import contextlib
 import fnmatch
@@ -106,7 +106,7 @@ class BeamFiles:
         try:
             _file_systems().rename([temporary], [path])
         except OSError:  # BeamIOError
-            # HDFS does not replace files. What is there is complete, and another attempt to do
+            # HDFS does not replace files. An existing file is complete, and another attempt to do
             # the same work wrote it.
             if not _file_systems().exists(path):
                 raise

@@ -1,4 +1,4 @@
-"""The files beside the shards of token records: their description and their vocabulary.
+"""The files that accompany shards of token records: their description and their vocabulary.
 
 `files` is `TensorFlowFiles` or `BeamFiles`, with which files are read and written.
 """

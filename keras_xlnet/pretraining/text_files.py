@@ -124,7 +124,7 @@ def _documents(part, starts_document, files):
 
 
 def _raw_lines(file, path):
-    # Not `readline`: that of GFile drops carriage returns, which makes the offsets wrong.
+    # Not `readline`: GFile's drops carriage returns, which makes the offsets wrong.
     rest = b""
     for block in _blocks(file, path):
         *lines, rest = (rest + block).split(b"\n")

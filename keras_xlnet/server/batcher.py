@@ -28,14 +28,15 @@ class Batcher:
     """Runs requests, those to one signature together, in threads.
 
     The first request of a group waits for `delay`, and for a free thread; those that arrive in the
-    meantime join it. A request whose outputs could depend on the others in its group is run alone:
-    its inputs or outputs have no axis of rows, or an output has an axis whose size is not known
-    from the inputs, such as the longest text. If a group fails, each request is run alone, so that
-    only those fail that have to.
+    meantime join it. A request whose outputs could depend on the others in its group runs by
+    itself: its inputs or outputs have no axis of rows, or an output has an axis whose size is not
+        known
+    from the inputs, such as the longest text. If a group fails, each request runs by itself, so
+    that only those fail that have to.
 
     Args:
         delay: Float, seconds.
-        max_rows: Int, a request with more rows is not divided but run alone.
+        max_rows: Int, a request with more rows is not divided and runs by itself.
         num_threads: Int, groups that run at the same time.
         observe: Optional function of a version and the number of rows that it is going to read.
     """
@@ -117,7 +118,7 @@ class Batcher:
         run = asyncio.get_running_loop().run_in_executor
         try:
             return await run(self._threads, _run_rows, version, signature_name, inputs, batch_size)
-        except Exception as error:  # It is that of the request, which raises it.
+        except Exception as error:  # The request raises it.
             return error
 
 
@@ -142,7 +143,7 @@ def _static_batch_size(version, signature_name):
 
 
 def _num_rows(version, signature_name, inputs):
-    """The number of rows of a request, `None` if it has to be run alone."""
+    """The number of rows of a request, `None` if it has to run by itself."""
     input_shapes = [spec.shape for spec in version.input_specs(signature_name).values()]
     output_shapes = [spec.shape for spec in version.output_specs(signature_name).values()]
     sizes = {len(value) if value.ndim else None for value in inputs.values()}

@@ -237,7 +237,7 @@ def _to_bytes(name, value):
 
 
 def _shown(value):
-    # Not `json.dumps`, which fails at what is nested deeply and at half of a surrogate pair.
+    # Not `json.dumps`, which fails on deep nesting and on half of a surrogate pair.
     if isinstance(value, (list, dict)):
         kind = "a list" if isinstance(value, list) else "an object"
         keys = f" with {', '.join(map(ascii, value))}" if isinstance(value, dict) and value else ""

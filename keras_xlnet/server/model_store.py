@@ -1,4 +1,4 @@
-"""The models of a directory, which follow what is written to it."""
+"""Loads the models of a directory and follows its changes."""
 
 import gc
 import logging
@@ -20,7 +20,8 @@ _OK, _UNKNOWN = 0, 2
 class ModelStore:
     """The models of a directory, each in the newest version that can be loaded.
 
-    The directory is that of TF Serving: `NAME/VERSION/saved_model.pb`, where the version is a
+    The directory has the layout of TF Serving: `NAME/VERSION/saved_model.pb`, where the version is
+        a
     number. A version that cannot be loaded is reported by `status`, and the older one stays. It is
     tried again when its files change. An older version takes its place when the newest is removed.
 
@@ -115,7 +116,7 @@ class ModelStore:
         return response
 
     def refresh(self) -> None:
-        """Loads what is new in the directory, and drops models whose versions are all gone.
+        """Loads new versions, and drops models whose versions are all gone.
 
         A new version is complete before it takes the place of the old one; requests that run with
         the old one finish. Both are in memory for that time.
@@ -141,7 +142,7 @@ class ModelStore:
                 return
 
     def _load(self, name, number, directory):
-        """Returns whether a version could be loaded and is now that of the model."""
+        """Loads a version. Returns whether it could be loaded and is now served."""
         files = _files(directory)
         if self._failed.get((name, number), (None, ""))[0] == files:
             return False

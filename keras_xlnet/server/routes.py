@@ -49,7 +49,7 @@ def create_app(
     Args:
         store: A `ModelStore`.
         batch_delay: Float, seconds that a request waits for others that are read with it.
-        max_batch_rows: Int, rows that are read together. A request with more is read alone.
+        max_batch_rows: Int, rows that are read together. A request with more rows is its own batch.
         num_threads: Int, groups of requests that are read at the same time.
         max_rows: Int, rows of a request.
         max_body_bytes: Int, bytes of the body of a request.
@@ -86,6 +86,7 @@ def create_app(
     for path in (model, version):
         routes.append(Route(f"{path}:predict", server.predict, methods=["POST"]))
         routes.append(Route(f"{path}/metadata", server.metadata))
+        routes.append(Route(f"{path}/classes", server.classes))
         routes.append(Route(path, server.status))
     return Starlette(
         routes=routes,
@@ -174,6 +175,11 @@ class _Server:
         packed.Pack(signatures)
         response.metadata["signature_def"].CopyFrom(packed)
         return _proto_response(response)
+
+    async def classes(self, request: Request) -> Response:
+        """`GET /v1/models/NAME[/versions/N]/classes`, which TF Serving does not have: the names."""
+        version = self.store.get(*_name_and_number(request))
+        return JSONResponse({"class_names": version.class_names})
 
     async def list_models(self, request: Request) -> Response:
         """`GET /v1/models`, which TF Serving does not have: the names, for the page."""

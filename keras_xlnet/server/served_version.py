@@ -1,5 +1,7 @@
 """One version of a model, loaded from a SavedModel."""
 
+import json
+import logging
 import pathlib
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +14,10 @@ from tensorflow_serving.apis import prediction_log_pb2
 
 from keras_xlnet.server.request_error import RequestError
 
+_LOG = logging.getLogger(__name__)
 _WARMUP = pathlib.Path("assets.extra", "tf_serving_warmup_requests")
+# Written by `keras_xlnet.serving.export`. Other programs write none.
+_DETAILS = pathlib.Path("assets.extra", "model_details.json")
 
 
 class ServedVersion:
@@ -35,6 +40,8 @@ class ServedVersion:
         self.number = number
         #: Dict of the `SignatureDef` protos by name.
         self.signature_defs = _read_signature_defs(directory)
+        #: List of the names of the classes, in the order of the probabilities. Empty if unknown.
+        self.class_names = _read_class_names(directory / _DETAILS)
         # The functions do not keep the variables alive.
         self._loaded = tf.saved_model.load(str(directory))
         self._signatures = dict(self._loaded.signatures)
@@ -49,7 +56,7 @@ class ServedVersion:
             RequestError: If there is no such signature.
         """
         specs = self._signature(signature_name).structured_input_signature[1]
-        # In the order of their names: that of TensorFlow differs between processes.
+        # Sorted by name: TensorFlow's order differs between processes.
         return dict(sorted(specs.items()))
 
     def output_specs(self, signature_name: str) -> Mapping[str, tf.TensorSpec]:
@@ -108,3 +115,17 @@ def _read_signature_defs(directory):
     (graph,) = (g for g in saved_model.meta_graphs if "serve" in g.meta_info_def.tags)
     # A name that starts so is a step of loading.
     return {k: v for k, v in graph.signature_def.items() if not k.startswith("__")}
+
+
+def _read_class_names(file):
+    if not file.exists():
+        return []
+    try:
+        names = json.loads(file.read_bytes()).get("class_names") or []
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError("`class_names` are no strings")
+    except (AttributeError, ValueError, RecursionError) as error:
+        # The model answers without them.
+        _LOG.warning("%s is damaged: %s", file, error)
+        return []
+    return names

@@ -25,8 +25,8 @@ def question_answering_signatures(
         batch_size: As in `export`.
         num_answers: Int, the number of answers to a question. A question with fewer has answers
             with an empty text and the probability 0.
-        max_answer_length, null_threshold: As in `XLNetQuestionAnswering.answer`. `null_threshold`
-            is the one of the model if it is `None`.
+        max_answer_length, null_threshold: As in `XLNetQuestionAnswering.answer`. `None`: the
+            `null_threshold` of the model.
 
     Raises:
         ValueError: If an argument is not as above.
@@ -96,9 +96,9 @@ def _answers(beams, places, context, max_answer_length):
     # A last token that is a space only ends after it.
     text = strip_right(text)
     end = start + tf.cast(tf.strings.length(text, "UTF8_CHAR"), tf.int64)
-    is_there = text != ""
+    has_text = text != ""
     splits = tf.RaggedTensor.from_value_rowids(
-        tf.where(is_there)[:, 0], row[is_there], tf.size(context, tf.int64), validate=False
+        tf.where(has_text)[:, 0], row[has_text], tf.size(context, tf.int64), validate=False
     )
     found = {"text": text, "start": start, "end": end, "score": score}
     return {name: splits.with_values(tf.gather(x, splits.values)) for name, x in found.items()}
@@ -129,13 +129,13 @@ def _best(answers, num_answers):
         is_same = text == tf.gather(text, best, batch_dims=1)[:, tf.newaxis]
         score = tf.where(is_same, absent, score)
     best, scores = (tf.stack(values, axis=1) for values in zip(*chosen, strict=True))
-    is_there = scores > absent
-    weights = tf.exp(scores - tf.where(is_there, scores, 0.0)[:, :1])
+    is_answer = scores > absent
+    weights = tf.exp(scores - tf.where(is_answer, scores, 0.0)[:, :1])
     total = tf.maximum(tf.reduce_sum(weights, axis=1, keepdims=True), 1.0)
 
     def of_answers(values):
         return tf.where(
-            is_there, tf.gather(values, best, batch_dims=1), tf.zeros_like(values[:1, :1])
+            is_answer, tf.gather(values, best, batch_dims=1), tf.zeros_like(values[:1, :1])
         )
 
     return {

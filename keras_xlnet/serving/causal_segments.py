@@ -12,7 +12,7 @@ class SegmentMemory(NamedTuple):
 
     Args:
         content: `(batch, num_layers, rows, hidden_dim)`, the newest rows that entered each layer.
-            The last row is that of the last token which was read.
+            The last row belongs to the last token that was read.
         mask: `(batch, rows)` bool, `True` for rows that may be attended to.
         last_token: `(batch,)` int32, the token that is read next. -1 for none.
     """
@@ -25,7 +25,7 @@ class SegmentMemory(NamedTuple):
 class CausalReader:
     """Computes log-probabilities of tokens, segment by segment.
 
-    The last token of a segment is read with the next segment, of which it predicts the first token:
+    The last token of a segment is read with the next segment, whose first token it predicts:
     all tokens of a text are predicted, however it is divided. Rows of different lengths stay
     without gaps in memory, so that padding is between no two tokens.
 
@@ -147,7 +147,7 @@ class CausalReader:
         total = tf.shape(mask)[1]
         kept = tf.minimum(self.model.memory_length, total)
         index = total - num_padding - kept + tf.range(kept)
-        is_there = index >= 0
+        is_token = index >= 0
         index = tf.maximum(index, 0)
-        mask = tf.gather(mask, index, batch_dims=1) & is_there
+        mask = tf.gather(mask, index, batch_dims=1) & is_token
         return tf.gather(content, index, axis=2, batch_dims=1), mask

@@ -62,5 +62,5 @@ def ranker_signatures(model: XLNetRanker, batch_size: int | None) -> dict[str, S
 
 def _without(features, is_absent):
     """Features in which some texts, `(batch, texts)`, have no tokens."""
-    is_there = tf.logical_not(is_absent)[..., tf.newaxis]
-    return {**features, "padding_mask": features["padding_mask"] & is_there}
+    is_choice = tf.logical_not(is_absent)[..., tf.newaxis]
+    return {**features, "padding_mask": features["padding_mask"] & is_choice}

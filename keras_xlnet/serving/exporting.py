@@ -21,6 +21,7 @@ def export(
     batch_size: int | None = None,
     warmup: Sequence[str | bytes] | dict[str, Any] | None = None,
     quantization: str | None = None,
+    trained_on: str | None = None,
     **options: Any,
 ) -> pathlib.Path:
     """Exports a model so that it takes text and returns answers, without this library.
@@ -38,6 +39,8 @@ def export(
     | `XLNetTextClassifier` | `text` `(batch,)` | `probabilities`, `label` |
     | `XLNetTextRegressor` | `text` `(batch,)` | `values` |
     | `XLNetTextEmbedder` | `text` `(batch,)` | `embedding` |
+    | `XLNetTokenClassifier` | `text` `(batch,)` | `entity_text`, `entity_type`, ... |
+    | `XLNetQuestionAnswering` | `question`, `context` `(batch,)` | `answer`, `answers`, ... |
     | `XLNetMultipleChoice` | `text` `(batch,)`, `choices` | `probabilities`, `index`, `choice` |
     | `XLNetRanker` | `query` `(batch,)`, `documents` | `scores`, `order` |
     | `XLNetPermutationLM` | `text` `(batch,)` | `log_prob`, `num_tokens`, `token_log_probs` |
@@ -45,6 +48,9 @@ def export(
 
     The page "Serving" has all signatures, shapes and types. Text is UTF-8; invalid bytes are
     replaced by U+FFFD.
+
+    The details of the model are in `assets.extra/model_details.json`: versions, names of classes,
+    signatures, checksums, its config, and what it was trained on. `xlnet inspect` shows them.
 
     The rows of a request are padded to the longest one, and read in smaller batches where their
     lengths differ much. With `batch_size` all shapes are static.
@@ -54,7 +60,7 @@ def export(
     network, `model.onnx` or `model.tflite`, which takes `token_ids`, `segment_ids` and
     `padding_mask` `(batch, length)` and returns `probabilities`, `values` or `embedding`; the
     vocabulary, `spiece.model`; `model.json`; and `predict.py`, which makes token ids of texts and
-    runs the network with NumPy, sentencepiece and a runtime alone. They are written in another
+    runs the network with only NumPy, sentencepiece and a runtime. They are written in another
     process, with any backend: ONNX needs `pip install "xlnet-keras[onnx]"`, LiteRT TensorFlow.
 
     The files are written to a temporary directory, which is then renamed to `directory`. A server
@@ -76,8 +82,12 @@ def export(
         quantization: Of ONNX and LiteRT, `"float16"` or `"int8"`. With `"float16"` weights take
             half of the space, and products are computed in float32. With `"int8"` they take a
             quarter, and products of weights are computed in int8, faster and less exactly.
-        **options: Of an `XLNetTextClassifier`: `threshold`, in place of that of the model. Of
-            language models: `max_new_tokens` [256], the largest number of new tokens that a request
+        trained_on: Optional string, what the model was trained on, for its details. Only for
+            `"saved_model"`.
+        **options: Of an `XLNetTextClassifier`: `threshold`, instead of the model's. Of an
+            `XLNetQuestionAnswering`: `num_answers` [5], `max_answer_length` [64] and
+            `null_threshold`, as in `answer`, the last instead of the model's. Of language
+            models: `max_new_tokens` [256], the largest number of new tokens that a request
             may ask for, `stop_token_ids` [none], which end a continuation, and, of a
             `TransformerXLLanguageModel`, `start_token_id` [none], a token before each text.
 
@@ -121,12 +131,15 @@ def export(
     check_choice("format", format, _FORMATS)
     if batch_size is not None:
         check_positive_int("batch_size", batch_size)
+    if not isinstance(trained_on, (str, type(None))):
+        raise ValueError(f"`trained_on` must be a string. Received: trained_on={trained_on!r}")
     directory = _check_directory(directory)
     if format == "saved_model":
         _check_not_given(format, quantization=quantization)
-        write = _saved_model_writer(model, batch_size, warmup, **options)
+        write = _saved_model_writer(model, batch_size, warmup, trained_on, **options)
     else:
-        _check_not_given(format, batch_size=batch_size, warmup=warmup, **options)
+        given = {"batch_size": batch_size, "warmup": warmup, "trained_on": trained_on}
+        _check_not_given(format, **given, **options)
         write = portable_writer(model, format, quantization)
         _check_text_layer(model)
 
@@ -149,7 +162,7 @@ def _check_not_given(format, **arguments):
             )
 
 
-def _saved_model_writer(model, batch_size, warmup, **options):
+def _saved_model_writer(model, batch_size, warmup, trained_on, **options):
     _check_backend()
     # The other formats need no TensorFlow in this process.
     from keras_xlnet.serving.saved_model import SERVED, saved_model_writer
@@ -158,7 +171,7 @@ def _saved_model_writer(model, batch_size, warmup, **options):
         names = ", ".join(cls.__name__ for cls in SERVED)
         raise TypeError(f"`model` must be one of {names}. Received: {type(model).__name__}")
     _check_text_layer(model)
-    return saved_model_writer(model, batch_size, warmup, **options)
+    return saved_model_writer(model, batch_size, warmup, trained_on, **options)
 
 
 def _check_backend():

@@ -135,7 +135,7 @@ class Sampler:
     Args:
         num_steps: Int, the largest number of tokens that are drawn.
         temperature: `(batch,)` float32. 0: always the most probable token.
-        top_k: `(batch,)` int32, draw from so many of the most probable tokens. 0: from all.
+        top_k: `(batch,)` int32, sample from the `top_k` most probable tokens. 0: from all.
         top_p: `(batch,)` float32, draw from the most probable tokens whose probabilities sum up to
             this.
         seed: `(batch,)` int64, of each row.

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_xlnet.models.decoding import CausalDecoder, Decoder
 from keras_xlnet.serving.causal_segments import CausalReader
-from keras_xlnet.serving.generation import Generator, Sampler, greedy
+from keras_xlnet.serving.generation import Generator, Sampler, greedy, new_tokens
 from keras_xlnet.serving.memory_strings import MemoryStrings
 from keras_xlnet.serving.ragged_rows import padded_right, with_batch_size
 from keras_xlnet.serving.signature import Signature, strings
@@ -29,7 +29,7 @@ def generation_signatures(
         prompts = _without_end_token(tokenizer, tokenizer(prompt))
         decoder = decoder_class(model, is_compiled=False)
         outputs = generator.continue_prompts(decoder, prompts, counts, choose)
-        text = tokenizer.detokenize(tf.concat([prompts, _new_tokens(outputs)], axis=1))
+        text = tokenizer.detokenize(tf.concat([prompts, new_tokens(outputs)], axis=1))
         return with_batch_size({**outputs, "text": text}, batch_size)
 
     def generate(prompt, max_new_tokens):
@@ -74,7 +74,7 @@ def reply_signature(
         counts = tf.where(read.last_token >= 0, max_new_tokens, 0)
         sampler = Sampler(generator.max_new_tokens, **settings)
         outputs = generator.continue_state(decoder, *start, counts, sampler)
-        new = _new_tokens(outputs)
+        new = new_tokens(outputs)
         *_, read = reader.score(**padded_right(new), memory=read)
         outputs |= {"text": tokenizer.detokenize(new), "memory_bytes": memory_strings.encode(read)}
         return with_batch_size(outputs, batch_size)
@@ -89,11 +89,6 @@ def reply_signature(
 def _sampling_inputs(batch_size):
     dtypes = {"temperature": tf.float32, "top_k": tf.int32, "top_p": tf.float32, "seed": tf.int64}
     return [tf.TensorSpec((batch_size,), dtype, name) for name, dtype in dtypes.items()]
-
-
-def _new_tokens(outputs):
-    """The new tokens of each row, without what follows their ends."""
-    return tf.RaggedTensor.from_tensor(outputs["token_ids"], outputs["num_tokens"])
 
 
 def _without_end_token(tokenizer, rows):

@@ -94,7 +94,7 @@ def _output_specs(read):
 
 
 def _batch_size(widths, num_rows):
-    """All rows, or `_ROWS` if this saves tokens. `widths` are those of 0 and of all rows."""
+    """All rows, or `_ROWS` if this saves tokens. `widths`: of 0 rows and of all rows."""
     last = tf.minimum(tf.range(_ROWS, num_rows + _ROWS, _ROWS), num_rows)
     counts = last - tf.range(0, num_rows, _ROWS)
     split = tf.reduce_sum(tf.gather(widths, last) * counts + _TOKENS_PER_BATCH)
@@ -125,5 +125,6 @@ def _concatenated(function, starts, specs):
 
     _, arrays = tf.while_loop(lambda i, _: i < count, body, (0, arrays), parallel_iterations=1)
     return {
-        name: tf.ensure_shape(array.concat(), specs[name].shape) for name, array in arrays.items()
+        name: tf.ensure_shape(array.concat(), (None, *specs[name].shape[1:]))
+        for name, array in arrays.items()
     }

@@ -15,6 +15,7 @@ from keras_xlnet.serving.language_model_signatures import (
     permutation_lm_signatures,
     transformer_xl_signatures,
 )
+from keras_xlnet.serving.model_details import write_model_details
 from keras_xlnet.serving.text_signatures import (
     classifier_signatures,
     embedder_signatures,
@@ -40,6 +41,7 @@ def saved_model_writer(
     model: Any,
     batch_size: int | None = None,
     warmup: Sequence[str | bytes] | dict[str, Any] | None = None,
+    trained_on: str | None = None,
     **options: Any,
 ) -> Callable[[pathlib.Path], None]:
     """Returns a function that writes a SavedModel to a directory. All arguments are as in `export`.
@@ -62,6 +64,8 @@ def saved_model_writer(
         for name, signature in signatures.items():
             archive.add_endpoint(name, _of_dict(signature.function), [signature.specs])
         archive.write_out(str(directory), verbose=False)
+        used = _options_used(options, make, model)
+        write_model_details(model, directory, used, batch_size, trained_on)
         if requests:
             write_warmup_requests(requests, directory)
 
@@ -79,8 +83,20 @@ def _of_dict(function):
     return lambda inputs: function(**inputs)
 
 
+def _options_of(make):
+    """The defaults of the options, by name."""
+    parameters = list(inspect.signature(make).parameters.values())[2:]
+    return {parameter.name: parameter.default for parameter in parameters}
+
+
+def _options_used(options, make, model):
+    """The values of all options. Those that are `None` are attributes of the model."""
+    values = {**_options_of(make), **options}
+    return {k: getattr(model, k, None) if v is None else v for k, v in values.items()}
+
+
 def _check_options(options, make, model):
-    known = list(inspect.signature(make).parameters)[2:]
+    known = list(_options_of(make))
     unknown = [name for name in options if name not in known]
     if unknown:
         raise ValueError(

@@ -1,6 +1,6 @@
 """Valid sequences of tags and their entities, in a TensorFlow graph.
 
-The rules are those of `keras_xlnet.preprocessing.tags`, for a batch of sentences.
+The rules of `keras_xlnet.preprocessing.tags`, for a batch of sentences.
 """
 
 from collections.abc import Sequence

@@ -72,7 +72,7 @@ def write_warmup_requests(requests: Sequence[Any], saved_model: pathlib.Path) ->
         OSError: If the file does not contain the requests.
     """
     path = saved_model / "assets.extra" / "tf_serving_warmup_requests"
-    path.parent.mkdir()
+    path.parent.mkdir(exist_ok=True)
     with tf.io.TFRecordWriter(str(path)) as writer:
         for request in requests:
             writer.write(request.SerializeToString())
@@ -105,7 +105,7 @@ def _protos():
 
 
 def _columns(warmup, ranks):
-    """A dict of lists of one length. `ranks` are those of the inputs, by name."""
+    """A dict of lists of one length. `ranks` are the ranks of the inputs, by name."""
     if not isinstance(warmup, dict) and len(ranks) == 1:
         warmup = dict.fromkeys(ranks, warmup)
     columns = warmup if isinstance(warmup, dict) else {}

@@ -15,7 +15,7 @@ _INTEGER = re.compile(r" *[+-]?\d+ *", re.ASCII)
 
 @dataclasses.dataclass(frozen=True)
 class ColumnRules:
-    """Converts and checks the values of columns. The arguments are those of `read_table`."""
+    """Converts and checks the values of columns. Arguments are as in `read_table`."""
 
     columns: Mapping[str, str | int]
     labels: str | None = None
@@ -94,7 +94,7 @@ class ColumnRules:
 
 def _as_number(value):
     """A finite float, or `None`."""
-    # `float` alone would also take "nan", "1_000" and digits of other scripts.
+    # `float` would also take "nan", "1_000" and digits of other scripts.
     if isinstance(value, bool) or (isinstance(value, str) and not _NUMBER.fullmatch(value)):
         return None
     try:

@@ -48,8 +48,9 @@ def read_cranfield(folder: PathLike) -> Cranfield:
     - 5 (-1 in `cranqrel`, 225 judgements): not documented
 
     Each query has exactly one document of relevance 5. The collection does not say what it is, and
-    some programs take the -1 of `cranqrel` for "no interest". But its words are nearer to those of
-    the query than in any other grade, and queries that follow each other often share it: probably
+    some programs take the -1 of `cranqrel` for "no interest". But its words are nearer to the words
+    of the query than in any other grade, and queries that follow each other often share it:
+        probably
     it is the paper whose author asked the question. Documents without a judgement for a query count
     as of no interest.
 
@@ -61,13 +62,13 @@ def read_cranfield(folder: PathLike) -> Cranfield:
 
     Returns:
         A `Cranfield`. Titles and texts have the line breaks of the file. The ids of queries are
-        those of the relevance judgements: `"1"` to `"225"`.
+        the ids of the relevance judgements: `"1"` to `"225"`.
 
     Raises:
         FileNotFoundError: If there is no such folder, or a file of the three is missing.
-        TaskFileError: If a record has no id, an id that is there twice, or no text marker; a query
+        TaskFileError: If a record has no id, a duplicate id, or no text marker; a query
             is empty; or a judgement does not have four columns, names a query or document that is
-            not there, or is there twice. The message names the line.
+            missing or duplicate. The message names the line.
 
     Example:
 
@@ -115,7 +116,7 @@ def _read_queries(folder):
         if not text.strip():
             raise file_error(path, f"line {line}", "have a query after .W", shown(text))
         # The judgements count the queries from 1 to 225. The ids of cran.qry (001, 002, 004, ...
-        # 365) are those of a longer list, of which these are a part: as ids they would match the
+        # 365) are from a longer list that contains these: as ids they would match the
         # wrong judgements.
         columns["id"].append(str(number))
         columns["text"].append(text)
@@ -131,7 +132,7 @@ def _records(path):
         found = _ID_LINE.fullmatch(text)
         if found:
             if found[1] in identities:
-                raise file_error(path, f"line {line}", "be an id that is there once", shown(text))
+                raise file_error(path, f"line {line}", "be a unique id", shown(text))
             identities.add(found[1])
             records.append((line, found[1], {}))
             part = None

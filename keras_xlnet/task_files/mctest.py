@@ -26,7 +26,7 @@ _UNESCAPED = {"newline": "\n", "tab": "\t"}
 
 
 def read_mctest(path: PathLike) -> dict[str, list[Any]]:
-    """Reads the questions of MCTest: a `.tsv` file, and the `.ans` file of the same name beside it.
+    """Reads questions of MCTest: a `.tsv` file, and the `.ans` file of the same name next to it.
 
     Args:
         path: The `.tsv` file. The answers of the test sets come in an archive of their own.
@@ -64,7 +64,7 @@ def read_mctest(path: PathLike) -> dict[str, list[Any]]:
     answers_path = path.with_suffix(".ans")
     if not answers_path.is_file() or path == answers_path:
         raise FileNotFoundError(
-            f"`path` must be a .tsv file with {answers_path.name!r} beside it. Received: "
+            f"`path` must be a .tsv file with {answers_path.name!r} next to it. Received: "
             f"{str(path)!r}"
         )
     stories, answers = lines_of(read_text(path)), lines_of(read_text(answers_path))

@@ -25,13 +25,13 @@ def read_race(paths: PathLike | Sequence[PathLike]) -> dict[str, list[Any]]:
 
     Args:
         paths: A path or a list of paths. A path is a `.txt` file with one article, as RACE has
-            them; another file with the same object a line (JSON lines); or a folder, of which all
-            `.txt` files are read, also those in folders inside, in the order of their paths.
+            them; another file with the same object on each line (JSON lines); or a folder, in which
+            all `.txt` files are read, also those in folders inside, in the order of their paths.
 
     Returns:
         Dict of lists with one entry a question: `id` (of the article, which has several questions),
         `text` (the article), `question`, strings; `choices`, lists of strings; `label`, int, the
-        index of the right choice. A `_` that stands alone in a question is a blank that the choice
+        index of the right choice. A `_` outside of words in a question is a blank that the choice
         fills.
 
     Raises:

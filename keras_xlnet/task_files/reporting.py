@@ -21,7 +21,7 @@ _OTHER_FORMATS = {
 class TaskFileError(ValueError):
     """A file that is not as the format of its task says.
 
-    The message is one line: file, place in it, what has to be there and what is there instead.
+    The message is one line: the file, the place in it, what was expected and what was found.
 
     Example:
 
@@ -44,7 +44,7 @@ def file_error(path: PathLike, place: str, must: str, received: str) -> TaskFile
         path: The file.
         place: String, such as `"line 3"`, a JSON path, or `""` for the file as a whole.
         must: String, what has to be there: what follows "must".
-        received: String, what is there; see `shown`.
+        received: String, what was found; see `shown`.
     """
     where = f"{os.fspath(path)}, {place}" if place else os.fspath(path)
     return TaskFileError(f"{where}: must {must}. Received: {received}")

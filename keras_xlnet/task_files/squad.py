@@ -38,7 +38,7 @@ def read_squad(path: PathLike) -> dict[str, list[Any]]:
     Raises:
         FileNotFoundError: If there is no such file.
         TaskFileError: If it is not JSON, a key is missing, a context or question is empty, an
-            answer is not in its context at `answer_start`, an id is there twice, a question has
+            answer is not in its context at `answer_start`, an id is used twice, a question has
             no answers and is not impossible, or some questions have the key `answers` and others
             do not. The message has the JSON path, such as `data[3].paragraphs[0].qas[2].question`.
 
@@ -65,8 +65,8 @@ def read_squad(path: PathLike) -> dict[str, list[Any]]:
     for place, node, context in questions:
         identity = text_member(path, node, place, "id")
         if identity in places:
-            received = f"{shown(identity)}, which is that of {places[identity]}"
-            raise file_error(path, joined(place, "id"), "be there once", received)
+            received = f"{shown(identity)}, which is the id of {places[identity]}"
+            raise file_error(path, joined(place, "id"), "be unique", received)
         places[identity] = place
         columns["id"].append(identity)
         columns["question"].append(text_member(path, node, place, "question"))

@@ -29,7 +29,8 @@ def read_wikiqa(folder: PathLike) -> dict[str, list[Any]]:
     Raises:
         FileNotFoundError: If there is no such folder, or a file of the four is missing.
         TaskFileError: If the files have different numbers of lines, a line is empty, a query is not
-            that of the same id before, or a relevance is not 0 or 1. The message names the line.
+            the text of the same id before, or a relevance is not 0 or 1. The message names the
+            line.
 
     Example:
 

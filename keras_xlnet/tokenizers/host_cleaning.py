@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_xlnet.tokenizers.normalization import drop_accents, replace_surrogates
 
-# `\S` of `re` and `str.split` have the same white space, that of `str.isspace`.
+# `\S` of `re` and `str.split` agree with `str.isspace` on white space.
 _WORD = re.compile(r"\S+")
 _QUOTES = re.compile("``|''")
 

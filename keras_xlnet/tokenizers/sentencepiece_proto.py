@@ -2,7 +2,7 @@
 
 `sentencepiece` has message classes for them, but these need a `protobuf` that it does not install,
 of a release that TensorFlow may not accept. A model is a sequence of fields: pieces, the settings
-of the trainer and those of the normalizer. Everything but the pieces stays as bytes.
+of the trainer and of the normalizer. Everything but the pieces stays as bytes.
 
 Source: https://protobuf.dev/programming-guides/encoding and `sentencepiece_model.proto`.
 """

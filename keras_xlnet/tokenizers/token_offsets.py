@@ -140,7 +140,7 @@ class OffsetFinder:
         check = tf.debugging.assert_equal(
             tf.reduce_sum(tf.cast(unknown, tf.int64)),
             tf.reduce_sum(tf.cast(starts_run, tf.int64)),
-            "The unknown tokens are not those of the text",
+            "The unknown tokens do not fit the text",
         )
         with tf.control_dependencies([check] if check is not None else []):
             # One more, so that there is something to gather from.

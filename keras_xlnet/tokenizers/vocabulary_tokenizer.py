@@ -37,10 +37,10 @@ class VocabularyTokenizer(StringTokenizer):
     A call needs TensorFlow, `encode` and `decode` do not.
 
     Words are what `str.split` returns, and characters are code points, in training, in a call and
-    in a graph. Lower case is that of `str.lower`. Bytes that are not UTF-8 are replaced by U+FFFD,
-    and NUL is an ordinary character. The id of a token is its place in the vocabulary. This is the
-    vocabulary of the authors' Transformer-XL, whose ids are ordered by frequency, as an adaptive
-    softmax needs them.
+    in a graph. Lowercasing is the same as `str.lower`. Bytes that are not UTF-8 are replaced by
+    U+FFFD, and NUL is an ordinary character. The id of a token is its place in the vocabulary. This
+    is the vocabulary of the authors' Transformer-XL, whose ids are ordered by frequency, as an
+    adaptive softmax needs them.
 
     Args:
         vocabulary: List of different strings, or the path of a UTF-8 file with one token at the
@@ -180,7 +180,7 @@ class VocabularyTokenizer(StringTokenizer):
             return tf.cast(ids, tf.int32)
 
     def encode(self, texts: Sequence[str | bytes]) -> list[np.ndarray]:
-        """Converts texts to ids on the host, without TensorFlow. The ids are those of the call.
+        """Converts texts to ids on the host, without TensorFlow. The ids equal the call's.
 
         Args:
             texts: List of strings, or of bytes in UTF-8.
@@ -318,7 +318,7 @@ class VocabularyTokenizer(StringTokenizer):
         return separator.join(token for token in tokens if token != self.end_token)
 
     def token_to_id(self, token: str) -> int:
-        """Returns the id of a token, or that of the unknown token.
+        """Returns the id of a token, or the id of the unknown token.
 
         Raises:
             KeyError: If there is neither.

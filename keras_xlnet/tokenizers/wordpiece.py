@@ -200,7 +200,7 @@ class WordPieceVocabulary(RefusesUnknownArguments):
 
 
 def _kept(tokens, keep):
-    """Returns the set of tokens to keep, with those of one character that they consist of."""
+    """Returns the set of tokens to keep, with the single characters that they consist of."""
     if keep is None:
         return set(tokens)
     kept = set(filter(keep if callable(keep) else set(keep).__contains__, tokens))

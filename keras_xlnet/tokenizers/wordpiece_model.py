@@ -3,8 +3,8 @@
 WordPiece takes the longest match from the left, a unigram model the split whose pieces have the
 largest sum of scores. Scores that grow with the square of the length of the first piece of a word
 give the same split of most words. They are then fitted by the averaged perceptron: where a word is
-split in another way, the scores of the right pieces grow, and those of the wrong ones fall. The
-result is the mean over many steps, which generalizes better than the last scores.
+split in another way, the scores of the right pieces grow, and the scores of the wrong ones fall.
+The result is the mean over many steps, which generalizes better than the last scores.
 
 Source: Collins 2002, "Discriminative Training Methods for Hidden Markov Models"; Kudo 2018,
 "Subword Regularization", for the unigram model.
@@ -29,11 +29,11 @@ from keras_xlnet.tokenizers.sentencepiece_proto import (
     SentencePieceProto,
 )
 
-# The score of `▁` and of characters that are no tokens: as low as those of four pieces. Not lower,
+# The score of `▁` and of characters that are not tokens: as low as four pieces together. Not lower,
 # so that `▁` and an added token are better than the pieces of the token.
 _LOWEST = -45.0
 _WORD_START = "\u2581"
-# Rounds and first step of the perceptron, on all words and then on those of texts.
+# Rounds and first step of the perceptron, on all words and then on the words of texts.
 _ALL, _OF_TEXTS = (6, 1.0), (8, 0.3)
 _NUM_WORDS, _NUM_NUMBERS = 120_000, 10_000
 _VOWELS = "aeiou"
@@ -111,7 +111,7 @@ def _first_score(piece):
 def _averaged_perceptron(examples, scores, num_rounds, first_step):
     """Returns the mean of the scores over the second half of the rounds."""
     rng, scores = random.Random(0), [*scores]
-    # The sum of the scores over all steps is that of the changes, each times the steps after it.
+    # The sum of the scores over all steps is the sum of the changes, each times the steps after it.
     late, place = [0.0] * len(scores), 1
     for turn in range(num_rounds):
         step = first_step * (1 - turn / num_rounds)
@@ -164,7 +164,7 @@ def _best_split(lattice, scores):
 def _made_up_words(pieces):
     """Words that are one piece, and misspelled, shortened and put together ones.
 
-    Rare words are what is split, and real ones look like this.
+    Rare words are the ones that are split, and real ones look like this.
     """
     whole = [piece[1:] for piece in pieces if piece[0] == _WORD_START and len(piece) > 1]
     words = [word for word in whole if word.isalpha() and len(word) > 2]

@@ -206,7 +206,7 @@ class XLNetTokenizer(StringTokenizer):
     def encode(self, texts: Sequence[str | bytes], return_offsets: bool = False) -> Any:
         """Converts texts to ids on the host, with sentencepiece and without TensorFlow.
 
-        The ids and offsets are those of the call, except for texts with two splits of equal score.
+        The ids and offsets equal the call's, except for texts with two splits of equal score.
 
         Args:
             texts: List of strings, or of bytes in UTF-8.
@@ -271,8 +271,8 @@ class XLNetTokenizer(StringTokenizer):
     def with_tokens(self, tokens: Sequence[str]) -> XLNetTokenizer:
         """Returns a tokenizer with more tokens, which are never split, such as `"<url>"`.
 
-        Their ids follow those of the vocabulary, in order. `model.with_vocabulary(tokenizer)` gives
-        a model rows for them.
+        Their ids follow the ids of the vocabulary, in order. `model.with_vocabulary(tokenizer)`
+        gives a model rows for them.
 
         Args:
             tokens: List of strings. They are found wherever they occur in a text, also in a word.
@@ -573,7 +573,7 @@ class XLNetTokenizer(StringTokenizer):
         self._proto = proto
         rows = digit_comma_rows(self._processor)
         is_split = np.array([row != [index] for index, row in enumerate(rows)])
-        # What was made at its first use would be that of another vocabulary.
+        # Values that were cached at first use belong to another vocabulary.
         self._untracked = types.SimpleNamespace(
             graph=None, blanks=None, offset_finder=None, parts=rows, is_split=is_split
         )

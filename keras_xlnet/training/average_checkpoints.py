@@ -7,7 +7,7 @@ from keras_xlnet.types import PathLike
 
 
 def load_average(model: keras.Model, paths: Sequence[PathLike]) -> None:
-    """Gives a model the mean of the weights of several checkpoints, such as those of last epochs.
+    """Gives a model the mean weights of several checkpoints, such as the last epochs of a run.
 
     The mean of a few checkpoints of one run is often better than the last. To average during
     training, Keras has `keras.optimizers.AdamW(use_ema=True)` and

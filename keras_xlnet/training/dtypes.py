@@ -43,7 +43,7 @@ def products_per_second(dtype: str) -> float:
 
 @functools.cache  # A process decides once, so that all its models have the same dtype.
 def product_seconds(dtype: str, repetitions: int = 5) -> float:
-    """Returns the shortest time of a matrix product as large as those of a training step."""
+    """Returns the shortest time of a matrix product of the size of a training step."""
     values = np.random.default_rng(0).normal(size=(_SIZE, _SIZE))
     matrix = ops.cast(ops.convert_to_tensor(values, "float32"), dtype)
     product = ops.matmul(matrix, matrix)  # The first product prepares the library.

@@ -11,7 +11,7 @@ class GradualUnfreezing(RefusesUnknownArguments, keras.callbacks.Callback):
 
     Frozen blocks are not computed in the backward pass, so the first epochs take less time. What
     was frozen before `fit` stays frozen. After `fit` everything is trainable again that was before.
-    A model that is saved during `fit` has frozen what is frozen then.
+    A model saved during `fit` is saved with the layers that are frozen at that time.
 
     Args:
         epochs_per_block: Int, the number of epochs until the next block is trained. The embeddings
@@ -55,7 +55,7 @@ class GradualUnfreezing(RefusesUnknownArguments, keras.callbacks.Callback):
         others = [w for w in backbone.trainable_variables if id(w) not in seen]
         # In the order in which they are trained.
         self._groups = [*in_blocks, others]
-        # A new optimizer would be made for the weights of the head alone.
+        # A new optimizer would be made for the weights of the head only.
         self.model.optimizer.build(self.model.trainable_variables)
         self._num_trained: int | None = None
 

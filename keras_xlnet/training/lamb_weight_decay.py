@@ -28,7 +28,7 @@ class LambWeightDecay(WeightDecayOptimizer):
             `position_bias`, `segment_bias`), and the query of attention pooling are excluded. More
             variables can be excluded with `exclude_from_weight_decay()`.
         layer_decay: Float from 0 to 1. The learning rate of the last layer is `learning_rate`, and
-            that of each other layer is `layer_decay` times that of the layer above it. Embeddings
+            each other layer has `layer_decay` times the rate of the layer above it. Embeddings
             and what is added for a task keep `learning_rate`.
         layer_decay_of: `"learning_rate"`, or `"gradient"` as in the original: that multiplies the
             clipped gradients instead, which Adam and LAMB nearly undo. The attention biases and

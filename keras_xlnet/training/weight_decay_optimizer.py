@@ -87,7 +87,7 @@ class WeightDecayOptimizer(RefusesUnknownArguments, keras.optimizers.Optimizer):
         return m, v
 
     def _rate(self, learning_rate, variable):
-        """The learning rate of a variable: that of its layer."""
+        """The learning rate of a variable, which is the rate of its layer."""
         rate = ops.cast(learning_rate, variable.dtype)
         if self.layer_decay_of == "learning_rate":
             rate = ops.multiply(rate, self._layer_rate(variable))

@@ -48,8 +48,8 @@ class Query:
         id: String.
         text: String.
         document_ids, documents: Lists of strings.
-        relevance: List of numbers, one a document, above 0 for relevant ones.
-        bm25: List of floats, the scores of BM25, one a document.
+        relevance: List of numbers, one per document, above 0 for relevant ones.
+        bm25: List of floats, the scores of BM25, one per document.
         judged: List of numbers, the relevance of all documents that were judged.
     """
 
@@ -173,7 +173,7 @@ class BM25:
         return self.bm25s.tokenize(texts, return_ids=False, show_progress=False)
 
     def scores(self, query):
-        """Returns an array of floats, one a document."""
+        """Returns an array of floats, one per document."""
         known = [word for word in self.words([query])[0] if word in self.index.vocab_dict]
         if not known:  # bm25s refuses a query without words.
             return np.zeros(self.num_documents, "float32")

@@ -1,6 +1,7 @@
 """The command `xlnet`: every pair of formats, reports, and errors that are lines."""
 
 import itertools
+import json
 import shutil
 import subprocess
 import sys
@@ -181,6 +182,20 @@ def test_inspect(format, sources, capsys):
     assert report["tokenizer"] == "200 pieces, remove_accents"
     assert report["missing"] == "nothing"
     assert report["unused"] == ("1: global_step" if format == "original" else "nothing")
+
+
+def test_inspect_as_json(sources, golden_dir, capsys):
+    assert xlnet("inspect", "--json", sources / "huggingface") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["format"], report["task"]) == ("huggingface", "permutation_lm")
+    assert report["sizes"]["num_layers"] == 3
+    assert report["parameters"]["total"] == 35_432
+    assert report["tokenizer"] == {"pieces": 200, "lowercase": False, "remove_accents": True}
+    size = (sources / "huggingface" / "config.json").stat().st_size
+    assert report["files"]["huggingface/config.json"] == size
+    directory = golden_dir / "tiny_ckpt"
+    assert xlnet("inspect", "--json", "--task", "multiple_choice", directory) == 1
+    assert len(json.loads(capsys.readouterr().out)["missing"]) == 4
 
 
 def test_inspect_names_what_is_missing(golden_dir, capsys):

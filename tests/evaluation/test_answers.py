@@ -124,8 +124,8 @@ def test_texts_at_the_best_threshold_have_the_best_score(nulls, has_answer):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((["a"], []), "`predictions` and `answers` must be as many.* Received: 1 and 0"),
-        (([], []), "at least one. Received: 0 and 0"),
+        ((["a"], []), "`predictions` and `answers` must have the same.* Received: 1 and 0"),
+        (([], []), "nonzero length. Received: 0 and 0"),
         ((["a", "b"], [["a"], [3]]), r"SQuAD's dicts.* Received in row 1: \[3\]"),
         ((["a"], [{"text": ["a"], "answer_start": []}]), "Received in row 0: "),
         ((["a"], [["a"]], 0.5), "`threshold` needs the null scores"),

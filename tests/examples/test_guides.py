@@ -17,7 +17,10 @@ GUIDES = EXAMPLES.parent / "docs" / "guides"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 QUICK = ["checkpoints_in_and_out", "own_architecture"]
-SLOW = ["first_classifier", "how_xlnet_works", "pretrain_your_language", "scale", "serve"]
+SLOW = [
+    *("data_and_tools", "first_classifier", "how_xlnet_works", "pretrain_your_language"),
+    *("scale", "serve"),
+]
 
 
 def test_all_guides_are_here():

@@ -95,8 +95,8 @@ def test_what_does_not_fit_a_stateful_model_is_refused(make):
     model, (x, y) = make(), rows_of(make, 2 * BATCH + 1)
     full = keras.tree.map_structure(lambda a: a[:-1], (x, y))
     for arguments, message in (
-        ({"batch_size": 3}, "`batch_size` must be that of the stateful model, 2. Received: .*=3"),
-        ({"validation_batch_size": 1}, "`validation_batch_size` must be that of .*, 2"),
+        ({"batch_size": 3}, "`batch_size` must be the one of the .* model, 2. Received: .*=3"),
+        ({"validation_batch_size": 1}, "`validation_batch_size` must be the one of .*, 2"),
         ({"shuffle": True}, "`shuffle` must be False for a stateful model"),
     ):
         with pytest.raises(ValueError, match=message):

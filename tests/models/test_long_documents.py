@@ -193,14 +193,14 @@ def test_all_segments_need_a_static_length():
 def test_windows_are_texts_of_their_own():
     model = make("windows", pooling="last")
     features = random_features(15, width=15)
-    windows, is_there = DivideIntoWindows(8)(features)
+    windows, is_window = DivideIntoWindows(8)(features)
     ids = features["token_ids"][0]
     np.testing.assert_array_equal(
         windows["token_ids"],
         [[0, 0, 0, 0, 0, ids[0], 4, 3], [*ids[1:7], 4, 3], [*ids[7:13], 4, 3]],
     )
     np.testing.assert_array_equal(windows["segment_ids"][1], [0] * 7 + [2])
-    assert is_there.shape == (1, 3) and np.asarray(is_there).all()
+    assert is_window.shape == (1, 3) and np.asarray(is_window).all()
     whole = make("truncate", pooling="last")
     whole.assign_weights(model)
     summarize = keras.Model(whole.input, whole.sequence_summary.output)
@@ -213,8 +213,8 @@ def test_windows_are_texts_of_their_own():
 
 def test_an_empty_document_has_a_window():
     features = random_features(2, width=10)
-    _, is_there = DivideIntoWindows(6)(features)
-    np.testing.assert_array_equal(is_there, [[False, True]])
+    _, is_window = DivideIntoWindows(6)(features)
+    np.testing.assert_array_equal(is_window, [[False, True]])
 
 
 # === Text ===

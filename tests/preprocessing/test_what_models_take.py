@@ -118,9 +118,9 @@ ERRORS = {
     "too many names to learn": (
         "nameless", "fit", (TEXTS, ["a", "b", "c", "a"]), r"3 names.*num_classes=2"),
     "names that nothing was learned of": (
-        "nameless", "evaluate", (TEXTS, NAMES), r"needs `class_names`"),
+        "nameless", "evaluate", (TEXTS, NAMES), r"need `class_names`"),
     "names in a dataset": (
-        "nameless", "fit", (dataset(TEXTS, NAMES).batch(2),), "needs `class_names`"),
+        "nameless", "fit", (dataset(TEXTS, NAMES).batch(2),), "need `class_names`"),
     "names and numbers": ("classifier", "fit", (TEXTS, ["spam", 0, 1, 1]), r"row 1: 0"),
     "category missing": (
         "classifier", "fit", (TEXTS, pd.Series(["ham", None, "spam", "ham"], dtype="category")),

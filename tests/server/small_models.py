@@ -1,5 +1,7 @@
 """SavedModels of a few operations, with the signatures that the tests need."""
 
+import json
+
 import tensorflow as tf
 
 
@@ -100,6 +102,19 @@ def save_classifier(directory):
         return {"probabilities": probabilities, "label": label}
 
     tf.saved_model.save(model, str(directory), {"serving_default": classify})
+
+
+def save_named_classifier(directory):
+    """The classifier, with names of classes beside it, as `export` writes them."""
+    save_classifier(directory)
+    write_details(directory, json.dumps({"class_names": ["bad", "<good>"]}))
+
+
+def write_details(directory, text):
+    """Writes the file of details into a SavedModel."""
+    file = directory / "assets.extra" / "model_details.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text, encoding="utf-8")
 
 
 def save_tagger(directory):

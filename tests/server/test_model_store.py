@@ -10,7 +10,8 @@ import tensorflow as tf
 from keras_xlnet.server import ModelStore
 from keras_xlnet.server.request_error import RequestError
 from keras_xlnet.serving.warmup import make_warmup_requests, write_warmup_requests
-from tests.server.small_models import save_half_plus
+from tests.server.running_server import serve
+from tests.server.small_models import save_half_plus, write_details
 
 
 @pytest.fixture(scope="module")
@@ -156,3 +157,28 @@ def test_the_status_while_a_version_is_loading(saved, folder, monkeypatch):
     go_on.set()
     thread.join(60)
     assert states(store) == [(2, "AVAILABLE")] and answer(store) == 3
+
+
+@pytest.mark.parametrize(
+    "details, names",
+    [
+        (None, []),
+        ('{"class_names": ["ham", "spam"]}', ["ham", "spam"]),
+        ('{"class_names": null}', []),
+        ("{}", []),
+        ("{", "is damaged"),
+        ("[]", "is damaged"),
+        ('{"class_names": [1, 2]}', "is damaged"),
+        ('{"class_names": "ham"}', "is damaged"),
+    ],
+)
+def test_names_of_classes(details, names, folder, caplog):
+    if details is not None:
+        write_details(folder / "half" / "1", details)
+    # Without names that can be read, the model answers all the same.
+    with serve(folder) as (client, store):
+        found = client.get("/v1/models/half/versions/1/classes")
+        assert answer(store) == 2
+    is_damaged = names == "is damaged"
+    assert found == (200, {"class_names": [] if is_damaged else names})
+    assert ("model_details.json is damaged" in caplog.text) == is_damaged

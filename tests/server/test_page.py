@@ -17,7 +17,8 @@ in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not inst
 @pytest.fixture(scope="module")
 def page_client(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
-    for name in ("embedder", "classifier", "tagger", "answerer", "ranker", "texts"):
+    names = ("embedder", "classifier", "named_classifier", "tagger", "answerer", "ranker", "texts")
+    for name in names:
         getattr(small_models, f"save_{name}")(folder / name / "1")
     with serve(folder, batch_delay=0) as (client, _):
         yield client
@@ -91,6 +92,14 @@ def test_a_classifier_and_its_words(page_client, open_page):
     assert (requests, rows) == (2, 1 + 5)
     # Against the class.
     assert ("not", -0.125) in rows_of(open_page(model="classifier", text="not good", explain=1))
+
+
+@pytest.mark.slow
+@in_a_browser
+def test_names_of_classes_are_those_of_the_details(open_page):
+    page = open_page(model="named_classifier", text="good", explain=1)
+    assert rows_of(page)[:2] == [("bad", 0.25), ("&lt;good&gt;", 0.75)]
+    assert "Change of the probability of &lt;good&gt;, 0.750, by each word" in page
 
 
 @pytest.mark.slow

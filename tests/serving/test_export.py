@@ -1,9 +1,6 @@
-import json
 import os
 import pathlib
 import re
-import subprocess
-import sys
 
 import keras
 import numpy as np
@@ -14,12 +11,12 @@ from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.serving import export
 from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.serving.conftest import PAIRS, TEXTS, make_classifier
+from tests.serving.fresh_process import run_in_a_fresh_process
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 
 # Half precision rounds otherwise where operations are joined, as in the process that serves.
 pytestmark = pytest.mark.optimized_graphs
-RELOAD = pathlib.Path(__file__).with_name("reload_saved_model.py")
 
 
 @pytest.fixture(scope="module")
@@ -73,42 +70,10 @@ def served(exported, preprocessor, short, reloaded):
     for name in ("sigmoid", "linear", "static"):
         requests[name, "serving_default", None] = {"text": TEXTS}
         requests[name, "serving_tokens", None] = tokens(short, TEXTS)
-    return run_in_a_fresh_process(requests, exported, reloaded)
-
-
-def run_in_a_fresh_process(requests, exported, directory):
-    numbers = {name: number for number, name in enumerate(exported)}
-    keys = {
-        request: f"{numbers[request[0]]}.{number}|{request[1]}"
-        for number, request in enumerate(requests)
-    }
-    arrays = {
-        f"{keys[request]}|{name}": as_bytes(value)
-        for request, inputs in requests.items()
-        for name, value in inputs.items()
-    }
-    np.savez(directory / "requests.npz", **arrays)
-    paths = [str(path) for _, path in exported.values()]
-    commands = saved_model_cli_commands(exported["spam"][1], directory)
-    (directory / "commands.json").write_text(json.dumps(commands))
-    names = "commands.json", "requests.npz", "outputs.npz"
-    printed = run([str(RELOAD), *names, *paths], cwd=directory)
-    (directory / "printed.txt").write_text(printed)
-    with np.load(directory / "outputs.npz") as loaded:
-        outputs = dict(loaded)
-
-    def read(model, signature="serving_default", rows=None):
-        start = keys[model, signature, rows] + "|"
-        return {k[len(start) :]: v for k, v in outputs.items() if k.startswith(start)}
-
-    return read
-
-
-def as_bytes(value):
-    """Returns an array that can be saved without pickle."""
-    if isinstance(value, list):
-        return np.array([t.encode() if isinstance(t, str) else t for t in value], "S")
-    return np.asarray(value)
+    directories = {name: directory for name, (_, directory) in exported.items()}
+    commands = saved_model_cli_commands(directories["spam"], reloaded)
+    outputs = run_in_a_fresh_process(requests, directories, reloaded, commands)
+    return lambda model, signature="serving_default", rows=None: outputs[model, signature, rows]
 
 
 def tokens(preprocessor, texts):
@@ -117,12 +82,6 @@ def tokens(preprocessor, texts):
 
 def to_bytes(text):
     return text.encode() if isinstance(text, str) else text
-
-
-def run(arguments, **kwargs):
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, **kwargs)
-    assert done.returncode == 0, done.stderr[-4000:]
-    return done.stdout
 
 
 def decoded(labels):

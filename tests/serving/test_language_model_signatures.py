@@ -1,10 +1,5 @@
 """Language models as SavedModels: equal to the models, in a process without keras_xlnet."""
 
-import json
-import pathlib
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -13,8 +8,8 @@ from keras_xlnet.models import TransformerXLLanguageModel, XLNetBackbone, XLNetP
 from keras_xlnet.serving import export
 from keras_xlnet.tokenizers import VocabularyTokenizer, XLNetTokenizer
 from tests.models.test_scoring import with_random_weights
+from tests.serving.fresh_process import run_in_a_fresh_process
 
-RELOAD = pathlib.Path(__file__).with_name("reload_saved_model.py")
 TEXTS = [
     "win a free prize now",
     "see you at lunch",
@@ -84,33 +79,6 @@ def served(exported, tmp_path_factory):
         for name in exported
     }
     return run_in_a_fresh_process(requests, exported, tmp_path_factory.mktemp("served"))
-
-
-def run_in_a_fresh_process(requests, exported, directory):
-    names = list(exported)
-    keys = {key: f"{names.index(key[0])}.{i}|{key[1]}" for i, key in enumerate(requests)}
-    arrays = {
-        f"{keys[key]}|{name}": as_array(value)
-        for key, inputs in requests.items()
-        for name, value in inputs.items()
-    }
-    np.savez(directory / "requests.npz", **arrays)
-    (directory / "commands.json").write_text(json.dumps([]))
-    arguments = ["commands.json", "requests.npz", "outputs.npz", *map(str, exported.values())]
-    done = subprocess.run(
-        [sys.executable, str(RELOAD), *arguments], cwd=directory, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    with np.load(directory / "outputs.npz") as outputs:
-        return {
-            key: {k.rpartition("|")[2]: v for k, v in outputs.items() if k.startswith(start + "|")}
-            for key, start in keys.items()
-        }
-
-
-def as_array(value):
-    is_text = isinstance(value, list) and isinstance(value[0], str)
-    return np.array([text.encode() for text in value], "S") if is_text else np.asarray(value)
 
 
 # === Scores ===

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_xlnet.serving.like_length import read_in_batches_of_like_length
+from keras_xlnet.serving.like_length import read_in_batches, read_in_batches_of_like_length
 
 LENGTH = 64
 
@@ -84,3 +84,39 @@ def test_several_texts_in_a_row():
     found = read_in_batches_of_like_length(sums, features, "right")
     assert found["sum"].numpy().tolist() == [[2, 40], [21, 7]]
     assert shapes == [(2, 2, 48)]
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_outputs_of_tokens_are_as_long_as_the_features(side):
+    lengths = [3, 60, 7, 33, 9, 2, 50, 1, 1, 1]
+    features = rows_of(lengths, side)
+    specs = {name: tf.TensorSpec((None, None), x.dtype) for name, x in features.items()}
+
+    @tf.function(input_signature=[specs])
+    def twice(features):
+        return {"twice": features["token_ids"] * 2, "first": features["token_ids"][:, 0]}
+
+    tensors = {name: tf.constant(value) for name, value in features.items()}
+    found = read_in_batches_of_like_length(twice, tensors, side, of_tokens=["twice"])
+    assert found["twice"].numpy().tolist() == (features["token_ids"] * 2).tolist()
+    assert found["first"].shape == (len(lengths),)
+
+
+@pytest.mark.parametrize("number", [1, 3, 4, 6])
+def test_batches_of_one_size(number):
+    """The shapes that are read are static; those of the outputs are not."""
+    features = rows_of([5] * number, "right")
+    specs = {name: tf.TensorSpec((3, LENGTH), x.dtype) for name, x in features.items()}
+
+    @tf.function(input_signature=[specs])
+    def first(features):
+        return {"first": features["token_ids"][:, 0]}
+
+    @tf.function
+    def graph(features):
+        found = read_in_batches(first, features, 3)
+        assert found["first"].shape == (None,)
+        return found
+
+    found = graph({name: tf.constant(value) for name, value in features.items()})
+    assert found["first"].numpy().tolist() == [*range(number)]

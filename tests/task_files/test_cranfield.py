@@ -100,7 +100,7 @@ MARKERS = "must be an id, as in '.I 1', or one of .T, .A, .B, .W"
         (
             "cran.all.1400",
             ".I 1\n.T\na\n.W\nb\n.I 1\n.T\na\n.W\nb\n",
-            ", line 6: must be an id that is there once. Received: '.I 1'",
+            ", line 6: must be a unique id. Received: '.I 1'",
         ),
         (
             "cran.all.1400",

@@ -142,12 +142,12 @@ def test_missing_answers(tmp_path):
     path = write(tmp_path, [row()], ["A\tA\tA\tA"])
     with pytest.raises(FileNotFoundError) as info:
         read_mctest(path.with_suffix(".ans"))
-    assert "`path` must be a .tsv file with 'mc160.dev.ans' beside it. " in str(info.value)
+    assert "`path` must be a .tsv file with 'mc160.dev.ans' next to it. " in str(info.value)
     path.with_suffix(".ans").unlink()
     with pytest.raises(FileNotFoundError) as info:
         read_mctest(path)
     assert str(info.value) == (
-        f"`path` must be a .tsv file with 'mc160.dev.ans' beside it. Received: {str(path)!r}"
+        f"`path` must be a .tsv file with 'mc160.dev.ans' next to it. Received: {str(path)!r}"
     )
 
 

@@ -188,8 +188,8 @@ def changed(keys, value):
         (
             ("data", 1, "paragraphs", 1, "qas", 0, "id"),
             "b",
-            "data[1].paragraphs[1].qas[0].id: must be there once. "
-            "Received: 'b', which is that of data[0].paragraphs[0].qas[1]",
+            "data[1].paragraphs[1].qas[0].id: must be unique. "
+            "Received: 'b', which is the id of data[0].paragraphs[0].qas[1]",
         ),
     ],
 )
@@ -286,7 +286,7 @@ def test_questions_without_answers_have_no_column_of_answers(tmp_path):
         ),
         ("answers", {"text": "red"}, "line 1, answers.text: must be a list. Received: 'red'"),
         ("context", "", "line 1, context: must not be empty. Received: ''"),
-        ("id", "b", "line 2, id: must be there once. Received: 'b', which is that of line 1"),
+        ("id", "b", "line 2, id: must be unique. Received: 'b', which is the id of line 1"),
     ],
 )
 def test_wrong_rows_of_the_hub(tmp_path, key, value, message):
