@@ -37,16 +37,18 @@ def main(path):
 def draw(path):
     """Runs the code of a guide in an empty folder, and copies its pictures."""
     matplotlib.use("Agg")  # Draws without a display.
-    blocks, names = CODE.findall(path.read_text("utf-8")), {"__name__": path.stem}
+    names, before = {"__name__": path.stem}, os.getcwd()
     with tempfile.TemporaryDirectory() as folder:
-        (pathlib.Path(folder) / "examples").symlink_to(ROOT / "examples")
+        pathlib.Path(folder, "examples").symlink_to(ROOT / "examples")
         os.chdir(folder)
-        for code, _ in blocks:
-            exec(code, names)
+        try:
+            for code, _ in CODE.findall(path.read_text("utf-8")):
+                exec(code, names)
+        finally:
+            os.chdir(before)
         path.with_suffix("").mkdir(exist_ok=True)
-        for picture in pathlib.Path("runs", path.stem).glob("*.png"):
+        for picture in pathlib.Path(folder, "runs", path.stem).glob("*.png"):
             shutil.copy(picture, path.with_suffix(""))
-        os.chdir(ROOT)
 
 
 def notebook(text):

@@ -80,6 +80,19 @@ def test_outputs_and_text_of_a_notebook(make_guide):
     assert cells[3]["outputs"] == []
 
 
+def test_pictures_are_drawn_beside_the_guide(make_guide, tmp_path):
+    guide = tmp_path / "small.md"
+    guide.write_text(
+        "```python\nimport pathlib\n\nimport matplotlib.pyplot as plt\n\n"
+        'pathlib.Path("runs/small").mkdir(parents=True)\n```\n\n'
+        '```python\nplt.figure().savefig("runs/small/empty.png")\n```\n',
+        encoding="utf-8",
+    )
+    make_guide.main(guide)
+    found = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")}
+    assert found == {"small.md", "small.ipynb", "small", "small/empty.png"}
+
+
 def test_pictures_of_a_guide_are_those_that_it_draws():
     guide = pages.read(GUIDES / "how_xlnet_works.md")
     drawn = set(re.findall(r'savefig\(pictures / "(\w+\.png)"', guide))
