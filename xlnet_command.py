@@ -1,8 +1,7 @@
 """The command `xlnet`: its arguments. `keras_xlnet.cli` does what they say.
 
 A module outside of the package, because importing the package imports Keras and TensorFlow, which
-takes
-seconds: help, the version and errors in arguments do not need them.
+takes seconds: help, the version and errors in arguments do not need them.
 """
 
 import argparse

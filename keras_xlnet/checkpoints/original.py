@@ -116,9 +116,8 @@ def save_original(
     """Writes a checkpoint that the original's code loads.
 
     The files are named as those of the released models: `xlnet_config.json`, `xlnet_model.ckpt.*`
-        and, with
-    a tokenizer, `spiece.model`. The weights are float32. What a checkpoint of the original does
-    not contain (memory, `attention_type`, dropout, ...) are flags of its scripts.
+    and, with a tokenizer, `spiece.model`. The weights are float32. Settings that a checkpoint of
+    the original does not contain (memory, `attention_type`, dropout, ...) are flags of its scripts.
 
     Args:
         model: An `XLNetBackbone`, or the model of a task that the original has.

@@ -96,9 +96,8 @@ def _word_pattern():
     A word is a run of letters and digits with their marks, and with characters inside of it
     ("don't", "e.g.", "a@b.org", "1,000"); the name of a user or topic; a flag; or any other
     character with its marks, such as an emoji and those joined to it. The rules follow UAX 29
-    with two
-    differences: names, addresses and words with hyphens are one word, and so are runs of letters
-    in scripts without spaces, which UAX 29 divides by a dictionary or into characters.
+    with two differences: names, addresses and words with hyphens are one word, and so are runs of
+    letters in scripts without spaces, which UAX 29 divides by a dictionary or into characters.
     """
     mark = f"[{marks()}]*"
     run = rf"\w[\w{marks()}]*"

@@ -50,9 +50,8 @@ def read_cranfield(folder: PathLike) -> Cranfield:
     Each query has exactly one document of relevance 5. The collection does not say what it is, and
     some programs take the -1 of `cranqrel` for "no interest". But its words are nearer to the words
     of the query than in any other grade, and queries that follow each other often share it:
-        probably
-    it is the paper whose author asked the question. Documents without a judgement for a query count
-    as of no interest.
+    it is probably the paper whose author asked the question. Documents without a judgement for a
+    query count as of no interest.
 
     Two documents, 471 and 995, have neither title nor text: they stay, with empty strings. The text
     of the others begins with the title, but for a space in two of them.
