@@ -7,8 +7,9 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_xlnet.preset_files import shipped
 from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles
-from keras_xlnet.preset_files.shipped import FOLDER, presets, shipped_directory
+from keras_xlnet.preset_files.shipped import presets, shipped_directory
 from keras_xlnet.preset_files.weights import layers_with_lora, model_weights
 from keras_xlnet.types import PathLike
 
@@ -110,6 +111,6 @@ def sha256_in_file(file: PathLike, shapes: Mapping[str, tuple[int, ...]]) -> str
 
 def _is_preset(name, shapes, sha256):
     # Checking all files of a preset takes longer than reading the shapes in one.
-    if sha256_in_file(FOLDER / name / "model.safetensors", shapes) != sha256:
+    if sha256_in_file(shipped.FOLDER / name / "model.safetensors", shapes) != sha256:
         return False
     return shipped_directory(name) is not None

@@ -12,7 +12,12 @@ from keras_xlnet.preset_files.adapter_weights import (
 from keras_xlnet.preset_files.files import read_json
 from keras_xlnet.preset_files.model_card import data_section
 from keras_xlnet.preset_files.recorded_vocabulary import VOCABULARY
-from keras_xlnet.preset_files.shipped import FOLDER, adapter_directory, adapters, presets
+from keras_xlnet.preset_files.shipped import (
+    adapter_directory,
+    adapters,
+    presets,
+    shipped_directory,
+)
 
 
 def origin_of(model: Any) -> dict[str, Any]:
@@ -38,13 +43,13 @@ def origin_of(model: Any) -> dict[str, Any]:
     adapter = _adapter_of(model) if hasattr(model, "backbone") else None
     if adapter is None:
         preset = base_of(getattr(model, "backbone", model))["preset"]
-        return {"preset": _facts(presets(), preset, FOLDER), "adapter": None}
+        return {"preset": _facts_of_preset(preset), "adapter": None}
     # An adapter that was merged has changed the backbone.
     directory = adapter_directory(adapter, (CONFIG, WEIGHTS))
     preset = read_json(directory / CONFIG)["base"]["preset"]
     return {
-        "preset": _facts(presets(), preset, FOLDER),
-        "adapter": _facts(adapters(), adapter, directory.parent),
+        "preset": _facts_of_preset(preset),
+        "adapter": _facts(adapter, adapters()[adapter], directory),
     }
 
 
@@ -68,11 +73,13 @@ def _adapter_of(model):
     return None
 
 
-def _facts(infos, name, folder):
-    if name is None:
-        return None
-    info = infos[name]
-    card = (folder / name / CARD).read_text(encoding="utf-8")
+def _facts_of_preset(name):
+    directory = None if name is None else shipped_directory(name)
+    return None if directory is None else _facts(name, presets()[name], directory)
+
+
+def _facts(name, info, directory):
+    card = (directory / CARD).read_text(encoding="utf-8")
     kept = ("description", "figures", "task_arguments")
     facts = {key: info[key] for key in kept if key in info}
     return {"name": name, **facts, "data": data_section(card)}
