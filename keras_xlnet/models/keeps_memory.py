@@ -46,13 +46,14 @@ class KeepsMemory:
 
         A stateful model has the `batch_size` that it was made with, also in validation, and takes
         the rows of arrays in their order: row `r` of a batch continues row `r` of the batch before.
-        The last batch of validation arrays is filled up, as in `evaluate`. Memory is kept from
-        epoch to epoch: `reset_state` forgets it, and the input `reset_memory` in single rows.
+        The last batch of arrays is filled up with rows of weight 0, as in `evaluate`. Memory is
+        kept from epoch to epoch: `reset_state` forgets it, and the input `reset_memory` in single
+        rows.
 
         Raises:
-            ValueError: If the model is stateful and `batch_size` is another one, `shuffle` is true
-                or the rows of arrays do not fill the last batch; or a dataset of this package was
-                made with another `reuse_length` or `bidirectional_data` than the backbone.
+            ValueError: If the model is stateful and `batch_size` is another one or `shuffle` is
+                true; or a dataset of this package was made with another `reuse_length` or
+                `bidirectional_data` than the backbone.
         """
         for data in (x, validation_data):
             self._check_reading(data)
@@ -69,7 +70,8 @@ class KeepsMemory:
                     (x, y, sample_weight), rows, validation_split
                 )
                 validation_split, rows = 0.0, number_of_rows(x)
-            batch_size = _full_batches(rows, batch_size)
+            x, y, sample_weight = _filled(x, y, sample_weight, batch_size=batch_size)
+            batch_size = None if rows is None else batch_size
             if isinstance(validation_data, (list, tuple)):
                 validation_data = _filled(*validation_data, batch_size=validation_batch_size)
             else:
@@ -214,20 +216,6 @@ def _check_order(shuffle):
             "`shuffle` must be False for a stateful model: row r of a batch continues row r of the "
             f"batch before. Received: shuffle={shuffle!r}"
         )
-
-
-def _full_batches(rows, batch_size):
-    """The batch size of arrays with this number of rows, `None` for other data."""
-    if rows is None:
-        return None
-    rest = rows % batch_size
-    if rest:
-        raise ValueError(
-            f"`x` must have a multiple of batch_size={batch_size} rows, because the model is "
-            f"stateful. Received: {rows} rows. Leave out the last {rest}, or add "
-            f"{batch_size - rest} with a `sample_weight` of 0"
-        )
-    return batch_size
 
 
 def _split(data, rows, validation_split):

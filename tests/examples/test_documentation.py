@@ -63,7 +63,9 @@ def test_graphs_of_the_models_page():
 
 @pytest.mark.slow  # Five models are compiled.
 @pytest.mark.usefixtures("small_preset")
-def test_code_of_the_tasks_page_runs(capsys):
+def test_code_of_the_tasks_page_runs(tmp_path, monkeypatch, capsys):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
     names = {}
     for code in code_of(ROOT / "docs" / "tasks.md"):
         exec(code, names)

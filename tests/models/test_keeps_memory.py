@@ -101,12 +101,20 @@ def test_what_does_not_fit_a_stateful_model_is_refused(make):
     ):
         with pytest.raises(ValueError, match=message):
             model.fit(*full, **arguments)
-    with pytest.raises(ValueError, match="multiple of batch_size=2 rows.*Received: 5 rows.*last 1"):
-        model.fit(x, y)
     with pytest.raises(ValueError, match="`shuffle` must be False"):
         model.fit(Batches(*full), shuffle=True)
-    with pytest.raises(ValueError, match="multiple of batch_size=2 rows.*Received: 3 rows"):
-        model.fit(*full, validation_split=0.25)
+
+
+@pytest.mark.parametrize("make", [causal, permutation])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_training_rows_fill_no_batch(make, weighted):
+    """The same as with one more row, which has the weight 0."""
+    x, y = rows_of(make, 2 * BATCH + 1)
+    weights = np.linspace(0.5, 1.5, 2 * BATCH + 1, dtype="float32") if weighted else None
+    filled = keras.tree.map_structure(lambda a: np.concatenate([a, a[-1:]]), (x, y))
+    expected_weights = np.append(np.ones(2 * BATCH + 1) if weights is None else weights, 0.0)
+    found = trained(make, x, y, sample_weight=weights, epochs=2)
+    assert_same(found, trained(make, *filled, sample_weight=expected_weights, epochs=2))
 
 
 @pytest.mark.parametrize("make", [causal, permutation])
