@@ -130,7 +130,7 @@ def _add_convert(subparsers):
     parser.add_argument(
         "--activation",
         help="activation of a model from Hugging Face: gelu_tanh for weights that were converted "
-        "from the original. By default that of its config.json",
+        "from the original. Default: from its config.json",
     )
     parser.add_argument(
         "--sample_texts",
@@ -172,7 +172,7 @@ def _add_predict(subparsers):
     parser.add_argument(
         "model",
         metavar="MODEL",
-        help="a .keras file, or a preset; with --adapter a preset, if not that of the adapter",
+        help="a .keras file, or a preset; with --adapter a preset, if not the adapter's",
     )
     parser.add_argument(
         "texts",

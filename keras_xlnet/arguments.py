@@ -12,7 +12,7 @@ from keras import ops
 
 from keras_xlnet.types import Shape
 
-# What an axis may have: a size, one of several, or any (`None`).
+# The sizes that an axis may have: one, one of several, or any (`None`).
 Sizes = int | None | tuple[int | None, ...]
 
 

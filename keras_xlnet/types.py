@@ -35,7 +35,7 @@ Activation: TypeAlias = str | Callable[..., Any]
 
 
 class Tokenizer(Protocol):
-    """What makes ids of strings and strings of ids, such as an `XLNetTokenizer`."""
+    """Converts strings to ids and back, such as an `XLNetTokenizer`."""
 
     def __call__(self, inputs: Any) -> Any: ...
 

@@ -249,7 +249,7 @@ class OpenBert:
         return self._files.unused()
 
     def load(self, sample_texts: Iterable[str] | None, ridge: float) -> dict[str, Any]:
-        """Computes and assigns the weights. Arguments as of `load_bert`.
+        """Computes and assigns the weights. Arguments as in `load_bert`.
 
         Returns:
             A dict of arguments of `BertConversion`.

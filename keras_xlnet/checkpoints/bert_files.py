@@ -25,7 +25,7 @@ _SIZES = (
 # Parts of a BERT that an XLNet has no counterpart of.
 _REFUSED = {"is_decoder": False, "add_cross_attention": False}
 _ABSOLUTE = "absolute"
-# A model has at most so many rows more than its vocabulary, to make a round number.
+# The most extra rows that a model has beyond its vocabulary, to make a round number.
 _MOST_PADDING = 1024
 _PREFIX = "bert."
 _LAYERS = "encoder.layer."

@@ -1,4 +1,4 @@
-"""What the absolute positions of a BERT do, as the relative positions of an XLNet.
+"""Converts the effect of BERT's absolute positions to XLNet's relative positions.
 
 XLNet adds to the score of token `i` for token `j` a function of the distance `i - j`, and another
 number if they are in different segments. In each layer and head, these are what is missing in the

@@ -47,7 +47,7 @@ _LOADERS: dict[str, Callable[..., Any]] = {
     "keras_xlnet_h5": load_keras_xlnet_h5,
     "bert": load_bert,
 }
-# Arguments that change the numbers and are in no file: flags of the original's scripts.
+# Arguments that change the numbers but are not in any file: flags of the original's scripts.
 _UNSTATED: dict[str, tuple[str, ...]] = {
     "original": (
         *"attention_type memory_length reuse_length clamp_length same_length".split(),

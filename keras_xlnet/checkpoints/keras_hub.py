@@ -133,7 +133,7 @@ def _read_config(file):
 def _sizes(config):
     fixed = {name: config[name] for name in _SIZES}
     hidden_dim, num_heads = fixed["hidden_dim"], fixed["num_heads"]
-    # What is not a positive int is refused later, by name.
+    # Values that are not positive ints are refused later, by name.
     if isinstance(hidden_dim, int) and isinstance(num_heads, int) and num_heads > 0:
         return {**fixed, "head_dim": hidden_dim // num_heads}
     return {**fixed, "head_dim": None}

@@ -129,7 +129,7 @@ def build(
         head: Arguments of the task's model that the checkpoint suggests.
         defaults: Arguments of the backbone that the checkpoint suggests.
         config_file: Path of the file with these arguments, or what errors call it.
-        files: The checkpoint, as of `OpenCheckpoint`.
+        files: The checkpoint, as in `OpenCheckpoint`.
 
     Raises:
         ValueError: If an override is fixed by the checkpoint, there is no such argument, or the

@@ -231,6 +231,6 @@ def name_pattern(name: str) -> re.Pattern[str]:
 def match_model(
     model: keras.Model, format: str, task_name: str = "task", found: Collection[str] = ()
 ) -> list[WeightMatch]:
-    """Returns the `WeightMatch`es of all weights of a model. Arguments as of `match_weights`."""
+    """Returns the `WeightMatch`es of all weights of a model. Arguments as in `match_weights`."""
     rows = get_task(task_of_model(model)).rows(model)
     return match_weights(model_weights(model), rows, format, task_name, found)

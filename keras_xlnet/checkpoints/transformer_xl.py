@@ -220,7 +220,7 @@ def open_language_model(
         overrides: Dict of arguments of the caller.
         format: `"original"` or `"huggingface"`.
         config_file: What errors name.
-        files: The checkpoint, as of `OpenCheckpoint`.
+        files: The checkpoint, as in `OpenCheckpoint`.
         dtype: Name of the dtype of the weights that the configuration states, or `None`.
 
     Raises:

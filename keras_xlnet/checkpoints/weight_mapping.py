@@ -21,7 +21,7 @@ OWNERS = {
     "keras_xlnet_h5": "The old keras-xlnet",
     "bert": "BERT",
 }
-# What stands for the index of a layer in a name.
+# The placeholder for the index of a layer in a name.
 _LAYER = re.compile(r"\{layer\}|\{number\}")
 
 

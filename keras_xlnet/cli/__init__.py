@@ -1,1 +1,1 @@
-"""What the subcommands of `xlnet` do. Their arguments are in `xlnet_command.py`."""
+"""The subcommands of `xlnet`. Their arguments are in `xlnet_command.py`."""

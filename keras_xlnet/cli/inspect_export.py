@@ -12,7 +12,7 @@ from typing import Any
 from keras_xlnet.preset_files.export_details import FILE, read_export_details
 
 _MOST_CHARACTERS = 200
-# What TensorFlow stores beside the variables of a model.
+# Entries of TensorFlow that are not variables of a model.
 _OF_SAVING = re.compile("_CHECKPOINTABLE_OBJECT_GRAPH|save_counter")
 
 
@@ -48,7 +48,7 @@ def rows_of_export(path: str, report: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _read_files(path):
-    """What a SavedModel says that has no details."""
+    """The contents of a SavedModel without details."""
     try:
         import tensorflow as tf
 

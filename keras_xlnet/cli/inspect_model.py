@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments, path):
-    """What a checkpoint contains."""
+    """The contents of a checkpoint."""
     format = arguments.format or detect_format(path)
     task = task_of(arguments.task, path, format)
     given = arguments_of_format(arguments, format)

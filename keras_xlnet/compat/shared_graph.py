@@ -68,7 +68,7 @@ def shared_graph(call: _Method) -> _Method:
 
     @functools.wraps(call)
     def wrapper(layer, *args, **kwargs):
-        # What is recomputed has functions of its own.
+        # Recomputation has functions of its own.
         if layer.gradient_checkpointing or not _is_shareable():
             return call(layer, *args, **kwargs)
         arguments = dict(signature.bind(layer, *args, **kwargs).arguments)

@@ -61,7 +61,7 @@ def register(cls: _Class) -> _Class:
 
 
 class _SignatureOfConstructor:
-    """What `inspect.signature` shows of a class, instead of the arguments of `__new__`."""
+    """The signature of a class for `inspect.signature`, instead of `__new__`'s."""
 
     def __get__(self, instance: Any, cls: Any) -> inspect.Signature:
         if instance is not None:

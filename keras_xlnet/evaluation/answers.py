@@ -172,7 +172,7 @@ def _null_scores(predictions, threshold):
 
 def _best_threshold(scores, nulls, has_answer, answered):
     """The best score in percent and its threshold: questions up to it keep their answers."""
-    # What a question adds to the score when it keeps its answer.
+    # The score that a question adds if it keeps its answer.
     gains = np.where(has_answer, scores, -answered.astype(float))
     thresholds, group = np.unique(nulls, return_inverse=True)
     # Questions with the same null score keep their answers together.

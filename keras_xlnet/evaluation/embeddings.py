@@ -109,7 +109,7 @@ def retrieval_scores(
     >>> scores.mrr, scores.map
     (0.75, 0.75)
 
-    Source: as of `ranking_scores`.
+    Source: see `ranking_scores`.
     """
     if len(relevance) != len(queries):
         raise ValueError(

@@ -14,7 +14,7 @@ class RankingScores:
 
     Args:
         map: Float, the mean average precision.
-        mrr: Float, the mean of 1 / the rank of the first relevant document, 0 if there is none.
+        mrr: Float, the mean of 1 / the rank of the first relevant document, 0 without one.
         ndcg: Dict from `k` to a float, the normalized discounted cumulative gain of the first `k`
             documents.
         num_queries: Int, the number of queries that count.

@@ -58,7 +58,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
     _is_fine_tuned = True
     # The rank of labels that are class indices: 1 for a label for each row of a batch.
     _label_rank = 1
-    # What `class_weight` of the last `fit` gives each class in the loss.
+    # The weight of each class in the loss, by the `class_weight` of the last `fit`.
     _class_weights: tuple[float, ...] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -95,11 +95,11 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
     # === Training ===
 
     def _compile_defaults(self):
-        """What `"auto"` means in `compile`: the `loss`, and other arguments that belong to it."""
+        """The meaning of `"auto"` in `compile`: the `loss`, and other arguments."""
         return {}
 
     def _default_optimizer(self):
-        """What `optimizer="auto"` means in `compile`: Keras' default."""
+        """The meaning of `optimizer="auto"` in `compile`: Keras' default."""
         return "rmsprop"
 
     def compile(
@@ -144,7 +144,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
     def _optimized_weights(self):
         """The paths of the weights that the optimizer has states of, if others are trainable now.
 
-        Some may have been frozen since. There are none for weights that quantizing has replaced.
+        Some may have been frozen since. Weights that quantizing has replaced have none.
         """
         optimized = list(map(id, getattr(self.optimizer, "_trainable_variables", [])))
         paths = {id(v): path for path, v in variables_by_path(self).items()}
@@ -309,7 +309,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
             for name in projections:
                 for dense in layers[name]:
                     dense.enable_lora(rank, lora_alpha=lora_alpha)
-        # What TensorFlow compiled before does not know of the matrices.
+        # Functions that TensorFlow compiled before do not use the matrices.
         self.train_function = self.test_function = self.predict_function = None
 
     def quantize(self, *args: Any, **kwargs: Any) -> None:

@@ -20,7 +20,7 @@ from keras_xlnet.results import Result, first, short, titled
 from keras_xlnet.types import Tokenizer
 
 _METHODS = ("greedy", "sample", "beam")
-# What `callback` gets in place of a token for a continuation that has ended.
+# `callback` gets this instead of a token for a continuation that has ended.
 _ENDED = -1
 # A text is what the result is: it is not cut where other strings are.
 _MOST_CHARACTERS = 1000

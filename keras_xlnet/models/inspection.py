@@ -1,4 +1,4 @@
-"""What the attention layers of a model compute: probabilities, and the terms of the scores."""
+"""Attention probabilities of a model, and the terms of its scores."""
 
 import contextlib
 import dataclasses
@@ -59,7 +59,7 @@ class Attention(Result):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Inspection(Result):
-    """What a model computed on the way to its outputs.
+    """The intermediate results of a model.
 
     Args:
         outputs: What the model returned.

@@ -191,7 +191,7 @@ def _open_preset(cls, family, location, overrides):
 
 
 def _take_trainable(given):
-    # What is given holds for all layers inside, whatever the config says about them.
+    # The arguments apply to all layers inside, whatever the config says about them.
     return {part: given[part].pop("trainable", None) for part in ("model", "backbone")}
 
 

@@ -189,7 +189,7 @@ def visible(ranks: Tensor) -> Tensor:
     """Returns `(batch, length, length)` bool, `True` where a token may see another.
 
     Args:
-        ranks: `(batch, length)` as of `ordered_features`.
+        ranks: `(batch, length)`, as in `ordered_features`.
     """
     ranks_i, ranks_j = ops.expand_dims(ranks, 2), ops.expand_dims(ranks, 1)
     return ops.logical_or(ranks_j < ranks_i, ranks_j < 0)

@@ -258,12 +258,12 @@ class Task(BaseModel):
 
     @property
     def classes(self) -> Classes | None:
-        """What the labels of a model with classes are, otherwise `None`."""
+        """The classes of a model that has classes, otherwise `None`."""
         return None
 
     @property
     def _kind_of_head(self) -> str | None:
-        """What `fit_head` fits, `None` if it cannot."""
+        """The kind of head that `fit_head` fits, or `None`."""
         return None
 
     def _hold(self, text_layer):
@@ -313,9 +313,9 @@ class Task(BaseModel):
             **kwargs: As in `keras.Model.fit`.
 
         Raises:
-            ValueError: If a label is missing, is no class or has another shape than the outputs,
-                or a key of `class_weight` is no class. The message names the row. Datasets are not
-                checked.
+            ValueError: If a label is missing, is not a class or has another shape than outputs,
+                or a key of `class_weight` is not a class. The message names the row. Datasets are
+                not checked.
         """
         self._learn_from_labels(y)
         held_out_size = kwargs.get("validation_batch_size") or batch_size
@@ -524,7 +524,7 @@ class Task(BaseModel):
 
     @property
     def _data(self):
-        """What converts raw text, labels and weights for this model."""
+        """Converts raw text, labels and weights for this model."""
         return DataAdapter(
             self.preprocessor_cls, self.preprocessor, self.classes, type(self).__name__
         )
@@ -548,7 +548,7 @@ class Task(BaseModel):
         return *rows, encoded is not None and group_by_length and self._can_group(rows[0])
 
     def _validation_data(self, data, batch_size, group_by_length):
-        """What `fit` is given as `validation_data`, in the form that Keras takes."""
+        """The `validation_data` of `fit` in the form that Keras takes."""
         if not isinstance(data, (list, tuple)):
             return self._data.examples(data)[0]
         x, y, weights = (*data, None, None)[:3]
@@ -575,7 +575,7 @@ class Task(BaseModel):
     # === From outputs to results ===
 
     def _results(self, x, batch_size, verbose, **options):
-        """What the preprocessor makes of the outputs for raw text."""
+        """The results of the preprocessor for the outputs of raw text."""
         encoded = self._data.encode(x)
         if encoded is None:
             raise ValueError(

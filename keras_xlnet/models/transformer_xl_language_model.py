@@ -298,7 +298,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
                 the tokenizer of the model.
             start_token_id: Int, a token that is put before each text, such as the one that
                 separates documents. `None`: the first token is given, and not scored.
-            segment_length: Int, longer texts are read in segments of so many tokens, with memory.
+            segment_length: Int, longer texts are read in segments of this length, with memory.
                 If the memory holds all earlier segments, segments change nothing.
             batch_size: Int, texts at a time.
 
@@ -412,7 +412,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
         Returns:
             `(batch, rows)` float32.
         """
-        # What is embedded is not used, and no graph computes it.
+        # The embedding is not used, and no graph computes it.
         _, tables, projections = self.token_embedding(labels, return_weights=True)
         shared = self.shared_weights(tables, projections)
         return self.softmax(sequence_output, targets=labels, **shared)
@@ -464,7 +464,7 @@ def _longest_attention(same_length, memory_length):
         return same_length
     if memory_length is None:
         raise ValueError(
-            "`same_length=True` needs a `memory_length`: every token attends to so many tokens. "
+            "`same_length=True` needs a `memory_length`: every token attends to that many tokens. "
             "Received: memory_length=None"
         )
     return memory_length
@@ -547,7 +547,7 @@ def _new_layers(config, position_encoding_class):
 
 
 def _new_inputs(config):
-    """The symbolic inputs of a model, by their names."""
+    """The symbolic inputs of a model by name."""
 
     def new_input(name, shape, dtype):
         return keras.Input(shape, batch_size=config.batch_size, dtype=dtype, name=name)

@@ -468,7 +468,7 @@ def _new_layers(config):
 
 
 def _new_inputs(config):
-    """The symbolic inputs of a backbone, by their names."""
+    """The symbolic inputs of a backbone by name."""
     inputs = {
         "token_ids": keras.Input((None,), dtype="int32", name="token_ids"),
         "segment_ids": keras.Input((None,), dtype="int32", name="segment_ids"),

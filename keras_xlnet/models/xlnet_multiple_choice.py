@@ -50,7 +50,7 @@ class XLNetMultipleChoice(Task):
 
     Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`, but of
     shape `(batch, num_choices, length)`, for any number of choices. A choice that is only padding
-    is none, and its probability is 0.
+    does not count, and its probability is 0.
 
     Outputs: Tensor `(batch, num_choices)`, float32.
 

@@ -75,7 +75,7 @@ class XLNetTextClassifier(Task):
             the preprocessor keeps a quarter and three quarters; `"windows"`: in parts of
             `segment_length` tokens: independent windows, whose summaries are
             taken; `"memory"`: in segments of `segment_length` tokens, each with the memory of
-            those before it, of which the last is summarized. For the last two the
+            those before it, and only the last is summarized. For the last two the
             `sequence_length` of the preprocessor is the length of the longest document, texts are
             padded on the left, and `pooling` is not `"pair"`; `"memory"` needs a backbone with a
             `memory_length`.
@@ -184,7 +184,7 @@ class XLNetTextClassifier(Task):
 
     @property
     def classes(self) -> Classes:
-        """What the labels are."""
+        """The classes of labels."""
         return Classes(
             self.num_classes,
             self.class_names,

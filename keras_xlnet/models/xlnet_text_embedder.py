@@ -98,7 +98,7 @@ class XLNetTextEmbedder(Task):
     Language Response Suggestion for Smart Reply", for in-batch negatives.
     """
 
-    # What a preset knows of texts is soon lost.
+    # Fine-tuning soon destroys what a preset has learned.
     _learning_rate = 1e-5
     preprocessor_cls = XLNetTextEmbedderPreprocessor
     _arguments = ("preprocessor", "pooling", "scale")

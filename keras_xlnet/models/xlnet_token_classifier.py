@@ -143,7 +143,7 @@ class XLNetTokenClassifier(Task):
             "weighted_metrics": ["accuracy"],
         }
 
-    # === Labels: -100 is none ===
+    # === Labels: -100 does not count ===
 
     def compute_loss(
         self,
@@ -168,7 +168,7 @@ class XLNetTokenClassifier(Task):
 
     @property
     def classes(self) -> Classes:
-        """What the tags are."""
+        """The classes of tags."""
         return Classes(self.num_classes, self.class_names)
 
     @property

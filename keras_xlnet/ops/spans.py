@@ -134,7 +134,7 @@ def fill_targets(
         xp: `keras.ops` or `numpy`.
 
     Returns:
-        `(B, L)` bool, `goal` of them `True` in each row that has so many candidates.
+        `(B, L)` bool, `goal` of them `True` in each row with that many candidates.
     """
     score = xp.where(chosen, 2.0, xp.where(candidates, draws, -1.0))
     rank = xp.argsort(xp.argsort(-score, axis=1), axis=1)

@@ -36,7 +36,7 @@ def load_network(preset: PathLike, output: str) -> keras.Model:
 
 
 def main(format: str, preset: str, file: str, output: str, quantization: str = "") -> None:
-    """Loads a preset and writes a file. An empty `quantization` is none."""
+    """Loads a preset and writes a file. An empty `quantization` means `None`."""
     write = {"onnx": write_onnx, "litert": write_litert}[format]
     write(load_network(preset, output), pathlib.Path(file), quantization or None)
 

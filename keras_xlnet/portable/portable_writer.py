@@ -142,7 +142,7 @@ def _output_of(model):
 
 
 def _settings(model):
-    """What `predict.py` has to know."""
+    """The settings for `predict.py`."""
     preprocessor = model.preprocessor
     tokenizer = preprocessor.tokenizer
     classes = {}

@@ -1,4 +1,4 @@
-"""What users pass to models and get from them: a preprocessor for each form of input."""
+"""The inputs and results of models: a preprocessor for each form of input."""
 
 from keras_xlnet.preprocessing.answer_decoding import Answer, AnswerPrediction
 from keras_xlnet.preprocessing.length_batches import LengthBatches, batch_by_length

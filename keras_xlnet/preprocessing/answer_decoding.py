@@ -40,7 +40,7 @@ class Answer(Result):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class AnswerPrediction(Result):
-    """What a model found for a question.
+    """The answer of a model to a question.
 
     Args:
         answers: Tuple of `Answer`, the most probable one first. Empty if the model found none.

@@ -1,4 +1,4 @@
-"""What users pass to `fit`, `evaluate` and `predict`, converted to what Keras takes."""
+"""Converts the arguments of `fit`, `evaluate` and `predict` for Keras."""
 
 from __future__ import annotations
 

@@ -53,8 +53,8 @@ class Classes:
                 returned unchanged.
 
         Raises:
-            ValueError: If a label is missing, is no class, or has another shape. The message names
-                the row.
+            ValueError: If a label is missing, is not a class, or has another shape. The message
+                names the row.
         """
         if self.activation == "sigmoid" and is_lists_of_names(y):
             if self.class_names is None:
@@ -180,7 +180,7 @@ def check_number_of_rows(labels: Any, rows: int) -> None:
 
 
 def is_names(labels: Any) -> bool:
-    """Whether what `as_label_array` returned are strings."""
+    """Whether the result of `as_label_array` has strings."""
     return isinstance(labels, np.ndarray) and labels.dtype == object
 
 

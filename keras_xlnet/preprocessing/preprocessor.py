@@ -1,4 +1,4 @@
-"""What all preprocessors have in common: the way from what users have to arrays, and back."""
+"""The base class of preprocessors: from the data of users to arrays, and back."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MIN_LENGTH = 3
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Encoded(Result):
-    """What a preprocessor makes of texts: the inputs of a model, and the way back to the texts.
+    """Encoded texts: the inputs of a model, and the places of tokens in the texts.
 
     `fit`, `evaluate` and `predict` accept it instead of the texts, which are then not tokenized
     again.
@@ -81,7 +81,7 @@ class Preprocessor(StringLayer):
 
     # Whether there is a label, and an output of the model, for each token.
     has_token_labels = False
-    # What a row is called in errors.
+    # The name of a row in errors.
     row_name = "text"
     # Whether the call takes the elements of a `tf.data.Dataset` of raw text.
     takes_datasets = False

@@ -28,7 +28,7 @@ _NUM_SPECIAL = 3
 
 
 class WindowPlaces(NamedTuple):
-    """Where the windows of contexts are.
+    """The places of windows in contexts.
 
     Args:
         question: Int64 `(windows,)`, the row of the question.

@@ -184,7 +184,7 @@ def decode_tags(
         `log_probabilities`.
 
     Raises:
-        ValueError: If an argument is not as above, or if no sequence of so many words is valid.
+        ValueError: If an argument is not as above, or if no sequence of that many words is valid.
 
     Example:
 

@@ -108,7 +108,7 @@ def _check_batched(spec):
 
 
 def text_columns(x: Any, names: Sequence[str] = ("text", "pair")) -> dict[str, np.ndarray]:
-    """Returns a dict of object arrays of equal length: the texts of each row by their names.
+    """Returns a dict of object arrays of equal length: the texts of each row by name.
 
     Args:
         x: Texts, a tuple of several of these, or a dict with some of `names`. Texts are a list, an
@@ -149,7 +149,7 @@ def _first_names(names, texts):
 
 
 def has_rows(x: Any) -> bool:
-    """Whether `x` has several texts a row: a list of tuples or lists, or an array of rank 2."""
+    """Whether `x` has several texts per row: a list of tuples or lists, or an array of rank 2."""
     if isinstance(x, list):
         return isinstance(x[0], (tuple, list))
     return len(getattr(x, "shape", ())) == 2 and x.shape[1] > 1
@@ -177,7 +177,7 @@ def columns_of_rows(x: Any, form: str) -> list[tuple[Any, ...]]:
 
 
 def one_text(name: str, row: int, text: Any) -> str:
-    """Returns a text as a string; `ValueError` with the name and the row if it is none."""
+    """Returns a text as a string; `ValueError` with the name and the row if it is not text."""
     text = text.decode() if isinstance(text, bytes) else text
     if not isinstance(text, str):
         raise ValueError(f"`{name}` must be strings. Received in row {row}: {text!r}")

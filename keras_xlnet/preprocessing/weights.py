@@ -99,7 +99,7 @@ def weights_of_classes(
 
 
 def weights_by_class(class_weights: Sequence[float], labels: Tensor, rank: int) -> Tensor:
-    """Returns the weight of the class of each label; 1 for labels that are no class.
+    """Returns the weight of the class of each label; 1 for labels that are not a class.
 
     Args:
         class_weights: The weights of all classes.

@@ -102,7 +102,7 @@ def _word_pattern():
     mark = f"[{marks()}]*"
     run = rf"\w[\w{marks()}]*"
     inside = rf"(?:[-'’.@/·‧״]{mark}|(?<=\d),(?=\d))"
-    # What is invisible can stand before a word too. A zero width space ends a word.
+    # Invisible characters can also come before a word. A zero width space ends a word.
     word = rf"[{marks()}{ZERO_WIDTH_SPACE}]*[@#]?{run}(?:{inside}{run})*{ZERO_WIDTH_SPACE}*"
     flag = rf"[\U0001f1e6-\U0001f1ff]{{2}}{mark}"
     other = rf"\S{mark}(?:(?<=\u200d)[^\w\s]{mark})*"
@@ -166,7 +166,7 @@ def tag_indices(
 
 
 def learn_tags(y: Any, num_classes: int) -> list[str] | None:
-    """Returns the different tags that are strings, sorted; `None` if there are none.
+    """Returns the different tags that are strings, sorted, or `None` without any.
 
     Args:
         y: List of lists of tags. Anything else has none.

@@ -101,7 +101,7 @@ def sha256_in_file(file: PathLike, shapes: Mapping[str, tuple[int, ...]]) -> str
     """Returns the checksum of the weights in a file that have these shapes, by their paths.
 
     Returns:
-        A string as of `sha256_of_weights`, or `None` if a weight is missing or of another shape.
+        A string as from `sha256_of_weights`, or `None` if a weight is missing or of another shape.
     """
     files = SafetensorsFiles([file], file)
     if any(files.shapes.get(path) != shape for path, shape in shapes.items()):

@@ -1,4 +1,4 @@
-"""The details of an exported model: the JSON file beside its graph."""
+"""The details of an exported model: the JSON file in its SavedModel."""
 
 import pathlib
 from typing import Any
@@ -13,13 +13,13 @@ FORMAT_VERSION = 1
 
 
 def read_export_details(directory: PathLike) -> dict[str, Any] | None:
-    """Returns the details that `export` wrote into a SavedModel, `None` if there are none.
+    """Returns the details that `export` wrote into a SavedModel, or `None` without any.
 
     Args:
         directory: Path of the SavedModel.
 
     Raises:
-        ValueError: If the file is damaged, or its format is another one than that of this version.
+        ValueError: If the file is damaged, or has the format of another version.
 
     Example:
 

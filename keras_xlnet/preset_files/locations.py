@@ -1,4 +1,4 @@
-"""Where the files of a model are: on this machine, on the Hugging Face Hub, on a web server."""
+"""Finds the files of a model: on this machine, on the Hugging Face Hub, on a web server."""
 
 import os
 import pathlib

@@ -28,7 +28,7 @@ def presets() -> "Presets":
 
     Returns:
         A mapping from the name of a preset to a dict of its `description`, its number of
-        `parameters`, the `bytes` of its files, measured `figures` by their names, the `sha256` of
+        `parameters`, the `bytes` of its files, measured `figures` by name, the `sha256` of
         its files, and perhaps `task_arguments`, which `from_preset` gives a task model that has
         them. Printed, it is a table. `keras_xlnet/shipped/NAME/README.md` is the model
         card.

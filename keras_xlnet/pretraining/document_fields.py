@@ -148,7 +148,7 @@ def _open_parquet(file, path, field):
 
 
 def _row_groups(parquet, field):
-    """Yields the number of rows of each group, and of bytes of a column (1 if there are none)."""
+    """Yields the number of rows of each group, and of bytes of a column (1 without any)."""
     for index in range(parquet.metadata.num_row_groups):
         group = parquet.metadata.row_group(index)
         columns = [group.column(number) for number in range(group.num_columns)]

@@ -17,7 +17,7 @@ from keras_xlnet.types import PathLike
 
 _GLOB_CHARACTERS = re.compile(r"[*?\[]")
 _BYTES_PER_COPY = 2**20
-# Otherwise Beam decompresses files by their names.
+# Otherwise Beam decompresses files with certain names.
 _UNCOMPRESSED = "uncompressed"
 
 

@@ -167,7 +167,7 @@ def _joined(inputs):
 
 
 def _has_rows(result, num_rows):
-    """Whether a result is no exception, and all outputs have this number of rows."""
+    """Whether a result is not an exception, and all outputs have this number of rows."""
     return isinstance(result, dict) and {len(value) for value in result.values()} == {num_rows}
 
 

@@ -177,6 +177,6 @@ def _versions(path):
 
 
 def _files(directory):
-    """What changes with the files of a directory."""
+    """State that changes with the files of a directory."""
     paths = [path for path in directory.rglob("*") if path.is_file()]
     return sorted((str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in paths)

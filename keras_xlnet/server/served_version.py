@@ -104,7 +104,7 @@ class ServedVersion:
 
 
 def _reason(error):
-    """What an operation says, without the place in the graph that is before it and after it."""
+    """The message of an operation, without its place in the graph."""
     lines = [line for line in error.message.splitlines() if line and not line.startswith("\t")]
     return lines[-1][:200] if lines else "no reason is given"
 

@@ -8,7 +8,7 @@ from keras_xlnet.models import TransformerXLLanguageModel
 
 
 class SegmentMemory(NamedTuple):
-    """What is known of the segments before.
+    """The memory of the previous segments.
 
     Args:
         content: `(batch, num_layers, rows, hidden_dim)`, the newest rows that entered each layer.

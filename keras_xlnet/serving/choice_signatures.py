@@ -13,7 +13,7 @@ def multiple_choice_signatures(
 ) -> dict[str, Signature]:
     """Returns the signatures of a multiple-choice model. `batch_size` is as in `export`.
 
-    A choice that is an empty string is none, so that rows can have different numbers of choices.
+    Empty strings are not choices, so that rows can have different numbers of choices.
     """
     reader = TokenReader(model, batch_size, lambda x, _: {"scores": x}, rank=3)
     name = "values" if model.activation == "linear" else "probabilities"
@@ -40,13 +40,13 @@ def multiple_choice_signatures(
 def ranker_signatures(model: XLNetRanker, batch_size: int | None) -> dict[str, Signature]:
     """Returns the signatures of a ranker. `batch_size` is as in `export`.
 
-    A document that is an empty string is none, so that queries can have different numbers of
+    Empty strings are not documents, so that queries can have different numbers of
     documents.
     """
     reader = TokenReader(model, None, lambda x, _: {"scores": x[:, 0]}, rank=3)
 
     def rank(query, documents):
-        # Rows of one document: a query with many is read in batches of like length.
+        # Rows of one document: the documents of a query are read in batches of similar length.
         queries = tf.repeat(query, tf.shape(documents)[1])
         features = model.preprocessor((queries, tf.reshape(documents, [-1])))
         features = {key: value[:, tf.newaxis] for key, value in features.items()}

@@ -89,7 +89,7 @@ class Generator:
             found = tf.gather(log_probs, token, batch_dims=1)
             token_log_probs = tf.where(is_new, found[:, tf.newaxis], token_log_probs)
             is_open &= ~self._is_stop(token) & (step + 1 < limits)
-            # What follows the last token is not needed.
+            # Nothing after the last token is needed.
             log_probs, state = tf.cond(
                 tf.reduce_any(is_open),
                 lambda: decoder.read_tokens(token, state),

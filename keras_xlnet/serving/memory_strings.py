@@ -58,7 +58,7 @@ class MemoryStrings:
 
     def _encode_row(self, memory):
         content = tf.boolean_mask(memory.content, memory.mask, axis=1)
-        # -1 is no token.
+        # -1 means that there is no token.
         last_token = tf.strings.as_string(memory.last_token + 1, width=_NUM_DIGITS, fill="0")
         return tf.strings.join([self._header, last_token, tf.io.serialize_tensor(content)])
 

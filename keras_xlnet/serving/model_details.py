@@ -1,4 +1,4 @@
-"""What a SavedModel says about its model: a JSON file beside the graph."""
+"""The details of an exported model: a JSON file in its SavedModel."""
 
 import json
 import pathlib
@@ -44,7 +44,7 @@ def write_model_details(
 ) -> None:
     """Writes `assets.extra/model_details.json` into a SavedModel.
 
-    The file depends on the model, the arguments and the versions of the libraries alone: it has
+    The file depends on the model, the arguments and the versions of the libraries only: it has
     neither times nor paths.
 
     Args:
@@ -88,7 +88,7 @@ def _plain(value):
 
 
 def _classes(model):
-    """What the labels of a model with classes mean."""
+    """The meaning of the labels of a model with classes."""
     if not isinstance(model, (XLNetTextClassifier, XLNetTokenClassifier)):
         return {}
     names = model.class_names

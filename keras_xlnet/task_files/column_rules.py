@@ -1,4 +1,4 @@
-"""What the values of the columns of a result have to be: texts, numbers, integers, classes."""
+"""Rules for the values of columns: texts, numbers, integers, classes."""
 
 import dataclasses
 import math

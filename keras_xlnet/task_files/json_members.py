@@ -34,7 +34,7 @@ def checked_object(path: pathlib.Path, node: Any, place: str = "") -> dict[str, 
     """Returns what has to be an object.
 
     Raises:
-        TaskFileError: If it is none.
+        TaskFileError: If it is not.
     """
     if not isinstance(node, dict):
         raise file_error(path, place, "be a JSON object", shown(node))

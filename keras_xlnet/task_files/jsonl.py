@@ -49,7 +49,7 @@ def read_json_lines(
         FileNotFoundError: If there is no such file.
         ValueError: If an argument is not as above.
         TaskFileError: If a line is not a JSON object or does not have a key, a text is empty, a
-            number or label is none, or a value has another type than those before. The message
+            number or label is invalid, or a value has another type than those before. The message
             names line and key.
 
     Example:

@@ -43,7 +43,7 @@ def file_error(path: PathLike, place: str, must: str, received: str) -> TaskFile
     Args:
         path: The file.
         place: String, such as `"line 3"`, a JSON path, or `""` for the file as a whole.
-        must: String, what has to be there: what follows "must".
+        must: String, the requirement, after "must".
         received: String, what was found; see `shown`.
     """
     where = f"{os.fspath(path)}, {place}" if place else os.fspath(path)

@@ -67,7 +67,7 @@ def read_table(
         FileNotFoundError: If there is no such file.
         ValueError: If an argument is not as above.
         TaskFileError: If the file does not have a column, a row has too few or too many columns, a
-            text is empty, or a number or label is none. The message names line and column.
+            text is empty, or a number or label is invalid. The message names line and column.
 
     Example:
 

@@ -39,7 +39,7 @@ class HostOffsetFinder:
         self._spans = np.concatenate(spans).T
 
     def offsets(self, text: CleanedText, pieces: np.ndarray) -> np.ndarray:
-        """Returns where the tokens are that the rule for digits and commas makes of `pieces`.
+        """Returns the places of the tokens that the digit-comma rule makes of `pieces`.
 
         Args:
             text: What `clean_with_places` returns.

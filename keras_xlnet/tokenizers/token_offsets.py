@@ -31,7 +31,7 @@ _NUM_BYTES = 256
 
 
 class TokenOffsets(NamedTuple):
-    """Where the tokens of texts are in the texts as given.
+    """The places of tokens in the original texts.
 
     The space before a word is not a part of its first token. Characters that cleaning drops, such
     as accents, belong to the character before them. If one character becomes several, such as "½"

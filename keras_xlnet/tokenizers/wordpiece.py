@@ -145,7 +145,7 @@ class WordPieceVocabulary(RefusesUnknownArguments):
     def pieces(self) -> dict[str, int]:
         """Dict from the pieces of the SentencePiece model, in order, to ids of this vocabulary.
 
-        The special pieces are not in it. A character that is no token is a piece with the id of
+        The special pieces are not in it. A character that is not a token is a piece with the id of
         `[UNK]`, and so is `▁`.
         """
         pieces = {}

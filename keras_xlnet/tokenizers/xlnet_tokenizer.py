@@ -415,7 +415,7 @@ class XLNetTokenizer(StringTokenizer):
 
     @property
     def vocabulary_sha256(self) -> str:
-        """String, the SHA-256 of the SentencePiece model, as of its file `spiece.model`."""
+        """String, the SHA-256 of the SentencePiece model, the same as of its file."""
         self._require_proto()
         return hashlib.sha256(self._proto).hexdigest()
 

@@ -1,4 +1,4 @@
-"""Whether what attention keeps in training fits in the memory of the machine."""
+"""Estimates whether training attention fits in the memory of the machine."""
 
 import os
 import warnings

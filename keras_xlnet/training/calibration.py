@@ -7,13 +7,13 @@ import numpy as np
 from keras_xlnet.ops.calibration import best_threshold, fit_temperature, negative_log_likelihood
 from keras_xlnet.results import Result
 
-# What probabilities are clipped to before their logarithm is taken, float32.
+# Probabilities are clipped to this before their logarithm is taken, float32.
 _SMALLEST = 1e-7
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Calibration(Result):
-    """What `XLNetTextClassifier.calibrate` found.
+    """The result of `XLNetTextClassifier.calibrate`.
 
     Args:
         temperature: Float, what the logits were divided by. Above 1, the model was too sure.

@@ -13,7 +13,7 @@ _EFFICIENCY = 0.25
 
 @dataclasses.dataclass(frozen=True)
 class TrainingCost:
-    """What a call of `fit` costs.
+    """The cost of a call of `fit`.
 
     Args:
         epochs: Int.

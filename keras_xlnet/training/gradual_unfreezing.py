@@ -63,7 +63,7 @@ class GradualUnfreezing(RefusesUnknownArguments, keras.callbacks.Callback):
         num_trained = min(epoch // self.epochs_per_block, len(self._groups))
         if num_trained != self._num_trained:
             self._unfreeze(num_trained)
-            # What is trainable counts when the step is traced.
+            # The train step is traced with the layers that are trainable at that time.
             self.model.make_train_function(force=True)
         self._num_trained = num_trained
 
