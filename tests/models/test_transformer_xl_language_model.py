@@ -255,7 +255,7 @@ def test_the_last_batch_of_arrays_may_be_smaller():
         {"token_ids": token_ids[:rows]}, labels[:rows], sample_weight=weights[:rows], verbose=0
     )
     assert np.ravel(loss)[0] == pytest.approx(expected, rel=1e-5)
-    with pytest.raises(ValueError, match=f"that of the stateful model, {BATCH}"):
+    with pytest.raises(ValueError, match=f"the one of the stateful model, {BATCH}"):
         stateful.predict({"token_ids": token_ids}, batch_size=BATCH + 1, verbose=0)
 
 
