@@ -83,6 +83,8 @@ def serve_texts(workload, dtype="float32"):
     export.join()
     if export.exitcode:
         raise RuntimeError("the classifier was not exported: see the lines above")
+    import tensorflow_text  # noqa: F401, registers the kernels that a SavedModel needs
+
     model = tf.saved_model.load(folder)
     signature = model.signatures["serving_default"]
 

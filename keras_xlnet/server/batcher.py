@@ -29,9 +29,8 @@ class Batcher:
 
     The first request of a group waits for `delay`, and for a free thread; those that arrive in the
     meantime join it. A request whose outputs could depend on the others in its group runs by
-    itself: its inputs or outputs have no axis of rows, or an output has an axis whose size is not
-        known
-    from the inputs, such as the longest text. If a group fails, each request runs by itself, so
+    itself: its inputs or outputs have no axis of rows, or the inputs do not tell the size of an
+    axis of an output, such as the longest text. If a group fails, each request runs by itself, so
     that only those fail that have to.
 
     Args:

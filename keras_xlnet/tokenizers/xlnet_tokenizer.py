@@ -276,6 +276,8 @@ class XLNetTokenizer(StringTokenizer):
 
         Args:
             tokens: List of strings. They are found wherever they occur in a text, also in a word.
+                Without `remove_accents`, the TensorFlow graph does not find a token whose last
+                letter has a combining accent after it in the text.
 
         Returns:
             An `XLNetTokenizer` with the other arguments of this one.
@@ -297,7 +299,7 @@ class XLNetTokenizer(StringTokenizer):
         proto = add_tokens(self._proto, tokens)
         for token in tokens:
             cleaned = self._clean(token)
-            # SentencePiece finds added tokens before it normalizes a text; the graph, after.
+            # SentencePiece finds added tokens before it normalizes a text, and the graph after it.
             normalized = self._processor.normalize(cleaned).replace(_WORD_START, " ").strip()
             if cleaned != token or normalized != token.strip():
                 raise ValueError(
