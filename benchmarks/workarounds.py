@@ -28,7 +28,7 @@ import keras
 import numpy as np
 
 from keras_xlnet import models
-from keras_xlnet.compat import shared_graph, sublayers
+from keras_xlnet.compat import sublayers
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.models import base_model
 from keras_xlnet.ops import long_attention
@@ -61,7 +61,7 @@ def measure_compiled_update(without):
 
 
 def measure_shared_graph(without):
-    replaced = mock.patch.object(shared_graph, "_is_shareable", lambda: False)
+    replaced = mock.patch.object(base_model, "shared_graphs", lambda model: _nothing())
     with replaced if without else _nothing():
         _measure_steps(num_layers=12)
 

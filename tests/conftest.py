@@ -25,6 +25,14 @@ def golden_dir():
 
 
 @pytest.fixture(scope="session")
+def tokenizer():
+    """A tokenizer of 200 tokens. A test of other flags or tokens makes its own."""
+    from keras_xlnet.tokenizers import XLNetTokenizer
+
+    return XLNetTokenizer(GOLDEN / "spiece.model")
+
+
+@pytest.fixture(scope="session")
 def golden():
     """`golden("encoder.npz")` or `golden("heads.json")`: the parsed file, read once."""
     cache = {}

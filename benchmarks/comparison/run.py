@@ -46,7 +46,7 @@ def compare(workloads, subjects, reference, settings, say=print):
         "workloads": [],
     }
     with tempfile.TemporaryDirectory() as assets:
-        _prepare(workloads, assets, output_dir / "logs" / "prepare.log", say)
+        prepare(workloads, assets, output_dir / "logs" / "prepare.log", say)
         for workload in workloads:
             result = _run(workload, subjects, reference, settings, assets, say)
             results["workloads"].append(result)
@@ -54,7 +54,7 @@ def compare(workloads, subjects, reference, settings, say=print):
             _write(results, output_dir)
 
 
-def _prepare(workloads, assets, log_file, say):
+def prepare(workloads, assets, log_file, say):
     """Trains the vocabulary, where one is needed; without it those workloads fail, no others."""
     if not any(workload.reads_texts for workload in workloads):
         return

@@ -144,7 +144,7 @@ class PairFeatures(TransformerMixin, BaseEstimator):
 
 def _overlap(pairs, matrices):
     cosines = [np.asarray(a.multiply(b).sum(1)) for a, b in map(_halves, matrices)]
-    return np.hstack([*cosines, [_count_overlap(*pair) for pair in pairs]])
+    return np.hstack([*cosines, [count_overlap(*pair) for pair in pairs]])
 
 
 def _halves(matrix):
@@ -152,7 +152,7 @@ def _halves(matrix):
     return matrix[:half], matrix[half:]
 
 
-def _count_overlap(a, b):
+def count_overlap(a, b):
     """Numbers that tell how much of one text is in the other."""
     a, b = (re.findall(r"\w+", text.lower()) for text in (a, b))
     set_a, set_b = set(a), set(b)

@@ -312,5 +312,5 @@ def test_a_vocabulary_is_trained_for_workloads_of_text_alone(name, tmp_path, mon
         "run",
         lambda command, **_: commands.append(command) or subprocess.CompletedProcess(command, 0),
     )
-    run._prepare([WORKLOADS[name]], "assets", tmp_path / "log", print)
+    run.prepare([WORKLOADS[name]], "assets", tmp_path / "log", print)
     assert bool(commands) == (name in {"W7", "W8", "W8c1", "W8c8", "W9", "W10", "W11"})

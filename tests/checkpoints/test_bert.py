@@ -16,8 +16,9 @@ from keras_xlnet.checkpoints import (
     load_checkpoint,
     load_tokenizer,
 )
-from keras_xlnet.checkpoints.bert import OpenBert, bert_ids, random_texts
+from keras_xlnet.checkpoints.bert import bert_ids, random_texts
 from keras_xlnet.checkpoints.bert_encoder import BertEncoder
+from keras_xlnet.checkpoints.bert_files import BertFiles, read_config
 from keras_xlnet.checkpoints.bert_positions import sinusoids
 from keras_xlnet.layers import RelativePositionEncoding
 from keras_xlnet.tokenizers import WordPieceVocabulary
@@ -99,8 +100,8 @@ def test_the_forward_pass_in_float64_is_that_of_bert(source, golden):
 
 
 def encoder_of(directory):
-    opened = OpenBert(directory)
-    return BertEncoder(opened._files.read(), 2, 1e-12, "gelu")
+    files = BertFiles(directory, read_config(directory / "config.json"))
+    return BertEncoder(files.read(), 2, 1e-12, "gelu")
 
 
 def test_a_larger_ridge_gives_shorter_shifts_and_a_larger_difference(without_positions, golden):

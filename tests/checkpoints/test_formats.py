@@ -98,8 +98,8 @@ def test_a_preset_of_another_class_is_refused_by_name(tmp_path):
     np.testing.assert_array_equal(copy.weights[0], backbone.weights[0])
 
 
-def test_what_a_format_cannot_say(golden_dir):
-    preprocessor = XLNetTextClassifierPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 8)
+def test_what_a_format_cannot_say(tokenizer):
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, 8)
     model = XLNetTextClassifier(
         XLNetBackbone(200, 1, 2, 8, 12),
         2,

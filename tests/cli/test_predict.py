@@ -22,17 +22,16 @@ from keras_xlnet.preprocessing import (
 )
 from keras_xlnet.preset_files import write_preset_info
 from keras_xlnet.task_files import read_table
-from keras_xlnet.tokenizers import XLNetTokenizer
 
 TEXTS = ["the quiet river ran", 'a "quoted", text', "", "9,000 reasons"]
 KINDS = {"num_classes": 3, "class_names": ["a", "b", "c"]}
 
 
 @pytest.fixture(scope="module")
-def folder(golden_dir, tmp_path_factory):
+def folder(tokenizer, tmp_path_factory):
     """Folder of a classifier as a file and as a preset, and of a regressor."""
     folder = tmp_path_factory.mktemp("models")
-    preprocessor = XLNetTextClassifierPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 12)
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, 12)
     backbone = XLNetBackbone(200, 1, 2, 16, 32, seed=1)
     classifier = XLNetTextClassifier(backbone, 2, preprocessor, class_names=["ham", "spam"])
     classifier.save(folder / "classifier.keras")

@@ -1,16 +1,18 @@
 """Equal layers are traced once, and each has its own weights, seeds and gradients."""
 
+import contextlib
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_xlnet.compat import shared_graph
 from keras_xlnet.layers import TwoStreamBlock
 from keras_xlnet.models import (
     TransformerXLLanguageModel,
     XLNetBackbone,
     XLNetTextClassifier,
+    base_model,
 )
 
 IDS = np.random.default_rng(0).integers(9, 40, (4, 6))
@@ -61,7 +63,7 @@ def trained(model):
 @pytest.mark.parametrize("name", MODELS)
 def test_steps_are_those_without(name, monkeypatch):
     losses, weights = trained(MODELS[name]())
-    monkeypatch.setattr(shared_graph, "_is_shareable", lambda: False)
+    monkeypatch.setattr(base_model, "shared_graphs", lambda model: contextlib.nullcontext())
     expected_losses, expected = trained(MODELS[name]())
     np.testing.assert_allclose(losses, expected_losses, rtol=1e-5)
     assert expected_losses[0] != expected_losses[1]

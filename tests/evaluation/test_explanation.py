@@ -13,7 +13,6 @@ from keras_xlnet.preprocessing import (
     XLNetTextClassifierPreprocessor,
     XLNetTextRegressorPreprocessor,
 )
-from keras_xlnet.tokenizers import XLNetTokenizer
 
 WORTH = {"good": 2.0, "bad": -1.0, "very": 0.5, ",": 0.25}
 
@@ -52,8 +51,8 @@ def test_long_texts_are_divided_into_runs():
 
 
 @pytest.fixture(scope="module")
-def classifier(golden_dir):
-    preprocessor = XLNetTextClassifierPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 16)
+def classifier(tokenizer):
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, 16)
     backbone = XLNetBackbone(200, 1, 2, 16, 32, kernel_initializer="glorot_normal", seed=2)
     return XLNetTextClassifier(backbone, 3, preprocessor, class_names=["x", "y", "z"])
 
@@ -72,8 +71,8 @@ def test_values_add_up_and_label_is_the_most_probable(classifier):
     assert repr(found).startswith("Explanation of y, ")
 
 
-def test_numbers(golden_dir):
-    preprocessor = XLNetTextRegressorPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 16)
+def test_numbers(tokenizer):
+    preprocessor = XLNetTextRegressorPreprocessor(tokenizer, 16)
     model = XLNetTextRegressor(XLNetBackbone(200, 1, 2, 16, 32), preprocessor=preprocessor)
     (found,) = explain(model, ["win a prize"], verbose=0)
     assert found.label is None

@@ -14,7 +14,6 @@ from keras_xlnet import (
     models,
     serving,
     task_files,
-    tokenizers,
     training,
 )
 from keras_xlnet.models.xlnet_backbone import CONFIGS
@@ -139,9 +138,9 @@ def test_flags_of_the_original_have_counterparts():
     assert len(rows) > 20 and not [row for row in rows if row[1] == "–"]
 
 
-def test_files_of_a_preset(tmp_path, golden_dir):
+def test_files_of_a_preset(tmp_path, tokenizer):
     backbone = models.XLNetBackbone(200, 1, 1, 8, 16)
-    backbone.save_to_preset(tmp_path, tokenizers.XLNetTokenizer(golden_dir / "spiece.model"))
+    backbone.save_to_preset(tmp_path, tokenizer)
     written = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()}
     rows = pages.rows(pages.section(DOCS / "presets.md", "| file | holds |", "\n\n"))
     assert {name for row in rows for name in re.findall("`([^`]+)`", row[0])} == written

@@ -81,11 +81,9 @@ def test_vocabularies(golden_dir):
     assert next(iter(names["dataset"]))[0]["token_ids"].shape == (2, 8)
 
 
-def test_serving(folder, golden_dir):
+def test_serving(folder, tokenizer):
     export, load = pages.python_blocks(DOCS / "serving.md")
-    preprocessor = preprocessing.XLNetTextClassifierPreprocessor(
-        tokenizers.XLNetTokenizer(golden_dir / "spiece.model"), sequence_length=8
-    )
+    preprocessor = preprocessing.XLNetTextClassifierPreprocessor(tokenizer, sequence_length=8)
     backbone = models.XLNetBackbone(200, 1, 1, 8, 16)
     classifier = models.XLNetTextClassifier(backbone, 2, preprocessor)
     run(export, {"classifier": classifier})

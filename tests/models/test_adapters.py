@@ -20,7 +20,6 @@ from keras_xlnet.models import (
     XLNetTextRegressor,
     XLNetTokenClassifier,
 )
-from keras_xlnet.tokenizers import XLNetTokenizer
 
 TEXTS = ["The cat sat down.", "It rained all day in Paris", "a free prize", "no"]
 IDS = np.random.default_rng(3).integers(10, 200, (4, 9))
@@ -30,11 +29,6 @@ def new_backbone(**kwargs):
     return XLNetBackbone(
         200, 2, 2, 16, 32, kernel_initializer="glorot_normal", **{"dropout": 0.0, **kwargs}
     )
-
-
-@pytest.fixture(scope="module")
-def tokenizer(golden_dir):
-    return XLNetTokenizer(golden_dir / "spiece.model")
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ from sklearn import metrics
 
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
 from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
-from keras_xlnet.tokenizers import XLNetTokenizer
 
 WORDS = "win a free prize now see you at lunch call tonight ok six pounds".split()
 
@@ -18,8 +17,8 @@ def texts_of(count, seed):
 
 
 @pytest.fixture(scope="module")
-def preprocessor(golden_dir):
-    return XLNetTextClassifierPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 16)
+def preprocessor(tokenizer):
+    return XLNetTextClassifierPreprocessor(tokenizer, 16)
 
 
 def classifier_of(preprocessor, num_classes=2, activation="softmax", **kwargs):

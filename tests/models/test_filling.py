@@ -57,10 +57,8 @@ def test_a_small_beam_finds_the_best_of_what_it_follows(model):
     assert narrow[0].log_prob <= wide[0].log_prob + 1e-6
 
 
-def test_strings(golden_dir):
-    from keras_xlnet.tokenizers import XLNetTokenizer
+def test_strings(tokenizer):
 
-    tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
     model = permutation_model(tokenizer.vocabulary_size())
     filling = model.fill("a <mask> text <mask>", tokenizer, num_results=1).joint[0]
     ids = [*np.asarray(tokenizer("a")), filling.token_ids[0]]
@@ -70,10 +68,8 @@ def test_strings(golden_dir):
     assert as_ids.text is None
 
 
-def test_punctuation_after_a_blank_is_as_in_the_text(golden_dir):
-    from keras_xlnet.tokenizers import XLNetTokenizer
+def test_punctuation_after_a_blank_is_as_in_the_text(tokenizer):
 
-    tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
     model = permutation_model(tokenizer.vocabulary_size())
     text = "a <mask>. (<mask>), a"
     ids = tokenizer("a. (b), a").numpy()

@@ -12,14 +12,13 @@ from keras_xlnet.models import (
 )
 from keras_xlnet.ops.linear_probe import fit_linear
 from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
-from keras_xlnet.tokenizers import XLNetTokenizer
 
 TEXTS = ["a free lunch", "see you", "call now to win", "the prize is yours", "at six", "I am home"]
 
 
 @pytest.fixture(scope="module")
-def preprocessor(golden_dir):
-    return XLNetTextClassifierPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 16)
+def preprocessor(tokenizer):
+    return XLNetTextClassifierPreprocessor(tokenizer, 16)
 
 
 def classifier_of(preprocessor, num_classes=2, **kwargs):

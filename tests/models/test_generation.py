@@ -258,20 +258,16 @@ def test_a_prompt_has_no_end_token():
     np.testing.assert_allclose(found.log_probs, expected.log_probs, rtol=0, atol=1e-5)
 
 
-def test_white_space_at_the_end_of_a_prompt_belongs_to_the_next_word(golden_dir):
-    from keras_xlnet.tokenizers import XLNetTokenizer
+def test_white_space_at_the_end_of_a_prompt_belongs_to_the_next_word(tokenizer):
 
-    tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
     model = causal_model(tokenizer.vocabulary_size())
     plain, spaced = model.generate(["a text", "a text \n"], tokenizer, max_new_tokens=3).token_ids
     np.testing.assert_array_equal(plain, spaced)
 
 
 @pytest.mark.parametrize("make", [causal_model, permutation_model])
-def test_strings(make, golden_dir):
-    from keras_xlnet.tokenizers import XLNetTokenizer
+def test_strings(make, tokenizer):
 
-    tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
     model = make(tokenizer.vocabulary_size())
     found = model.generate(["a text", "one"], tokenizer, max_new_tokens=3)
     for prompt, text, tokens in zip(["a text", "one"], found.texts, found.token_ids, strict=True):

@@ -113,11 +113,9 @@ def test_a_causal_model(normalize_first):
     assert "attend" not in vars(model.blocks[0].attention)
 
 
-def test_raw_text(golden_dir):
+def test_raw_text(tokenizer):
     from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
-    from keras_xlnet.tokenizers import XLNetTokenizer
 
-    tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
     backbone = XLNetBackbone(tokenizer.vocabulary_size(), 2, 2, 16, 24)
     model = XLNetTextClassifier(
         backbone, 2, preprocessor=XLNetTextClassifierPreprocessor(tokenizer, 9)

@@ -2,18 +2,13 @@ import keras
 import numpy as np
 import pytest
 
-from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier, XLNetTextRegressor
+from keras_xlnet.models import XLNetTextClassifier, XLNetTextRegressor
 from keras_xlnet.models.long_documents import DivideIntoWindows, SegmentReader
 from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.serving import export
-from keras_xlnet.tokenizers import XLNetTokenizer
+from tests.small_models import small_backbone
 
 WORDS = "a quick brown fox jumps over the lazy dog and runs home to its small red den".split()
-
-
-@pytest.fixture(scope="module")
-def tokenizer(golden_dir):
-    return XLNetTokenizer(golden_dir / "spiece.model")
 
 
 def texts_of(*lengths):
@@ -23,17 +18,7 @@ def texts_of(*lengths):
 
 def make_backbone(**kwargs):
     keras.utils.set_random_seed(3)
-    kwargs = {
-        "num_layers": 2,
-        "dropout": 0.0,
-        "attention_dropout": 0.0,
-        "memory_length": 8,
-        "kernel_initializer": "glorot_normal",
-        **kwargs,
-    }
-    return XLNetBackbone(
-        vocabulary_size=200, num_heads=2, hidden_dim=16, intermediate_dim=32, **kwargs
-    )
+    return small_backbone(**{"num_layers": 2, "memory_length": 8, **kwargs})
 
 
 def make(long_document, preprocessor=None, backbone=None, **kwargs):

@@ -5,14 +5,9 @@ import numpy as np
 import pytest
 
 from keras_xlnet.models import TransformerXLLanguageModel, XLNetBackbone, XLNetPermutationLM
-from keras_xlnet.tokenizers import VocabularyTokenizer, XLNetTokenizer
+from keras_xlnet.tokenizers import VocabularyTokenizer
 
 TEXTS = ["the cold water", "a ship is in the harbor"]
-
-
-@pytest.fixture(scope="module")
-def tokenizer(golden_dir):
-    return XLNetTokenizer(golden_dir / "spiece.model")
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,11 @@ import keras
 import numpy as np
 import pytest
 
-from keras_xlnet.models import ListSoftmaxLoss, PairwiseHingeLoss, XLNetBackbone, XLNetRanker
+from keras_xlnet.models import ListSoftmaxLoss, PairwiseHingeLoss, XLNetRanker
 from keras_xlnet.preprocessing import XLNetRankerPreprocessor
 from keras_xlnet.preprocessing.ranker_preprocessor import ranking_columns, relevance_labels
 from keras_xlnet.tokenizers import XLNetTokenizer
+from tests.small_models import small_backbone
 
 WORDS = ["river", "harbor", "ship", "forest", "castle", "bridge"]
 
@@ -30,9 +31,7 @@ def make(**kwargs):
     x, _ = examples(40, 0)
     lines = [*x["query"], *(text for texts in x["documents"] for text in texts)]
     tokenizer = XLNetTokenizer.train(iter(lines), vocabulary_size=42)
-    backbone = XLNetBackbone(
-        42, 1, 2, 32, 64, dropout=0.0, attention_dropout=0.0, kernel_initializer="glorot_normal"
-    )
+    backbone = small_backbone(vocabulary_size=42, hidden_dim=32, intermediate_dim=64)
     preprocessor = XLNetRankerPreprocessor(tokenizer, sequence_length=24)
     return XLNetRanker(backbone, preprocessor=preprocessor, dropout=0.0, **kwargs)
 

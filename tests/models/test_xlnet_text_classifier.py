@@ -16,11 +16,6 @@ TEXTS, LABELS = SPAM * 4 + HAM * 4, [1] * 16 + [0] * 16
 
 
 @pytest.fixture(scope="module")
-def tokenizer(golden_dir):
-    return XLNetTokenizer(golden_dir / "spiece.model")
-
-
-@pytest.fixture(scope="module")
 def preprocessor(tokenizer):
     return XLNetTextClassifierPreprocessor(tokenizer, sequence_length=24)
 

@@ -7,11 +7,12 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_xlnet.models import CosineSimilarityLoss, XLNetBackbone, XLNetTextEmbedder
+from keras_xlnet.models import CosineSimilarityLoss, XLNetTextEmbedder
 from keras_xlnet.ops.contrastive import in_batch_negatives_loss
 from keras_xlnet.ops.vector_search import most_similar
 from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor, XLNetTextEmbedderPreprocessor
 from keras_xlnet.tokenizers import XLNetTokenizer
+from tests.small_models import small_backbone
 
 WORDS = ["river", "harbor", "ship", "forest", "castle", "bridge"]
 # A second name of each thing.
@@ -33,9 +34,7 @@ def tokenizer():
 
 def make(tokenizer, padding_side="left", **kwargs):
     keras.utils.set_random_seed(4)
-    backbone = XLNetBackbone(
-        48, 1, 2, 32, 64, dropout=0.0, attention_dropout=0.0, kernel_initializer="glorot_normal"
-    )
+    backbone = small_backbone(vocabulary_size=48, hidden_dim=32, intermediate_dim=64)
     preprocessor = XLNetTextEmbedderPreprocessor(
         tokenizer, sequence_length=32, padding_side=padding_side
     )

@@ -4,7 +4,7 @@ import pytest
 
 from keras_xlnet.models import XLNetBackbone, XLNetTextRegressor
 from keras_xlnet.preprocessing import XLNetTextRegressorPreprocessor
-from keras_xlnet.tokenizers import XLNetTokenizer
+from tests.small_models import small_backbone
 
 WORDS = ["prize", "lunch", "home", "cash", "call", "today"]
 TEXTS = [" ".join(WORDS[(i + j) % 6] for j in range(1 + i % 5)) for i in range(32)]
@@ -13,17 +13,13 @@ VALUES = [1.0 + i % 5 for i in range(32)]
 
 
 @pytest.fixture(scope="module")
-def preprocessor(golden_dir):
-    return XLNetTextRegressorPreprocessor(
-        XLNetTokenizer(golden_dir / "spiece.model"), sequence_length=32
-    )
+def preprocessor(tokenizer):
+    return XLNetTextRegressorPreprocessor(tokenizer, sequence_length=32)
 
 
 def make(preprocessor):
     keras.utils.set_random_seed(5)
-    backbone = XLNetBackbone(
-        200, 1, 2, 16, 32, dropout=0.0, attention_dropout=0.0, kernel_initializer="glorot_normal"
-    )
+    backbone = small_backbone()
     return XLNetTextRegressor(backbone, preprocessor, dropout=0.0, pooling="mean")
 
 

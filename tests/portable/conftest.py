@@ -5,7 +5,6 @@ import pytest
 
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
 from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
-from keras_xlnet.tokenizers import XLNetTokenizer
 
 TEXTS = [
     "win a free prize now",
@@ -21,11 +20,6 @@ def make_backbone(num_layers=1, dtype="float32"):
     keras.utils.set_random_seed(6)
     initializer = keras.initializers.RandomNormal(0, 0.3)
     return XLNetBackbone(*(200, num_layers, 2, 32, 64), kernel_initializer=initializer, dtype=dtype)
-
-
-@pytest.fixture(scope="session")
-def tokenizer(golden_dir):
-    return XLNetTokenizer(golden_dir / "spiece.model")
 
 
 @pytest.fixture(scope="session")

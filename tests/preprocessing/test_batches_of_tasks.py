@@ -6,7 +6,6 @@ import pytest
 import tensorflow as tf
 
 from keras_xlnet.models import (
-    XLNetBackbone,
     XLNetMultipleChoice,
     XLNetQuestionAnswering,
     XLNetRanker,
@@ -19,7 +18,7 @@ from keras_xlnet.preprocessing import (
     XLNetTokenClassifierPreprocessor,
 )
 from keras_xlnet.preprocessing.data_adapter import DataAdapter
-from keras_xlnet.tokenizers import XLNetTokenizer
+from tests.small_models import small_backbone
 
 LENGTH = 96
 # Batches of which the third has the longest text.
@@ -43,14 +42,9 @@ def examples_of(model, x, y, **options):
     return data.examples(x, y, **options)
 
 
-@pytest.fixture(scope="module")
-def tokenizer(golden_dir):
-    return XLNetTokenizer(golden_dir / "spiece.model")
-
-
 def make(task, tokenizer, padding_side="left"):
     keras.utils.set_random_seed(3)
-    backbone = XLNetBackbone(200, 1, 2, 16, 32, kernel_initializer="glorot_normal")
+    backbone = small_backbone()
     arguments = {"sequence_length": LENGTH, "padding_side": padding_side}
     if task == "words":
         preprocessor = XLNetTokenClassifierPreprocessor(tokenizer, **arguments)

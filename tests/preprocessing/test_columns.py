@@ -8,7 +8,6 @@ from keras_xlnet.preprocessing import (
     XLNetTextClassifierPreprocessor,
     XLNetTokenClassifierPreprocessor,
 )
-from keras_xlnet.tokenizers import XLNetTokenizer
 
 TEXTS = ["win a free prize", "see you at six", "free cash, call now", "are you home"]
 PAIRS = ["now", "then", "not now", "here"]
@@ -29,15 +28,14 @@ def table(request):
     return table_of(request.param)
 
 
-def classifier(golden_dir, **arguments):
-    tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
+def classifier(tokenizer, **arguments):
     backbone = XLNetBackbone(200, 1, 2, 16, 32, dropout=0.0, attention_dropout=0.0, seed=1)
     preprocessor = XLNetTextClassifierPreprocessor(tokenizer, 16)
     return XLNetTextClassifier(backbone, 2, preprocessor, dropout=0.0, **arguments)
 
 
-def test_columns_are_what_lists_are(table, golden_dir):
-    model = classifier(golden_dir, class_names=["ham", "spam"])
+def test_columns_are_what_lists_are(table, tokenizer):
+    model = classifier(tokenizer, class_names=["ham", "spam"])
     expected = model.predict((TEXTS, PAIRS), verbose=0)
     found = model.predict((table["text"], table["pair"]), verbose=0)
     np.testing.assert_array_equal(found, expected)
@@ -49,19 +47,19 @@ def test_columns_are_what_lists_are(table, golden_dir):
     assert model.evaluate(table["text"], table["label"], **kwargs) == expected
 
 
-def test_fit_learns_names_of_a_column(table, golden_dir):
-    model = classifier(golden_dir)
+def test_fit_learns_names_of_a_column(table, tokenizer):
+    model = classifier(tokenizer)
     model.fit(table["text"], table["label"], verbose=0)
     assert model.class_names == ["ham", "spam"]
 
 
-def test_a_table_is_refused(table, golden_dir):
+def test_a_table_is_refused(table, tokenizer):
     with pytest.raises(ValueError, match="one column of a table.*'text', 'pair'"):
-        classifier(golden_dir).fit(table, NAMES)
+        classifier(tokenizer).fit(table, NAMES)
 
 
 @pytest.mark.parametrize("library", ["datasets", "polars", "pyarrow"])
-def test_lists_of_words_and_tags(library, golden_dir):
+def test_lists_of_words_and_tags(library, tokenizer):
     words, tags = [["Ann", "is"], ["it", "is", "Ann"]], [["B-x", "O"], ["O", "O", "B-x"]]
     columns = {"words": words, "tags": tags}
     if library == "datasets":
@@ -70,7 +68,6 @@ def test_lists_of_words_and_tags(library, golden_dir):
         table = pytest.importorskip("polars").DataFrame(columns)
     else:
         table = pytest.importorskip("pyarrow").table(columns)
-    tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
     model = XLNetTokenClassifier(
         XLNetBackbone(200, 1, 2, 16, 32), 2, XLNetTokenClassifierPreprocessor(tokenizer, 16)
     )
@@ -82,10 +79,10 @@ def test_lists_of_words_and_tags(library, golden_dir):
 # === Several classes a text ===
 
 
-def test_lists_of_names_are_vectors(golden_dir):
+def test_lists_of_names_are_vectors(tokenizer):
     lists = [["red"], [], {"blue", "red"}, ("blue",)]
     vectors = np.array([[0, 1], [0, 0], [1, 1], [1, 0]])
-    model = classifier(golden_dir, activation="sigmoid")
+    model = classifier(tokenizer, activation="sigmoid")
     model.fit(TEXTS, lists, verbose=0)
     assert model.class_names == ["blue", "red"]
     kwargs = {"verbose": 0, "return_dict": True}
@@ -96,9 +93,9 @@ def test_lists_of_names_are_vectors(golden_dir):
     np.testing.assert_array_equal(again, model.predict(TEXTS, verbose=0) >= 0.4)
 
 
-def test_unknown_names_are_told(golden_dir):
-    model = classifier(golden_dir, activation="sigmoid", class_names=["blue", "red"])
+def test_unknown_names_are_told(tokenizer):
+    model = classifier(tokenizer, activation="sigmoid", class_names=["blue", "red"])
     with pytest.raises(ValueError, match="row 1: 'green'"):
         model.evaluate(TEXTS, [["red"], ["green"], [], []])
     with pytest.raises(ValueError, match="needs `class_names`"):
-        classifier(golden_dir, activation="sigmoid").evaluate(TEXTS, [["red"], [], [], []])
+        classifier(tokenizer, activation="sigmoid").evaluate(TEXTS, [["red"], [], [], []])

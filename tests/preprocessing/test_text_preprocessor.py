@@ -99,10 +99,13 @@ def test_truncation_equals_the_original(tokenizer):
     assert len(cases) >= 6
     for case in cases:
         preprocessor = XLNetTextClassifierPreprocessor(tokenizer, case["max_length"] + 3)
-        kept = preprocessor._truncated_lengths(
-            tf.constant([case["len_a"]], tf.int64), tf.constant([case["len_b"]], tf.int64)
-        )
-        assert [int(k[0]) for k in kept] == [len(case["a"]), len(case["b"])]
+        # A token for the start of a word, and one for each letter.
+        texts = ["x" * (case[name] - 1) for name in ("len_a", "len_b")]
+        features = preprocessor(([texts[0]], [texts[1]]))
+        segments = features["segment_ids"].numpy()[features["padding_mask"].numpy()]
+        # One of each is a separator.
+        kept = [np.sum(segments == segment) - 1 for segment in (0, 1)]
+        assert kept == [len(case["a"]), len(case["b"])]
         a, b = range(case["len_a"]), range(100, 100 + case["len_b"])
         assert reference.truncate_pair(a, b, case["max_length"]) == (case["a"], case["b"])
 

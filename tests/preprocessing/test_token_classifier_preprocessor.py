@@ -11,15 +11,9 @@ from hypothesis import strategies as st
 
 from keras_xlnet.preprocessing import XLNetTokenClassifierPreprocessor
 from keras_xlnet.preprocessing.labels import Classes
-from keras_xlnet.tokenizers import XLNetTokenizer
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 SENTENCES = [["The", "quiet", "river,"], ["9,000"], ["\u200b", "x", "Ann's", "café"]]
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return XLNetTokenizer(GOLDEN / "spiece.model")
 
 
 def twin(tokenizer, words, length):

@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from keras_xlnet.models import (
     TransformerXLLanguageModel,
-    XLNetBackbone,
     XLNetPermutationLM,
     XLNetQuestionAnswering,
     XLNetTextClassifier,
@@ -20,8 +19,8 @@ from keras_xlnet.preprocessing import (
     XLNetTokenClassifierPreprocessor,
 )
 from keras_xlnet.preprocessing.weights import weights_by_class, weights_of_classes
-from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.preprocessing.test_batches_of_tasks import examples_of
+from tests.small_models import small_backbone
 
 SENTENCES = [["a", "ship"], ["water"], ["the", "harbor", "is"]]
 TAGS = [["O", "B-x"], ["O"], ["I-x", "O", "B-x"]]
@@ -32,15 +31,9 @@ LABELS = IDS % 3
 WEIGHTS = np.array([1.0, 0.0, 2.0, 0.5, 3.0], "float32")
 
 
-@pytest.fixture(scope="module")
-def tokenizer(golden_dir):
-    return XLNetTokenizer(golden_dir / "spiece.model")
-
-
 def backbone():
     keras.utils.set_random_seed(3)
-    arguments = {"dropout": 0.0, "attention_dropout": 0.0}
-    return XLNetBackbone(200, 1, 2, 16, 32, kernel_initializer="glorot_normal", **arguments)
+    return small_backbone()
 
 
 def untrained(model):

@@ -10,7 +10,6 @@ import tensorflow as tf
 
 from keras_xlnet.models import (
     TransformerXLLanguageModel,
-    XLNetBackbone,
     XLNetMultipleChoice,
     XLNetPermutationLM,
     XLNetQuestionAnswering,
@@ -21,8 +20,8 @@ from keras_xlnet.models import (
     XLNetTokenClassifier,
 )
 from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
-from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.training import attention_memory
+from tests.small_models import small_backbone
 
 TEXTS = ["win a free prize", "see you at six", "free cash, call now", "are you home"]
 NAMES = ["spam", "ham", "spam", "ham"]
@@ -31,16 +30,13 @@ FRAME = pd.DataFrame({"text": TEXTS, "label": NAMES})
 
 
 @pytest.fixture(scope="module")
-def preprocessor(golden_dir):
-    return XLNetTextClassifierPreprocessor(
-        XLNetTokenizer(golden_dir / "spiece.model"), sequence_length=12
-    )
+def preprocessor(tokenizer):
+    return XLNetTextClassifierPreprocessor(tokenizer, sequence_length=12)
 
 
 def backbone(**arguments):
     keras.utils.set_random_seed(3)
-    arguments = {"dropout": 0.0, "attention_dropout": 0.0, **arguments}
-    return XLNetBackbone(200, 1, 2, 16, 32, kernel_initializer="glorot_normal", **arguments)
+    return small_backbone(**arguments)
 
 
 def classifier(preprocessor, num_classes=2, **arguments):

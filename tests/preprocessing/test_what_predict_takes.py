@@ -9,17 +9,16 @@ import tensorflow as tf
 
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
 from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
-from keras_xlnet.tokenizers import XLNetTokenizer
 
 TEXTS = ["win a free prize", "see you at six", "free cash, call now"]
 OTHERS = ["spam", "ham", "eggs"]
 
 
 @pytest.fixture(scope="module")
-def classifier(golden_dir):
+def classifier(tokenizer):
     keras.utils.set_random_seed(3)
     backbone = XLNetBackbone(200, 1, 2, 16, 32, kernel_initializer="glorot_normal")
-    preprocessor = XLNetTextClassifierPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 24)
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, 24)
     return XLNetTextClassifier(backbone, 3, preprocessor)
 
 
@@ -65,40 +64,40 @@ def warnings_of(function):
     return [str(w.message) for w in caught if "head of this" in str(w.message)]
 
 
-def new_classifier(golden_dir):
+def new_classifier(tokenizer):
     backbone = XLNetBackbone(200, 1, 2, 16, 32)
-    preprocessor = XLNetTextClassifierPreprocessor(XLNetTokenizer(golden_dir / "spiece.model"), 24)
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, 24)
     model = XLNetTextClassifier(backbone, 3, preprocessor)
     model.compile(keras.optimizers.SGD(0.1))
     return model
 
 
-def test_predict_warns_once_if_the_head_is_untrained(golden_dir):
-    model = new_classifier(golden_dir)
+def test_predict_warns_once_if_the_head_is_untrained(tokenizer):
+    model = new_classifier(tokenizer)
     (message,) = warnings_of(lambda: model.predict(TEXTS, verbose=0))
     assert "XLNetTextClassifier" in message and "Call `fit`" in message
     assert not warnings_of(lambda: model.predict(TEXTS, verbose=0))
-    model = new_classifier(golden_dir)
+    model = new_classifier(tokenizer)
     assert warnings_of(lambda: model.predict(batches(TEXTS), verbose=0))
-    assert warnings_of(lambda: new_classifier(golden_dir).classify(TEXTS))
+    assert warnings_of(lambda: new_classifier(tokenizer).classify(TEXTS))
 
 
-def test_a_preset_of_another_model_has_an_untrained_head(golden_dir, tmp_path):
-    new_classifier(golden_dir).backbone.save_to_preset(tmp_path)
+def test_a_preset_of_another_model_has_an_untrained_head(tokenizer, tmp_path):
+    new_classifier(tokenizer).backbone.save_to_preset(tmp_path)
     model = XLNetTextClassifier.from_preset(tmp_path, num_classes=2)
     features = {"token_ids": np.array([[9, 17]])}
     assert warnings_of(lambda: model.predict(features, verbose=0))
 
 
-def test_no_warning_of_a_head_that_was_trained_or_loaded(golden_dir, tmp_path):
-    model = new_classifier(golden_dir)
+def test_no_warning_of_a_head_that_was_trained_or_loaded(tokenizer, tmp_path):
+    model = new_classifier(tokenizer)
     model.train_on_batch(TEXTS, [0, 1, 2])
     model.save(tmp_path / "model.keras")
     model.save_weights(tmp_path / "model.weights.h5")
     model.save_to_preset(tmp_path / "preset")
-    other = new_classifier(golden_dir)
+    other = new_classifier(tokenizer)
     other.load_weights(tmp_path / "model.weights.h5")
-    assigned = new_classifier(golden_dir)
+    assigned = new_classifier(tokenizer)
     assigned.set_weights(model.get_weights())
     for loaded in (
         model,

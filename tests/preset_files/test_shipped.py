@@ -40,11 +40,10 @@ CLASSES = {
 
 
 @pytest.fixture
-def folder(golden_dir, tmp_path, monkeypatch):
+def folder(tokenizer, tmp_path, monkeypatch):
     """The folder of shipped presets, with `tiny_en` in it; the working directory is empty."""
     folder = tmp_path / "shipped"
     model = XLNetPermutationLM(XLNetBackbone(200, 1, 1, 8, 16, memory_length=3))
-    tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
     model.save_to_preset(folder / "tiny_en", tokenizer, dtype="float16")
     (folder / "tiny_en" / "README.md").write_text("The model card")
     write_preset_info(folder / "tiny_en", "A tiny one & <random>", FIGURES)

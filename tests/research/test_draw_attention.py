@@ -5,18 +5,16 @@ import functools
 import pytest
 
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
-from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.research import fork_research
 
 run = functools.partial(fork_research, "pictures/draw_attention")
 
 
 @pytest.fixture(scope="module")
-def preset(tmp_path_factory, golden_dir):
+def preset(tmp_path_factory, tokenizer):
     directory = tmp_path_factory.mktemp("language_model") / "preset"
     # The last layer of a language model has no content stream: two.
     backbone = XLNetBackbone(200, 2, 2, 16, 32, memory_length=4)
-    tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
     XLNetPermutationLM(backbone).save_to_preset(directory, tokenizer)
     return directory
 

@@ -54,9 +54,9 @@ def test_features_of_pairs(blocks, columns):
 
 
 def test_counts_of_overlap():
-    same = tfidf._count_overlap("It is 5.", "it is 5")
+    same = tfidf.count_overlap("It is 5.", "it is 5")
     assert same[:3] == [1.0, 1.0, 1.0] and same[3] == same[4] == 0 and same[6:] == [1.0, 0.0]
-    other = tfidf._count_overlap("He is 5", "He is not 6 or so")
+    other = tfidf.count_overlap("He is 5", "He is not 6 or so")
     assert other[:3] == [2 / 7, 2 / 3, 2 / 6] and other[3] < 0 < other[4]
     assert other[6:] == [0.0, 1.0]
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import threading
 
 import numpy as np
 import pytest
@@ -62,22 +63,29 @@ def test_a_full_batch_does_not_wait(texts):
     assert [x["rows"].tolist() for x in results] == [[4, 4]] * 4
 
 
-def test_requests_that_arrive_while_the_threads_are_busy_are_read_together(texts):
-    sizes = []
+def test_requests_that_arrive_while_the_threads_are_busy_are_read_together(texts, monkeypatch):
+    sizes, is_free, run_now = [], threading.Event(), texts.run
+
+    def run_when_free(*args, **kwargs):
+        assert is_free.wait(60)
+        return run_now(*args, **kwargs)
 
     async def run_all():
         batcher = Batcher(0, 32, 1, lambda _, num_rows: sizes.append(num_rows))
-        async with batcher._free:
-            runs = [
-                asyncio.create_task(batcher.run(texts, "serving_default", strings(b"a")))
-                for _ in range(5)
-            ]
+
+        async def start():
+            run = asyncio.create_task(batcher.run(texts, "serving_default", strings(b"a")))
             await asyncio.sleep(0.01)
+            return run
+
+        runs = [await start() for _ in range(6)]
+        is_free.set()
         await asyncio.gather(*runs)
         batcher.close()
 
+    monkeypatch.setattr(texts, "run", run_when_free)
     asyncio.run(run_all())
-    assert sizes == [5]
+    assert sizes == [1, 5]
 
 
 def test_groups(texts):

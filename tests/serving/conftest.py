@@ -34,13 +34,10 @@ def make_classifier(preprocessor, num_classes, dtype="float32", memory_length=No
 
 
 @pytest.fixture(scope="session")
-def preprocessor(golden_dir):
+def preprocessor(tokenizer):
     from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
-    from keras_xlnet.tokenizers import XLNetTokenizer
 
-    return XLNetTextClassifierPreprocessor(
-        XLNetTokenizer(golden_dir / "spiece.model"), sequence_length=24
-    )
+    return XLNetTextClassifierPreprocessor(tokenizer, sequence_length=24)
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_xlnet.models import TransformerXLLanguageModel, XLNetBackbone, XLNetPermutationLM
 from keras_xlnet.serving import export
-from keras_xlnet.tokenizers import VocabularyTokenizer, XLNetTokenizer
+from keras_xlnet.tokenizers import VocabularyTokenizer
 from tests.models.test_scoring import with_random_weights
 from tests.serving.fresh_process import run_in_a_fresh_process
 
@@ -32,11 +32,6 @@ def causal_model(tokenizer, **kwargs):
         tokenizer.vocabulary_size(), 2, 2, 16, 24, tokenizer=tokenizer, dropout=0.0, **kwargs
     )
     return with_random_weights(model)
-
-
-@pytest.fixture(scope="module")
-def tokenizer(golden_dir):
-    return XLNetTokenizer(golden_dir / "spiece.model")
 
 
 @pytest.fixture(scope="module")

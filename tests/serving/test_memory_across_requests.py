@@ -5,17 +5,11 @@ import pytest
 import tensorflow as tf
 
 from keras_xlnet.serving import export
-from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.serving.test_language_model_signatures import START, causal_model
 
 # As pieces of a text begin with a space, a text has the pieces of its segments.
 SEGMENTS = [["win a free prize", "see"], ["now", ""], ["call now, or see", "you at lunch"]]
 WHOLE = ["win a free prize now call now, or see", "see you at lunch"]
-
-
-@pytest.fixture(scope="module")
-def tokenizer(golden_dir):
-    return XLNetTokenizer(golden_dir / "spiece.model")
 
 
 @pytest.fixture(scope="module")

@@ -31,11 +31,6 @@ def backbone():
     return models.XLNetBackbone(200, 1, 2, 16, 32, kernel_initializer=initializer)
 
 
-@pytest.fixture(scope="module")
-def tokenizer(preprocessor):
-    return preprocessor.tokenizer
-
-
 def served(model, directory, signature="serving_default", **inputs):
     loaded = tf.saved_model.load(export(model, directory / "1"))
     outputs = loaded.signatures[signature](**{k: tf.constant(v) for k, v in inputs.items()})

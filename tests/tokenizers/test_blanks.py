@@ -18,9 +18,11 @@ SPACES = ["", " ", "  ", "\n", "\u3000"]
 
 
 @pytest.fixture(scope="module")
-def tokenizers():
+def tokenizers(tmp_path_factory):
     cased = XLNetTokenizer.from_preset("xlnet_small_en")
-    uncased = XLNetTokenizer(cased._proto, lowercase=True, remove_accents=True)
+    path = tmp_path_factory.mktemp("vocabulary") / "cased.model"
+    cased.save(path)
+    uncased = XLNetTokenizer(path, lowercase=True, remove_accents=True)
     return cased, uncased
 
 

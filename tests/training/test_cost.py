@@ -5,13 +5,11 @@ import pytest
 
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
 from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
-from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.training import cost, training_cost
 
 
 @pytest.fixture
-def model(golden_dir):
-    tokenizer = XLNetTokenizer(golden_dir / "spiece.model")
+def model(tokenizer):
     preprocessor = XLNetTextClassifierPreprocessor(tokenizer, 16)
     backbone = XLNetBackbone(tokenizer.vocabulary_size(), 2, 2, 16, 24)
     return XLNetTextClassifier(backbone, 2, preprocessor)

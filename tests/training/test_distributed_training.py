@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_xlnet.models import XLNetBackbone
 from keras_xlnet.training import DistributedTraining
+from tests.small_models import small_backbone
 from tests.training import train_as_worker
 from tests.training.train_as_worker import batches, make_model
 
@@ -68,9 +68,7 @@ def test_any_model_can_have_it(two_replicas):
 def test_a_backbone_alone_trains_with_a_bool_mask(two_replicas):
     def train(strategy):
         with strategy.scope():
-            model = XLNetBackbone(
-                40, 1, 2, 16, 24, dropout=0.0, attention_dropout=0.0, kernel_initializer=INITIALIZER
-            )
+            model = small_backbone(vocabulary_size=40, kernel_initializer=INITIALIZER)
             # To trace the step takes seconds: only for several replicas.
             run_eagerly = strategy.num_replicas_in_sync == 1
             loss = {"sequence_output": "mse"}
