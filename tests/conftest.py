@@ -8,6 +8,7 @@ from unittest import mock
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -17,6 +18,9 @@ from tests import quick_compiler
 gc.disable()
 GOLDEN = pathlib.Path(__file__).parent / "golden"
 SEED = 20
+# A loaded machine takes its time: 400 ms for an example of 1 ms was seen.
+hypothesis.settings.register_profile("no_deadline", deadline=None)
+hypothesis.settings.load_profile("no_deadline")
 
 
 @pytest.fixture(scope="session")

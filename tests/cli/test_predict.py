@@ -342,9 +342,7 @@ def test_rows_in_are_rows_out(folder, tmp_path, monkeypatch):
 CELL = st.text(st.characters(exclude_characters="\n\0\ufeff", codec="utf-8"), max_size=5)
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(CELL, min_size=1, max_size=6), mark=st.sampled_from(["", "\ufeff"]))
 def test_no_row_is_lost(tmp_path, texts, mark):
     # Tables of tabs are written without quotes, so a text has no tab, and no "\r" at its end.

@@ -119,13 +119,13 @@ def pairs(draw):
     return query_ids, relevance, [score / 7 - 1 for score in scores]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(pairs(), st.lists(st.integers(1, 40), min_size=1, max_size=3))
 def test_scores_are_those_of_the_definitions(data, k):
     assert_equal(ranking_scores(*data, k), defined_scores(*data, k))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(pairs(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing(data, random):
     rows = list(zip(*data, strict=True))
@@ -133,7 +133,7 @@ def test_the_order_of_rows_changes_nothing(data, random):
     assert_equal(ranking_scores(*zip(*rows, strict=True)), ranking_scores(*data))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(pairs(), st.randoms(use_true_random=False), st.integers(1, 4))
 def test_the_order_of_rows_changes_nothing_for_equal_scores_with_ids(data, random, num_scores):
     query_ids, relevance, scores = data
@@ -145,7 +145,7 @@ def test_the_order_of_rows_changes_nothing_for_equal_scores_with_ids(data, rando
     assert_equal(ranking_scores(query_ids, relevance, scores, document_ids=documents), expected)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(pairs())
 def test_a_growing_function_of_the_scores_changes_nothing(data):
     query_ids, relevance, scores = data
@@ -156,7 +156,7 @@ def test_a_growing_function_of_the_scores_changes_nothing(data):
     assert ranking_scores([0, 0], [0, 1], [-2, -1]).mrr == 1.0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(pairs())
 def test_the_order_of_relevance_is_perfect(data):
     query_ids, relevance, _ = data

@@ -36,7 +36,7 @@ def weights_of(layer):
     return weights
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(1, 3),
@@ -71,7 +71,7 @@ def test_equals_the_slow_twin(seed, half_batch, length, memory_length, clamp_len
         np.testing.assert_allclose(actual[b], expected, atol=2e-5)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(0, 4), st.integers(1, 6))
 def test_target_positions_equal_the_slow_twin(seed, length, memory_length, num_predictions):
     layer, _, context, encoding, _, _ = make_case(seed, 2, length, memory_length)

@@ -185,7 +185,7 @@ def test_similarity_and_search(model):
     assert len(one) == 9 and one[0].text == texts[0]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 9), st.integers(1, 40), st.integers(1, 50), st.integers(0, 99))
 def test_search_in_blocks_is_a_sort(num_queries, rows, top_k, seed):
     rng = np.random.default_rng(seed)

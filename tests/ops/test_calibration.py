@@ -45,7 +45,7 @@ def test_ends_of_the_temperature():
     assert fit_temperature(logits, np.array([1, 0])) == pytest.approx(100)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 20), st.booleans()), min_size=1, max_size=30))
 def test_threshold_is_the_best_of_all(rows):
     scores, labels = np.array([s / 20 for s, _ in rows]), np.array([int(y) for _, y in rows])

@@ -52,7 +52,7 @@ def test_finds_what_a_general_minimizer_finds(kind, l2, rng):
     np.testing.assert_allclose(logits, expected, atol=2e-3)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(scale=st.floats(1e-3, 1e3), shift=st.floats(-100, 100), seed=st.integers(0, 99))
 def test_units_of_the_features_do_not_matter(scale, shift, seed):
     features, targets = problem("softmax", np.random.default_rng(seed))

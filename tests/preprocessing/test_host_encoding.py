@@ -49,7 +49,7 @@ def tokenizer(tokenizers):
     return tokenizers[0]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(texts=st.lists(TEXTS, min_size=1, max_size=6))
 def test_ids_and_texts_are_those_of_the_graph(texts, tokenizers):
     for tokenizer in tokenizers:
@@ -106,7 +106,7 @@ def preprocessor(request, tokenizer):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(pairs=st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=5))
 def test_texts_and_pairs(pairs, preprocessor):
     texts, others = map(list, zip(*pairs, strict=True))
@@ -116,7 +116,7 @@ def test_texts_and_pairs(pairs, preprocessor):
     check_equal(preprocessor.encode((texts, others)).features, expected, side)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(sentences=st.lists(st.lists(TEXTS, min_size=1, max_size=6), min_size=1, max_size=4))
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_words(side, sentences, tokenizer):
@@ -128,7 +128,7 @@ def test_words(side, sentences, tokenizer):
     np.testing.assert_array_equal(encoded.sentence, sentence)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     rows=st.lists(st.tuples(TEXTS, st.lists(TEXTS, min_size=1, max_size=4)), min_size=1, max_size=4)
 )

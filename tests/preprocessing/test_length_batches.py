@@ -71,7 +71,7 @@ def test_lengths_are_few():
     assert batch_length(90, 92) == 92
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     lengths=st.lists(st.integers(1, 200), min_size=1, max_size=90),
     batch_size=st.integers(1, 40),

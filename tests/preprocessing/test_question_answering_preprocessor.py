@@ -145,7 +145,7 @@ def check_round_trip(windows, answers):
 words = st.text(st.sampled_from("ab9, é½ﬁ\u0301\n'x"), min_size=1, max_size=8)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(words, min_size=1, max_size=30), st.data())
 def test_every_answer_of_whole_words_comes_back(tokenizer, parts, data):
     # Words of the vocabulary: unknown characters are joined to one piece.

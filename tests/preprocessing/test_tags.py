@@ -62,7 +62,7 @@ def prefixes(tags):
     return st.integers(1, len(tags)).map(lambda size: list(tags)[:size])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(problems())
 def test_decodes_the_best_of_all_valid_sequences(problem):
     log_probabilities, tags, scheme = problem
@@ -76,7 +76,7 @@ def test_decodes_the_best_of_all_valid_sequences(problem):
     assert log_prob == pytest.approx(expected[0])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.sampled_from(SCHEMES), st.integers(1, 30), st.integers(0, 2**32 - 1))
 def test_long_sequences_are_valid(scheme, num_words, seed):
     tags = TAGS[scheme]
@@ -86,7 +86,7 @@ def test_long_sequences_are_valid(scheme, num_words, seed):
     assert is_valid([tags[i] for i in chosen], scheme)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.sampled_from(SCHEMES), st.integers(1, 6), st.integers(0, 2**32 - 1))
 def test_probabilities_of_0_give_valid_sequences(scheme, num_words, seed):
     tags = TAGS[scheme]
@@ -105,7 +105,7 @@ def test_probabilities_of_0_are_avoided():
     assert chosen == [0, 0] and log_prob == pytest.approx(np.log(0.9 * 0.2))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.sampled_from(SCHEMES), st.data())
 def test_the_most_probable_tags_stay_if_they_are_valid(scheme, data):
     # Few different values: also among equal ones the first tags stay.
@@ -121,7 +121,7 @@ def test_the_most_probable_tags_stay_if_they_are_valid(scheme, data):
     assert decode_tags(scores, tags, scheme)[0] == chosen
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(problems(), st.floats(-50, 50))
 @example((np.array([[0.0, 2.0], [0.0, 2.0]]), ["B-x", "I-x"], "bio"), 3.0)
 def test_logits_give_the_same_sequence(problem, offset):
@@ -174,7 +174,7 @@ def test_detects_the_scheme(tags, scheme):
     assert detect_scheme(tags) == scheme
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.sampled_from([f"{a}-{b}" for a in "BIES" for b in "xy"] + ["O"]), max_size=7))
 def test_every_tag_is_in_a_valid_sequence_of_the_detected_scheme(tags):
     if not tags:
@@ -193,7 +193,7 @@ SPANS = st.lists(st.tuples(st.sampled_from("xyO"), st.integers(1, 4)), max_size=
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(parts=SPANS)
 def test_spans_of_a_valid_sequence_are_what_it_was_made_of(scheme, parts):
     if scheme == "io":

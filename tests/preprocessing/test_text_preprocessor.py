@@ -110,7 +110,7 @@ def test_truncation_equals_the_original(tokenizer):
         assert reference.truncate_pair(a, b, case["max_length"]) == (case["a"], case["b"])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     pairs=st.lists(
         st.tuples(st.text("aé9, ", max_size=30), st.text("aé9, ", max_size=30)),
@@ -138,7 +138,7 @@ def test_any_pairs_equal_the_reference(tokenizer, processor, pairs, packing):
         [(5, "left"), (6, "right"), (11, "left"), (18, "right"), (25, "left"), (40, "right")]
     ),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_middle_is_truncated(tokenizer, words, packing):
     text = " ".join(words)
     ids = tokenizer(text).numpy().tolist()

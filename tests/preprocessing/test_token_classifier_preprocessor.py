@@ -47,13 +47,13 @@ def test_equals_the_slow_twin(tokenizer, length):
     check(tokenizer, SENTENCES, length)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.lists(st.text(max_size=5), min_size=1, max_size=4), min_size=1, max_size=3))
 def test_equals_the_slow_twin_for_any_words(tokenizer, sentences):
     check(tokenizer, sentences, 12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.lists(st.text(max_size=9), min_size=1, max_size=20), min_size=1, max_size=3))
 @pytest.mark.parametrize("length", [3, 4, 10])
 def test_each_word_counts_in_one_window(tokenizer, length, sentences):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_xlnet.pretraining import CausalBatches
@@ -25,7 +25,6 @@ def test_equal_to_the_authors(golden_dir):
             np.testing.assert_array_equal(labels, golden[f"target/{k}"].T)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 4), st.integers(1, 6), st.integers(0, 60))
 def test_rows_continue_and_nothing_is_lost(batch_size, sequence_length, more):
     token_ids = np.arange(batch_size * (sequence_length + 1) + more)

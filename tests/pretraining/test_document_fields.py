@@ -20,7 +20,7 @@ def read(path, size, shard_bytes, file_format, files):
     return [list(read_fields(parts, file_format, "text", "sentences", files)) for parts in shards]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(documents=texts, shard_bytes=st.integers(1, 200), newline=st.sampled_from(["\n", "\r\n\n"]))
 def test_json_lines_are_read_exactly_once(documents, shard_bytes, newline, tmp_path_factory):
     path = tmp_path_factory.mktemp("text") / "a.jsonl"
@@ -30,7 +30,7 @@ def test_json_lines_are_read_exactly_once(documents, shard_bytes, newline, tmp_p
     assert sum(shards, []) == documents
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(documents=texts, shard_bytes=st.integers(1, 200), rows_per_group=st.integers(1, 12))
 def test_parquet_rows_are_read_exactly_once(
     documents, shard_bytes, rows_per_group, tmp_path_factory

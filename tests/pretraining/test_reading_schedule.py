@@ -35,7 +35,7 @@ def single_steps(shard_steps):
             yield steps.step + position - steps.first, steps.shard, position, steps.begins
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(schedules(), st.integers(0, 40))
 def test_any_step_can_be_the_first(schedule, first_step):
     schedule, _ = schedule
@@ -47,7 +47,7 @@ def test_any_step_can_be_the_first(schedule, first_step):
         np.testing.assert_array_equal(one[3], other[3])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(schedules())
 def test_a_pass_reads_every_long_shard_once(schedule):
     schedule, arguments = schedule

@@ -92,7 +92,7 @@ sentences = st.lists(words, min_size=1, max_size=4).map(" ".join)
 documents = st.lists(st.lists(sentences, min_size=1, max_size=4), min_size=1, max_size=4)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(files=st.lists(documents, min_size=1, max_size=3), shard_bytes=st.integers(60, 300))
 def test_records_contain_the_documents(files, shard_bytes, tokenizer, tmp_path_factory):
     directory = tmp_path_factory.mktemp("records")
@@ -113,7 +113,7 @@ def test_records_contain_the_documents(files, shard_bytes, tokenizer, tmp_path_f
     assert records.num_tokens == sum(len(tokens) for tokens, _ in records.documents())
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     lines=st.lists(st.sampled_from(["one", "two three", "", " ", "= x =", "é"]), max_size=30),
     shard_bytes=st.integers(1, 40),

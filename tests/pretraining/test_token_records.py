@@ -112,7 +112,7 @@ def test_incomplete_descriptions_are_refused(directory, changes):
         TokenRecords(directory)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_no_damage_goes_unnoticed(made, data):
     """Any bit of a shard is flipped, or the shard is truncated anywhere."""

@@ -37,7 +37,7 @@ def test_words_that_the_rules_are_about(split):
     check(split, TEXTS)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(texts=st.lists(NAMED, max_size=3))
 @example(texts=[])
 @example(texts=["", " ", "a"])
@@ -45,13 +45,13 @@ def test_words_of_named_characters(split, texts):
     check(split, texts)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(texts=st.lists(st.text(), min_size=1, max_size=3))
 def test_words_of_any_text(split, texts):
     check(split, texts)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(text=st.binary())
 def test_bytes_that_are_not_utf8(split, text):
     words, _, _ = split(tf.constant([text]))

@@ -170,9 +170,7 @@ SENTENCE = st.lists(st.tuples(WORD, TAG), min_size=1, max_size=4)
 
 
 @given(sentences=st.lists(SENTENCE, min_size=1, max_size=4))
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_round_trip(tmp_path, sentences):
     words = [[word for word, _ in sentence] for sentence in sentences]
     tags = [[tag for _, tag in sentence] for sentence in sentences]

@@ -280,9 +280,7 @@ CELL = st.text(st.characters(exclude_characters="\t\n\r", codec="utf-8"), max_si
 ROWS = st.integers(1, 3).flatmap(
     lambda width: st.lists(st.lists(CELL, min_size=width, max_size=width), min_size=1, max_size=5)
 )
-SETTINGS = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+SETTINGS = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def with_markers(rows):

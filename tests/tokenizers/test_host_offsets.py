@@ -80,7 +80,7 @@ def total_score(processor, ids):
 
 
 @pytest.mark.parametrize("name", ["golden+symbols", "shipped", "shipped+symbols"])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.lists(TEXTS, min_size=1, max_size=12), st.sampled_from(FLAG_SETS))
 @example([" \u00ad \u0301x\u0301\u0301 ", "", " ", "\u0301", "ΑΣ ΑΣΑ Σ", "''' ```` ' '"], (1, 1, 1))
 @example(
@@ -97,7 +97,7 @@ def test_golden_strings(flags):
     check("shipped", flags, STRINGS)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.lists(st.binary(max_size=20), min_size=1))
 @example([b"a\xff\xe2\x82b \xc3\xa9", b"\xed\xa0\x80\xf0\x9f"])
 def test_bytes_that_are_no_utf8(texts):
@@ -154,7 +154,7 @@ def test_cleaning_of_all_characters(flags):
         np.testing.assert_array_equal(places, getattr(expected, name).flat_values)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(TEXTS, st.sampled_from(FLAG_SETS))
 def test_the_text_with_places_is_the_cleaned_text(text, flags):
     cleaned = clean_with_places(text, *flags)

@@ -83,7 +83,7 @@ def check_batch(tokenizer, processor, batch):
         check_offsets(tokenizer, processor, text, ids[row], row_offsets)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(texts, min_size=1, max_size=6))
 @example(["A 9,000 cafe\u0301  and\t½ or ﬁne ``quotes'' '''", " \u00ad \u0301x\u0301\u0301 "])
 @example(["ΑΣ ΑΣΑ Σ"])
@@ -104,7 +104,6 @@ def test_golden_strings_in_one_batch(tokenizer, processor):
     check_batch(tokenizer, processor, STRINGS)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=20))
 @example(b"a\xff\xe2\x82b \xc3\xa9")
 @example(b"\xed\xa0\x80\xf0\x9f")
@@ -116,7 +115,7 @@ def test_bytes_that_are_no_utf8(tokenizer, data):
         assert len(data[:b].decode("utf-8", "replace")) == a <= len(text)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(texts, min_size=1, max_size=6), st.booleans(), st.booleans(), st.booleans())
 def test_cleaning_is_that_of_the_original(batch, lowercase, remove_space, remove_accents):
     flags = (lowercase, remove_space, remove_accents)

@@ -115,7 +115,7 @@ def test_reference_equals_the_original(processor):
 
 
 @pytest.mark.parametrize("flags", FLAG_SETS, ids=str)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(batch=st.lists(texts, min_size=1, max_size=6))
 @example(batch=["ΑΣ", "Σ", "ΑΣ.", "ΑΣ.Α", "Α.Σ", "Σ Σ", "ΑΣ", "Α"])
 @example(batch=["İΣ", "\u0301Σ", "Α\u0301Σ\u0301", "Α\u00adΣ\u00adα"])
@@ -222,7 +222,7 @@ def test_long_words_are_fast(tokenizers, processor, word):
 # Back to text.
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(batch=st.lists(st.text("the catQ 9,.é🙂語", max_size=12), min_size=1, max_size=4))
 def test_detokenize_equals_sentencepiece(tokenizer, processor, batch):
     ids = tokenizer(batch)

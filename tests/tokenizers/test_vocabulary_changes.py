@@ -37,7 +37,7 @@ def test_added_tokens_have_the_next_ids(tokenizer, extended):
     assert extended.vocabulary_sha256 != tokenizer.vocabulary_sha256
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from([*TOKENS, "river", " ", "a", "9,", "é", ".", "E1"]), max_size=12))
 def test_ids_are_those_of_sentencepiece(extended, processor, parts):
     text = extended.preprocess("".join(parts)).numpy().decode()

@@ -27,7 +27,7 @@ def test_the_most_frequent_words_come_first():
     assert lower("Ä A").numpy().tolist() == [1, 0]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.text(st.characters(codec="utf-8")), min_size=1))
 def test_characters_come_back(texts):
     if not any(texts):
@@ -53,7 +53,7 @@ OTHERS = [
 ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(
         st.one_of(st.sampled_from(PLACES + OTHERS), st.text(st.characters(codec="utf-8"))),
@@ -82,7 +82,7 @@ def test_tokens_are_the_same_in_training_in_calls_and_in_graphs(text, unit, lowe
     ).vocabulary == (tokenizer.vocabulary)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(
         st.lists(st.sampled_from([*PLACES, *OTHERS, "a"]), max_size=6).map("".join)

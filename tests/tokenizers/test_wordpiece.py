@@ -118,7 +118,7 @@ def test_splits_are_those_of_bert(lowercase, strip, vocabulary, reference, messa
 
 
 @hypothesis.given(st.text(st.sampled_from("abcXyzÉñ .,-'\u0301中\t19"), max_size=40))
-@hypothesis.settings(deadline=None, max_examples=200)
+@hypothesis.settings(max_examples=200)
 def test_splits_are_those_of_bert_for_any_text(vocabulary, reference, text):
     assert vocabulary.split(text) == reference(True)(text)
 
@@ -179,7 +179,7 @@ def test_the_same_model_each_time(vocabulary):
 
 
 @hypothesis.given(st.text(st.sampled_from(LETTERS + PUNCTUATION + "ÀÉñü  \u0301"), max_size=50))
-@hypothesis.settings(deadline=None, max_examples=200)
+@hypothesis.settings(max_examples=200)
 def test_decoded_texts_are_cleaned_ones(vocabulary, tokenizer, text):
     # The cleaning that every XLNetTokenizer does: LaTeX quotes.
     text = text.replace("``", '"').replace("''", '"')
@@ -188,7 +188,7 @@ def test_decoded_texts_are_cleaned_ones(vocabulary, tokenizer, text):
 
 
 @hypothesis.given(st.text(max_size=30))
-@hypothesis.settings(deadline=None, max_examples=100)
+@hypothesis.settings(max_examples=100)
 def test_any_text(tokenizer, text):
     (ids,), (offsets,) = tokenizer.encode([text], return_offsets=True)
     assert len(ids) == len(offsets)
