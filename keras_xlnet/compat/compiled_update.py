@@ -4,12 +4,14 @@ Upstream: (1) an optimizer is a dozen elementwise operations for each weight. Te
 optimizes each of them before the first step, and reads and writes memory for each in every step.
 (2) The gradient of an embedding is a `tf.IndexedSlices` with an entry for each occurrence of a
 token. Keras squares the entries, where it should square their sum, so Adam on TensorFlow computes
-another update than on JAX and PyTorch.
+another update than on JAX and PyTorch. (3) The sum over replicas, also over one, keeps the graph of
+the step in memory for ever, with the weights.
 Without it: `python -m benchmarks.workarounds compiled_update` (6 layers of width 256): later steps
 take 2 to 5 % longer, and 5 % at the size of XLNet-Base; the first step is the same. One program for
 all weights takes 8 s of a processor to compile.
-Reproduction of (2): docs/upstream.md, "Sparse gradients are squared before they are summed".
-Delete this file when: the two give equal weights, and `optimizer.apply` is compiled.
+Reproduction: docs/upstream.md, (2) "Sparse gradients are squared before they are summed" and (3) "A
+model that was fitted stays in memory".
+Delete this file when: the three are mended, and `optimizer.apply` is compiled.
 """
 
 import contextlib
@@ -81,13 +83,16 @@ def _update_with(optimizer):
         if not pairs:
             return apply(gradients, trainable_variables)  # Let Keras raise its error.
         gradients, variables = zip(*pairs, strict=True)
-        if tf.executing_eagerly() or tf.distribute.has_strategy() or not _is_known(updating):
+        if tf.executing_eagerly() or tf.distribute.has_strategy():
             return apply(gradients, variables)
-        if not optimizer.built:
-            # Here, because the slots have to be known before the first weight is updated.
-            with keras.name_scope(optimizer.name):
-                optimizer.build(list(trainable_variables))
-        with _replaced(updating, update_step=_shared_update_step(updating)):
+        methods = {"_all_reduce_sum_gradients": list}
+        if _is_known(updating):
+            if not optimizer.built:
+                # Here, because the slots have to be known before the first weight is updated.
+                with keras.name_scope(optimizer.name):
+                    optimizer.build(list(trainable_variables))
+            methods["update_step"] = _shared_update_step(updating)
+        with _replaced(updating, **methods):
             return apply(gradients, variables)
 
     return update

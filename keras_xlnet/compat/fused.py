@@ -3,8 +3,10 @@
 Upstream: outside of XLA, TensorFlow runs an elementwise operation at a time: each reads and writes
 memory, and what the gradient needs of each is kept. XLA for a whole model (`jit_compile=True`)
 fuses them, but multiplies matrices more slowly than TensorFlow does on a CPU, and what is exported
-then needs XLA. TensorFlow's automatic clustering, which would find the chains, is off.
-Reproduction: docs/upstream.md, "Elementwise operations are not fused on CPUs".
+then needs XLA. TensorFlow's automatic clustering, which would find the chains, is off. The graph of
+a custom gradient stays in memory for ever.
+Reproduction: docs/upstream.md, "Elementwise operations are not fused on CPUs" and "A model that was
+fitted stays in memory".
 Delete this file when: TensorFlow clusters elementwise operations on CPUs by default.
 """
 
@@ -38,7 +40,7 @@ def fused(function: Callable[..., Any]) -> Callable[..., Any]:
         if not fuse or not _in_tensorflow_graph():
             return function(*tensors, **static)
         given = tuple(x is not None for x in tensors)
-        compiled = _compiled(function, given, tuple(sorted(static.items())))
+        compiled = _compiled(function, given, tuple(sorted(static.items())), _has_strategy())
         return compiled(*(ops.convert_to_tensor(x) for x in tensors if x is not None))
 
     return call
@@ -97,8 +99,14 @@ def _in_tensorflow_graph():
     return not tf.executing_eagerly()
 
 
+def _has_strategy():
+    import tensorflow as tf
+
+    return tf.distribute.has_strategy()
+
+
 @functools.cache
-def _compiled(function, given, static):
+def _compiled(function, given, static, has_strategy):
     """The XLA programs of `function` and of its gradient, shared by all layers."""
     import tensorflow as tf
 
@@ -121,4 +129,6 @@ def _compiled(function, given, static):
     def call(*tensors):
         return forward(*tensors), lambda gradient: backward(tensors, gradient)
 
-    return call
+    # TensorFlow never deletes the graph that a custom gradient is called in, with its variables. In
+    # a function of its own that graph has none. Replicas cannot share such a function.
+    return call if has_strategy else tf.function(call, autograph=False)

@@ -23,7 +23,7 @@ from keras_xlnet.compat.fused import configuration
 from keras_xlnet.compat.recompute import seeds_of
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
-# The collection of a graph with the functions that are shared in it.
+# The attribute of a graph with the functions that are shared in it.
 _FUNCTIONS = "keras_xlnet_shared_functions"
 _are_shared = contextvars.ContextVar("_are_shared", default=False)
 
@@ -107,8 +107,11 @@ def _call_shared(layer, call, arguments):
     # The layers in a layer may have been changed one by one.
     parts = tuple(configuration(part) for part in layer._flatten_layers())
     key = (parts, tuple(names), repr(static), tuple(v.trainable for v in layer.weights))
-    # Kept with the graph, and no longer.
-    functions = tf.compat.v1.get_default_graph().get_collection_ref(_FUNCTIONS)
+    # Kept with the graph, and no longer: graphs of functions that are called in it, some of which
+    # TensorFlow never deletes, would have a copy of a collection.
+    graph = tf.compat.v1.get_default_graph()
+    functions = getattr(graph, _FUNCTIONS, [])
+    setattr(graph, _FUNCTIONS, functions)
     function = next((known for other, known in functions if other == key), None)
     if function is None:
         function = tf.function(compute, autograph=False)
