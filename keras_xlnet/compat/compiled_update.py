@@ -85,7 +85,7 @@ def _update_with(optimizer):
         gradients, variables = zip(*pairs, strict=True)
         if tf.executing_eagerly() or tf.distribute.has_strategy():
             return apply(gradients, variables)
-        methods = {"_all_reduce_sum_gradients": list}
+        methods: dict[str, Any] = {"_all_reduce_sum_gradients": list}
         if _is_known(updating):
             if not optimizer.built:
                 # Here, because the slots have to be known before the first weight is updated.
