@@ -8,6 +8,7 @@ benchmarks/README.md says what is measured and how to read it.
 """
 
 import fnmatch
+import os
 import pathlib
 
 from absl import app, flags
@@ -20,6 +21,7 @@ FLAGS = flags.FLAGS
 flags.DEFINE_list("workloads", list(WORKLOADS), "Which workloads.")
 flags.DEFINE_list("subjects", ["*"], "Names or patterns; the reference is always among them.")
 flags.DEFINE_integer("repetitions", 9, "Rounds of every workload.", lower_bound=1)
+flags.DEFINE_string("texts", None, "A TSV with a column `text`. [the bundled short messages]")
 flags.DEFINE_string("output_dir", "runs/bench", "Where everything is written.")
 flags.DEFINE_string("peers_dir", ".bench", "The virtual environments of the peers.")
 flags.DEFINE_float("memory_gigabytes", 20, "What processes may hold at once.", lower_bound=1)
@@ -34,6 +36,9 @@ def main(_):
     if FLAGS.list:
         _list(workloads, subjects)
         return
+    if FLAGS.texts:
+        # For the processes that read them.
+        os.environ["COMPARISON_TEXTS"] = os.path.abspath(FLAGS.texts)
     settings = Settings(
         FLAGS.output_dir,
         FLAGS.peers_dir,

@@ -143,8 +143,8 @@ def prompt():
 
 
 def texts(count):
-    """The bundled short messages, again and again."""
-    with open(MESSAGES, encoding="utf-8", newline="") as file:
+    """The bundled short messages, or those of a file, again and again."""
+    with open(os.environ.get("COMPARISON_TEXTS", MESSAGES), encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         messages = [row["text"] for row in rows]
     return [messages[i % len(messages)] for i in range(count)]
