@@ -53,7 +53,7 @@ def adapters() -> "Presets":
     Example:
 
     >>> adapters = keras_xlnet.adapters()
-    >>> all(info["bytes"] <= 2e6 for info in adapters.values())
+    >>> all(info["bytes"] <= 3e6 for info in adapters.values())
     True
     """
     return Presets(_infos(FOLDER / _ADAPTERS), "adapters")

@@ -290,7 +290,7 @@ def test_a_shipped_adapter_is_complete_and_small(name, offline):
     files = {path.name for path in folder.iterdir()}
     weights = {"adapter.json", "adapter.safetensors"}
     assert files == {*weights, "preset.json", "README.md"}
-    assert set(ADAPTERS[name]["sha256"]) == weights and ADAPTERS[name]["bytes"] <= 2_000_000
+    assert set(ADAPTERS[name]["sha256"]) == weights and ADAPTERS[name]["bytes"] <= 3_000_000
     model = Task.from_preset(adapter=name)
     assert f"{type(model).__name__}.from_preset(adapter=" in (folder / "README.md").read_text()
 
