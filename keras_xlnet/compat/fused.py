@@ -40,8 +40,11 @@ def fused(function: Callable[..., Any]) -> Callable[..., Any]:
         if not fuse or not _in_tensorflow_graph():
             return function(*tensors, **static)
         given = tuple(x is not None for x in tensors)
-        compiled = _compiled(function, given, tuple(sorted(static.items())), _has_strategy())
-        return compiled(*(ops.convert_to_tensor(x) for x in tensors if x is not None))
+        tensors = [ops.convert_to_tensor(x) for x in tensors if x is not None]
+        # TensorFlow would call what was traced for unknown sizes with known ones, and forget them.
+        specs = tuple((str(x.shape), x.dtype) for x in tensors)
+        static = tuple(sorted(static.items()))
+        return _compiled(function, given, specs, static, _has_strategy())(*tensors)
 
     return call
 
@@ -106,8 +109,11 @@ def _has_strategy():
 
 
 @functools.cache
-def _compiled(function, given, static, has_strategy):
-    """The XLA programs of `function` and of its gradient, shared by all layers."""
+def _compiled(function, given, specs, static, has_strategy):
+    """The XLA programs of `function` and of its gradient for tensors of these shapes and dtypes.
+
+    All layers share them.
+    """
     import tensorflow as tf
 
     def compute(*tensors):

@@ -81,3 +81,11 @@ def test_layers_of_one_size_share_a_program():
     calls = [node for node in graph.node if node.op.endswith("PartitionedCall")]
     assert len(calls) == 3
     assert len({node.attr["f"].func.name for node in calls}) == 1
+
+
+def test_known_sizes_stay_known_after_unknown_ones():
+    for spec, expected in [((None, 4), [None, 4]), ((6, 4), [6, 4])]:
+        with tf.Graph().as_default():
+            x = tf.compat.v1.placeholder("float32", spec)
+            y = chain(x, x, None, factor=0.5, fuse=True)
+            assert y.shape.as_list() == expected
