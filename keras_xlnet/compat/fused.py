@@ -110,9 +110,9 @@ def _has_strategy():
 
 @functools.cache
 def _compiled(function, given, specs, static, has_strategy):
-    """The XLA programs of `function` and of its gradient for tensors of these shapes and dtypes.
+    """Compiles `function` and its gradient for tensors with these shapes and dtypes.
 
-    All layers share them.
+    All layers share the programs.
     """
     import tensorflow as tf
 

@@ -3,9 +3,9 @@
     python research/tasks/cloze_questions.py --data ../shared/data --number 20
 
 prints some. `train_adapters.py` trains on them before the questions of SQuAD, which are too few to
-learn from that an answer is where the words of the question are. Half of those about names and
-numbers that a passage repeats are asked without their sentence: the answer is then where the name
-is again, and has to be found by its context.
+learn from that an answer is where the words of the question are. If a passage repeats a name or a
+number, most questions about it leave out their sentence: the answer is where the name occurs again,
+and its context has to show it.
 
 Sources: Lewis et al. 2019, "Unsupervised question answering by cloze translation"; Ram et al. 2021,
 "Few-shot question answering by pretraining span selection".
@@ -26,7 +26,7 @@ _LONGEST_TITLE = 90
 _MIN_SENTENCES, _MIN_NAMES = 3, 9
 _SHORTEST_SENTENCE = 40
 _LONGEST_ANSWER = 60
-# How many words on either side of the gap are in a question, at most.
+# A question has at most this many words from either side of the gap: a random number in between.
 _MIN_SIDE, _MAX_SIDE = 2, 9
 _MAX_DROPPED = 0.5
 _SHUFFLED = 0.3
@@ -49,7 +49,7 @@ _ASKS_FOR = {
     "name": ("who", "what", "where", "which"),
     "other": ("what", "what", "how", "which", "what kind of"),
 }
-# Of a choice among the parts of a passage. There are many more other words.
+# Names and numbers are drawn more often: a passage has many more other words.
 _WEIGHTS = {"year": 5, "number": 5, "name": 5, "other": 1}
 
 
@@ -118,7 +118,7 @@ def sentences(text):
 
 
 def spans(sentence):
-    """Returns the names, numbers and other words of a sentence, longest first to its right."""
+    """Returns the names, numbers and other words of a sentence, each as long as it can be."""
     words = [*_WORD.finditer(sentence)]
     found, first = [], 0
     while first < len(words):

@@ -108,7 +108,7 @@ def test_bad_arguments_are_named(kwargs, message):
         make(**kwargs)
 
 
-# From texts.
+# === From texts ===
 
 COLORS = ["red", "blue", "green", "black", "white"]
 

@@ -305,7 +305,7 @@ def test_unknown_inputs_are_named(model):
         model({"token_ids": TOKEN_IDS, "p_mask": TOKEN_IDS})
 
 
-# From texts.
+# === From texts ===
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 SQUAD = json.loads((GOLDEN / "squad.json").read_text(encoding="utf-8"))

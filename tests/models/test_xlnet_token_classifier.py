@@ -74,7 +74,7 @@ def test_bad_arguments_are_named(kwargs, message):
         XLNetTokenClassifier(XLNetBackbone(40, 1, 2, 16, 32), **kwargs)
 
 
-# From texts.
+# === From texts ===
 
 FIRST, LAST = ["Ann", "Ben", "Eve", "Tom"], ["Lee", "Ray", "Fox"]
 WORDS = ["is", "at", "home", "and", "sees", "a", "river"]
