@@ -107,8 +107,8 @@ def _call_shared(layer, call, arguments):
     # The layers in a layer may have been changed one by one.
     parts = tuple(configuration(part) for part in layer._flatten_layers())
     key = (parts, tuple(names), repr(static), tuple(v.trainable for v in layer.weights))
-    # An attribute goes when the graph goes. TensorFlow copies a collection to the graphs of functions
-    # that are called in this one, and never deletes some of them.
+    # An attribute goes when the graph goes. TensorFlow copies a collection to the graphs of
+    # functions that are called in this one, and never deletes some of them.
     graph = tf.compat.v1.get_default_graph()
     functions = getattr(graph, _FUNCTIONS, [])
     setattr(graph, _FUNCTIONS, functions)
