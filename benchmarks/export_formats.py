@@ -8,7 +8,7 @@ for batches of 8, of SST-2 and of the SMS collection, as a ratio to the SavedMod
 one thread it is CPU time; with two it is the time that passed, for an otherwise idle machine.
 
 Each form has a process of its own, and requests are sent to one process at a time, in turns. The
-time of a request is the shortest of all rounds. Needs `pip install "xlnet-keras[onnx,tensorflow]"`;
+time of a request is the shortest of all rounds. Needs `pip install ".[onnx,tensorflow]"`;
 ai-edge-litert is used in place of TensorFlow's interpreter, and OpenVINO has rows, if they (and
 nncf) are installed.
 """

@@ -18,6 +18,7 @@ from keras_xlnet import (
     tokenizers,
     training,
 )
+from keras_xlnet.lazy_modules import install_command
 from keras_xlnet.preset_files import adapters, presets, upload_preset
 
 __version__ = "0.1.0"
@@ -52,7 +53,7 @@ def __getattr__(name):
         except ModuleNotFoundError as error:
             raise ImportError(
                 f"`keras_xlnet.{name}` needs the package {error.name!r}: "
-                'pip install "xlnet-keras[tensorflow]"'
+                f"{install_command('tensorflow')}"
             ) from error
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

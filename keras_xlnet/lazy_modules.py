@@ -4,6 +4,15 @@ import importlib
 from typing import Any
 
 
+def install_command(extra: str) -> str:
+    """Returns how to install an extra, for messages. There is no release on PyPI yet.
+
+    Args:
+        extra: String, the name of the extra.
+    """
+    return f'`pip install ".[{extra}]"` in a clone of keras_xlnet'
+
+
 class LazyModule:
     """A module that is imported when one of its attributes is read.
 
@@ -25,7 +34,7 @@ class LazyModule:
         except ImportError as error:
             raise ImportError(
                 f"This needs the package {self._lazy_name!r}, which cannot be imported ({error}): "
-                f'pip install "xlnet-keras[{self._lazy_extra}]"'
+                f"{install_command(self._lazy_extra)}"
             ) from error
         vars(self).update(vars(module))
         return getattr(module, attribute)

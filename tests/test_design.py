@@ -81,6 +81,19 @@ def test_every_room_is_in_the_table():
     assert all(f"\n      {room}/" in text for room in ROOMS)
 
 
+@pytest.mark.parametrize("page", ["docs/design.md", "CONTRIBUTING.md"])
+def test_the_picture_of_imports_has_each_room_above_those_that_it_imports(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    picture = re.search(r"^    compat <-.*\n.*<- .*$", text, re.MULTILINE)[0]
+    places = {
+        room: place
+        for place, rooms in enumerate(picture.split("<-"))
+        for room in re.findall(r"\w+", rooms)
+    }
+    for room in places.keys() & BELOW.keys():
+        assert all(places[below] < places[room] for below in BELOW[room] & places.keys())
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
 def test_imports_go_one_way(file):
     if file.parent == PACKAGE:

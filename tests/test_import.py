@@ -71,7 +71,7 @@ def test_layers_and_models_without_the_packages_of_extras(backend):
     assert number == "4"
     assert message == (
         "This needs the package 'sentencepiece', which cannot be imported (import of sentencepiece "
-        'halted; None in sys.modules): pip install "xlnet-keras[text]"'
+        'halted; None in sys.modules): `pip install ".[text]"` in a clone of keras_xlnet'
     )
     needs = documented_needs()
     for room, package in (line.split() for line in rooms):

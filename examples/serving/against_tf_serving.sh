@@ -4,7 +4,7 @@
 #     examples/serving/against_tf_serving.sh models spam
 #
 # for the model models/spam/1. It needs docker, with the image tensorflow/serving, curl, and
-# pip install "xlnet-keras[serve]". Numbers may differ by 1e-5, texts of errors by their words.
+# pip install ".[serve]". Numbers may differ by 1e-5, texts of errors by their words.
 set -euo pipefail
 
 if [ $# -ne 2 ]; then

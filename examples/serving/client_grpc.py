@@ -1,6 +1,6 @@
 """Classifies texts with TF Serving over gRPC.
 
-    pip install "xlnet-keras[serving]"
+    pip install ".[serving]"
     python examples/serving/client_grpc.py "you won a prize" "lunch at noon?"
 
 prints one JSON object per text, with the text and the outputs of the model. Takes some seconds,
@@ -50,7 +50,7 @@ def main(argv):
     try:
         rows = classify(texts, FLAGS.server, FLAGS.model, FLAGS.timeout)
     except ImportError as error:
-        return f'{error}: pip install "xlnet-keras[serving]"'
+        return f'{error}: pip install ".[serving]"'
     except ConnectionError as error:
         return str(error)
     for text, outputs in zip(texts, rows, strict=True):

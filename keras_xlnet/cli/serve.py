@@ -3,6 +3,8 @@
 import argparse
 import logging
 
+from keras_xlnet.lazy_modules import install_command
+
 
 def run(arguments: argparse.Namespace) -> int:
     """Serves until SIGTERM or SIGINT. Returns the exit status."""
@@ -12,7 +14,7 @@ def run(arguments: argparse.Namespace) -> int:
         from keras_xlnet.server import ModelStore, create_app
     except ImportError as error:
         raise ImportError(
-            f'`xlnet serve` needs pip install "xlnet-keras[serve]" ({error})'
+            f"`xlnet serve` needs {install_command('serve')} ({error})"
         ) from error
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     store = ModelStore(arguments.directory)

@@ -410,7 +410,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         Args:
             location: Name of a preset that comes with the package (see `keras_xlnet.presets`);
                 path of the preset; `"hf://owner/name"` or `"hf://owner/name@revision"` on
-                the Hugging Face Hub (needs `pip install "xlnet-keras[hub]"`); or the URL of a
+                the Hugging Face Hub (needs `pip install ".[hub]"`); or the URL of a
                 folder.
             load_weights: Bool. `False` for new weights: the preset is then its architecture and
                 its tokenizer.

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from keras_xlnet.arguments import check_choice
+from keras_xlnet.lazy_modules import install_command
 from keras_xlnet.models import XLNetTextClassifier, XLNetTextEmbedder, XLNetTextRegressor
 from keras_xlnet.portable import predict
 from keras_xlnet.preprocessing.packing import SEGMENT_PADDING
@@ -109,7 +110,7 @@ def _check_installed(target, format):
     if missing:
         raise ImportError(
             f"format={format!r} needs the package {missing[0]!r}, which is not installed: "
-            f'pip install "xlnet-keras[{target.extra}]"'
+            f"{install_command(target.extra)}"
         )
 
 

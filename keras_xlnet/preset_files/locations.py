@@ -6,6 +6,7 @@ import re
 import types
 from collections.abc import Sequence
 
+from keras_xlnet.lazy_modules import install_command
 from keras_xlnet.preset_files.web import url_directory
 from keras_xlnet.types import PathLike
 
@@ -82,7 +83,7 @@ def import_huggingface_hub(location: str) -> types.ModuleType:
         import huggingface_hub
     except ImportError as error:
         raise ImportError(
-            f'{location} needs huggingface_hub: pip install "xlnet-keras[hub]"'
+            f"{location} needs huggingface_hub: {install_command('hub')}"
         ) from error
     return huggingface_hub
 

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_xlnet.arguments import check_choice
+from keras_xlnet.lazy_modules import install_command
 from keras_xlnet.pretraining.document_fields import parquet_bytes
 from keras_xlnet.pretraining.file_systems import BEAM_FILES
 from keras_xlnet.pretraining.record_metadata import (
@@ -106,7 +107,7 @@ def write_token_records_with_beam(
         from apache_beam.io.filesystems import FileSystems
     except ImportError as error:
         raise ImportError(
-            'write_token_records_with_beam needs Apache Beam: pip install "xlnet-keras[beam]"'
+            f"write_token_records_with_beam needs Apache Beam: {install_command('beam')}"
         ) from error
     directory = os.fspath(directory)
     check_writer_arguments(tokenizer, lines, document_start, shard_bytes)

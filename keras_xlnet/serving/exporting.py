@@ -61,7 +61,7 @@ def export(
     `padding_mask` `(batch, length)` and returns `probabilities`, `values` or `embedding`; the
     vocabulary, `spiece.model`; `model.json`; and `predict.py`, which makes token ids of texts and
     runs the network with only NumPy, sentencepiece and a runtime. They are written in another
-    process, with any backend: ONNX needs `pip install "xlnet-keras[onnx]"`, LiteRT TensorFlow.
+    process, with any backend: ONNX needs `pip install ".[onnx]"`, LiteRT TensorFlow.
 
     The files are written to a temporary directory, which is then renamed to `directory`. A server
     that watches the parent directory never reads a partial model, and a failed export leaves no
@@ -78,7 +78,7 @@ def export(
         warmup: Optional inputs of `serving_default`: a dict of columns, or a list for a single
             input. TF Serving reads them before it accepts requests, so that the first request is
             not slow. One row per request, or `batch_size` rows per request; at most 1000 requests.
-            Needs `pip install "xlnet-keras[serving]"`. Only for `"saved_model"`.
+            Needs `pip install ".[serving]"`. Only for `"saved_model"`.
         quantization: Of ONNX and LiteRT, `"float16"` or `"int8"`. With `"float16"` weights take
             half of the space, and products are computed in float32. With `"int8"` they take a
             quarter, and products of weights are computed in int8, faster and less exactly.

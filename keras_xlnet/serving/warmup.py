@@ -8,6 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_xlnet.lazy_modules import install_command
+
 # TF Serving refuses to load a model with more (`kMaxNumRecords` in saved_model_warmup_util.h).
 _MAX_REQUESTS = 1000
 
@@ -37,6 +39,8 @@ def make_warmup_requests(
     Example:
 
     >>> import tensorflow as tf
+
+from keras_xlnet.lazy_modules import install_command
     >>> from keras_xlnet.serving.warmup import make_warmup_requests
     >>> spec = tf.TensorSpec((None,), tf.string, "text")
     >>> requests = make_warmup_requests(["a", "b", "c"], [spec], batch_size=2)
@@ -99,7 +103,7 @@ def _protos():
     except ImportError as error:
         raise ImportError(
             "`warmup` needs tensorflow-serving-api, which is not installed: "
-            'pip install "xlnet-keras[serving]"'
+            f"{install_command('serving')}"
         ) from error
     return predict_pb2, prediction_log_pb2
 

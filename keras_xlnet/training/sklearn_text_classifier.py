@@ -11,7 +11,7 @@ class SKLearnTextClassifier(keras.wrappers.SKLearnClassifier):
     `keras.wrappers.SKLearnClassifier` takes numbers only. This one takes what the `fit` of a text
     classifier takes: a list or an array of strings, with names or integers as labels.
 
-    Needs scikit-learn: `pip install "xlnet-keras[examples]"`.
+    Needs scikit-learn: `pip install ".[examples]"`.
 
     Args:
         model: Callable that returns a new `XLNetTextClassifier` for the texts `X=` and labels `y=`.

@@ -1,4 +1,4 @@
-"""Pictures of masks and attention. Needs matplotlib: `pip install "xlnet-keras[examples]"`."""
+"""Pictures of masks and attention. Needs matplotlib: `pip install ".[examples]"`."""
 
 from keras_xlnet.visualization.attention_maps import plot_attention, plot_attention_terms
 from keras_xlnet.visualization.attention_page import write_attention_page

@@ -1,10 +1,10 @@
 """The guides in docs/guides/ run from top to bottom and print what they say.
 
-A block of text after a block of Python is what that block prints; `...` stands for any text. The
-commands of `xlnet` run after the code. A notebook beside a guide is made of it.
+A block of text after a block of Python is what that block prints. Floats may differ by a fifth, as
+they do between machines, and durations by any factor. The commands of `xlnet` run after the code. A
+notebook beside a guide is made of it.
 """
 
-import doctest
 import json
 import re
 
@@ -15,12 +15,28 @@ from tests.examples import EXAMPLES, RESEARCH, pages
 
 GUIDES = EXAMPLES.parent / "docs" / "guides"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+FLOAT = re.compile(r"\d+\.\d+(?:e-?\d+)?")
+DURATION = re.compile(r"\b\d+m?s\b")
 QUICK = ["checkpoints_in_and_out", "own_architecture"]
 SLOW = [
     *("data_and_tools", "first_classifier", "how_xlnet_works", "pretrain_your_language"),
     *("scale", "serve"),
 ]
+
+
+def is_alike(printed, expected):
+    """Whether two texts are equal but for white space, durations and the digits of floats."""
+    words, numbers = [], []
+    for text in (printed, expected):
+        text = DURATION.sub("0s", " ".join(text.split()))
+        words.append(FLOAT.sub("0.0", text))
+        numbers.append([float(number) for number in FLOAT.findall(text)])
+    return words[0] == words[1] and numbers[0] == pytest.approx(numbers[1], rel=0.2, abs=0.02)
+
+
+def test_printed_text_is_compared():
+    assert is_alike("loss:  2.31, 4ms/step\n", "loss: 2.07, 9s/step")
+    assert not is_alike("loss: 2.31", "loss: 4.07") and not is_alike("12 rows", "13 rows")
 
 
 def test_all_guides_are_here():
@@ -42,8 +58,7 @@ def test_a_guide_runs_and_prints_what_it_says(name, request, tmp_path, monkeypat
     for code, expected in blocks:
         exec(code, names)
         printed = capsys.readouterr().out
-        matches = doctest.OutputChecker().check_output(expected, printed, FLAGS)
-        assert matches or not expected, f"{code}\nprints\n\n{printed}"
+        assert not expected or is_alike(printed, expected), f"{code}\nprints\n\n{printed}"
     for command in pages.commands(GUIDES / f"{name}.md"):
         if command[0] == "xlnet":
             assert xlnet_command.run(xlnet_command.parse(command)) == 0, command

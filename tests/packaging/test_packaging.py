@@ -187,4 +187,4 @@ def test_installed_without_tensorflow(built, tmp_path):
     python = [version for version in VERSIONS if find_python(version)][-1]
     interpreter = new_environment(python, tmp_path / "venv", built[0], "jax")
     found = output_of(interpreter, USE_WITHOUT_TEXT, tmp_path, KERAS_BACKEND="jax")
-    assert "(2,)" in found and 'pip install "xlnet-keras[text]"' in found
+    assert "(2,)" in found and 'pip install ".[text]"' in found

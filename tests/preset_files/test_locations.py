@@ -86,7 +86,7 @@ def test_the_hub_is_asked_for_these_files_only(
 
 def test_without_huggingface_hub(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(ImportError, match=r'pip install "xlnet-keras\[hub\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[hub\]"'):
         fetch("hf://owner/name")
 
 

@@ -79,5 +79,5 @@ def test_what_is_not_a_preset_is_refused(tmp_path):
 
 def test_without_huggingface_hub(monkeypatch, preset):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(ImportError, match=r'pip install "xlnet-keras\[hub\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[hub\]"'):
         keras_xlnet.upload_preset("hf://owner/name", preset)

@@ -376,5 +376,5 @@ def test_errors_of_worker_processes_have_the_same_message(beam_write, tmp_path):
 
 def test_without_beam(tokenizer, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "apache_beam", None)
-    with pytest.raises(ImportError, match=r'pip install "xlnet-keras\[beam\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[beam\]"'):
         write_token_records_with_beam("a.txt", tokenizer, tmp_path)

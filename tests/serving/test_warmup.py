@@ -69,7 +69,7 @@ def test_error_without_tensorflow_serving_api(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("tensorflow_serving")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(builtins, "__import__", without_serving)
-    with pytest.raises(ImportError, match=r'pip install "xlnet-keras\[serving\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[serving\]"'):
         make_requests(["a"])
 
 
