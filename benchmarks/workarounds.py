@@ -3,7 +3,6 @@
     python -m benchmarks.workarounds eager_variables            # a first `fit`
     python -m benchmarks.workarounds eager_variables --without
     python -m benchmarks.workarounds compiled_update            # the same, and later steps
-    python -m benchmarks.workarounds shared_graph               # the same
     python -m benchmarks.workarounds quick_deletion             # `quantize`, and loading the model
     python -m benchmarks.workarounds sequential_map             # `predict` in chunks
     python -m benchmarks.workarounds prefetched                 # deleting old iterators
@@ -60,16 +59,10 @@ def measure_compiled_update(without):
         _measure_steps()
 
 
-def measure_shared_graph(without):
-    replaced = mock.patch.object(base_model, "shared_graphs", lambda model: _nothing())
-    with replaced if without else _nothing():
-        _measure_steps(num_layers=12)
-
-
-def _measure_steps(num_layers=6):
+def _measure_steps():
     tokens, labels = _tokens(32, 32), np.arange(32) % 2
     for name in ("first model", "second model"):
-        model = _classifier(num_layers)
+        model = _classifier()
         with _processor_seconds(f"{name}, first step"):
             model.train_on_batch(tokens, labels)
     model.train_on_batch(tokens, labels)

@@ -13,9 +13,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         from keras_xlnet.server import ModelStore, create_app
     except ImportError as error:
-        raise ImportError(
-            f"`xlnet serve` needs {install_command('serve')} ({error})"
-        ) from error
+        raise ImportError(f"`xlnet serve` needs {install_command('serve')} ({error})") from error
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     store = ModelStore(arguments.directory)
     store.refresh()

@@ -2,23 +2,17 @@ from typing import Any
 
 import keras
 
-from keras_xlnet.arguments import check_positions, check_rate
 from keras_xlnet.compat.recompute import recomputable
-from keras_xlnet.compat.shared_graph import shared_graph
-from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.layers.activations import serialize_activation
 from keras_xlnet.layers.attention_masks import mask_of_context, without_padding
-from keras_xlnet.layers.feed_forward import FeedForward
+from keras_xlnet.layers.block import Block
 from keras_xlnet.layers.hash_dropout import HashDropout
-from keras_xlnet.layers.initializers import spawn_seeds
 from keras_xlnet.layers.memory import join_memory
-from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAttention
 from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 
 
 @register
-class TransformerXLBlock(RestoresSublayers, keras.layers.Layer):
+class TransformerXLBlock(Block):
     """One layer of Transformer-XL: relative attention to memory and content, then feed-forward.
 
     Each of the two is added to its input and normalized: `norm(x + attention(x))`, or with
@@ -84,34 +78,21 @@ class TransformerXLBlock(RestoresSublayers, keras.layers.Layer):
         gradient_checkpointing: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        self.supports_masking = True
-        self.input_spec = keras.layers.InputSpec(ndim=3)
-        self.dropout = check_rate("dropout", dropout)
-        self.normalize_first = normalize_first
-        self.layer_norm_epsilon = layer_norm_epsilon
-        self.seed = seed
-        self.gradient_checkpointing = gradient_checkpointing
-        seeds = spawn_seeds(seed, 4, "TransformerXLBlock")
-        self.attention = RelativeMultiHeadAttention(
+        super().__init__(
             num_heads,
             head_dim,
-            dropout=check_rate("attention_dropout", attention_dropout),
-            kernel_initializer=kernel_initializer,
-            seed=seeds[0],
-            attention_chunk_size=attention_chunk_size,
-            dtype=self.dtype_policy,
-            name="attention",
-        )
-        self.feed_forward = FeedForward(
             intermediate_dim,
-            dropout=dropout,
-            activation=activation,
-            kernel_initializer=kernel_initializer,
-            seed=seeds[1],
-            dtype=self.dtype_policy,
-            name="feed_forward",
+            dropout,
+            attention_dropout,
+            activation,
+            layer_norm_epsilon,
+            kernel_initializer,
+            seed,
+            attention_chunk_size,
+            gradient_checkpointing,
+            **kwargs,
         )
+        self.normalize_first = normalize_first
         self.attention_norm, self.feed_forward_norm = (
             keras.layers.LayerNormalization(
                 epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name=name
@@ -121,7 +102,9 @@ class TransformerXLBlock(RestoresSublayers, keras.layers.Layer):
         self.attention_output_dropout, self.feed_forward_output_dropout = (
             HashDropout(dropout, seed=s, dtype=self.dtype_policy, name=name)
             for s, name in zip(
-                seeds[2:], ("attention_output_dropout", "feed_forward_output_dropout"), strict=True
+                self._output_seeds,
+                ("attention_output_dropout", "feed_forward_output_dropout"),
+                strict=True,
             )
         )
 
@@ -131,18 +114,15 @@ class TransformerXLBlock(RestoresSublayers, keras.layers.Layer):
         position_encoding_shape: Shape | None = None,
         attention_biases_shape: Shape | None = None,
     ) -> None:
-        position_encoding_shape = check_positions(position_encoding_shape)
-        self.attention.build(
-            content_shape,
+        self.build_parts(
             content_shape,
             position_encoding_shape,
             attention_biases_shape=attention_biases_shape,
         )
-        for layer in (self.attention_norm, self.feed_forward, self.feed_forward_norm):
-            layer.build(content_shape)
+        self.attention_norm.build(content_shape)
+        self.feed_forward_norm.build(content_shape)
         self.restore_sublayers()
 
-    @shared_graph
     @recomputable
     def call(
         self,
@@ -154,18 +134,15 @@ class TransformerXLBlock(RestoresSublayers, keras.layers.Layer):
         training: bool | None = None,
         content_mask: Tensor | None = None,
     ) -> Tensor:
-        context = self.join(content, memory)
-        key, value, position_key = self.attention.project_context(context, position_encoding)
         context_mask = mask_of_context(content, memory, content_mask)
-        return self.attend(
-            content,
-            key,
-            value,
-            position_key,
+        attended = self.attention.attend(
+            self.query_of(content),
+            *self.attention.project_context(self.join(content, memory), position_encoding),
             attention_mask=without_padding(attention_mask, context_mask),
             attention_biases=attention_biases,
             training=training,
         )
+        return self.finish(content, attended, training)
 
     def join(self, content: Tensor, memory: Tensor | None = None) -> Tensor:
         """Returns memory followed by content, as the keys and values are projected from them.
@@ -177,42 +154,20 @@ class TransformerXLBlock(RestoresSublayers, keras.layers.Layer):
             Tensor `(batch, memory_length + length, hidden_dim)`, normalized with
             `normalize_first`.
         """
-        context = join_memory(content, memory)
-        return self.attention_norm(context) if self.normalize_first else context
+        return self.query_of(join_memory(content, memory))
 
-    def attend(
-        self,
-        content: Tensor,
-        key: Tensor,
-        value: Tensor,
-        position_key: Tensor,
-        training: bool | None = None,
-        **attention_arguments: Any,
-    ) -> Tensor:
-        """Computes the block for keys and values that are projected already.
+    def query_of(self, stream: Tensor) -> Tensor:
+        return self.attention_norm(stream) if self.normalize_first else stream
 
-        Args:
-            content: As in the call.
-            key, value, position_key: As `RelativeMultiHeadAttention.project_context` returned
-                them for the context.
-            training: As in the call.
-            **attention_arguments: As in `RelativeMultiHeadAttention.attend`.
-
-        Returns:
-            As the call.
-        """
+    def finish(self, stream: Tensor, attended: Tensor, training: bool | None = None) -> Tensor:
         first = self.normalize_first
-        query = self.attention_norm(content) if first else content
-        attended = self.attention.attend(
-            query, key, value, position_key, training=training, **attention_arguments
-        )
         # Not `+=`: PyTorch would add in place, to what the gradient needs.
-        content = content + self.attention_output_dropout(attended, training=training)
-        content = content if first else self.attention_norm(content)
-        inputs = self.feed_forward_norm(content) if first else content
+        stream = stream + self.attention_output_dropout(attended, training=training)
+        stream = stream if first else self.attention_norm(stream)
+        inputs = self.feed_forward_norm(stream) if first else stream
         transformed = self.feed_forward(inputs, training=training)
-        content = content + self.feed_forward_output_dropout(transformed, training=training)
-        return content if first else self.feed_forward_norm(content)
+        stream = stream + self.feed_forward_output_dropout(transformed, training=training)
+        return stream if first else self.feed_forward_norm(stream)
 
     def compute_output_shape(self, content_shape: Shape) -> Shape:
         return tuple(content_shape)
@@ -221,18 +176,4 @@ class TransformerXLBlock(RestoresSublayers, keras.layers.Layer):
         return keras.KerasTensor(content.shape, dtype=self.compute_dtype)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "num_heads": self.attention.num_heads,
-            "head_dim": self.attention.head_dim,
-            "intermediate_dim": self.feed_forward.intermediate_dim,
-            "dropout": self.dropout,
-            "attention_dropout": self.attention.dropout,
-            "activation": serialize_activation(self.feed_forward.activation),
-            "normalize_first": self.normalize_first,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "kernel_initializer": keras.initializers.serialize(self.attention.kernel_initializer),
-            "seed": self.seed,
-            "attention_chunk_size": self.attention.attention_chunk_size,
-            "gradient_checkpointing": self.gradient_checkpointing,
-        }
+        return {**super().get_config(), "normalize_first": self.normalize_first}

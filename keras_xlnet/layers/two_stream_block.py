@@ -3,24 +3,19 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_xlnet.arguments import check_positions, check_rate, check_shape
+from keras_xlnet.arguments import check_shape
 from keras_xlnet.compat.recompute import recomputable
-from keras_xlnet.compat.shared_graph import shared_graph
-from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.compat.varying_outputs import VaryingOutputs
-from keras_xlnet.layers.activations import serialize_activation
 from keras_xlnet.layers.add_and_norm import AddAndNorm
 from keras_xlnet.layers.attention_masks import mask_of_context, without_padding
-from keras_xlnet.layers.feed_forward import FeedForward
-from keras_xlnet.layers.initializers import spawn_seeds
+from keras_xlnet.layers.block import Block
 from keras_xlnet.layers.memory import join_memory
-from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAttention
 from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 
 
 @register
-class TwoStreamBlock(RestoresSublayers, VaryingOutputs, keras.layers.Layer):
+class TwoStreamBlock(VaryingOutputs, Block):
     """One layer of XLNet: attention, add and norm, feed-forward, add and norm.
 
     The content stream represents a token and its context. The query stream represents a position
@@ -107,37 +102,26 @@ class TwoStreamBlock(RestoresSublayers, VaryingOutputs, keras.layers.Layer):
         gradient_checkpointing: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        self.supports_masking = True
-        self.input_spec = keras.layers.InputSpec(ndim=3)
-        self.dropout = check_rate("dropout", dropout)
-        self.layer_norm_epsilon = layer_norm_epsilon
-        self.seed = seed
-        self.gradient_checkpointing = gradient_checkpointing
-        seeds = spawn_seeds(seed, 4, "TwoStreamBlock")
-        self.attention = RelativeMultiHeadAttention(
+        super().__init__(
             num_heads,
             head_dim,
-            dropout=check_rate("attention_dropout", attention_dropout),
-            kernel_initializer=kernel_initializer,
-            seed=seeds[0],
-            attention_chunk_size=attention_chunk_size,
-            dtype=self.dtype_policy,
-            name="attention",
-        )
-        self.feed_forward = FeedForward(
             intermediate_dim,
-            dropout=dropout,
-            activation=activation,
-            kernel_initializer=kernel_initializer,
-            seed=seeds[1],
-            dtype=self.dtype_policy,
-            name="feed_forward",
+            dropout,
+            attention_dropout,
+            activation,
+            layer_norm_epsilon,
+            kernel_initializer,
+            seed,
+            attention_chunk_size,
+            gradient_checkpointing,
+            **kwargs,
         )
         self.attention_add_and_norm, self.feed_forward_add_and_norm = (
             AddAndNorm(dropout, layer_norm_epsilon, s, dtype=self.dtype_policy, name=name)
             for s, name in zip(
-                seeds[2:], ("attention_add_and_norm", "feed_forward_add_and_norm"), strict=True
+                self._output_seeds,
+                ("attention_add_and_norm", "feed_forward_add_and_norm"),
+                strict=True,
             )
         )
 
@@ -148,20 +132,16 @@ class TwoStreamBlock(RestoresSublayers, VaryingOutputs, keras.layers.Layer):
         segment_matrix_shape: Shape | None = None,
         attention_biases_shape: Shape | None = None,
     ) -> None:
-        position_encoding_shape = check_positions(position_encoding_shape)
-        self.attention.build(
-            content_stream_shape,
+        self.build_parts(
             content_stream_shape,
             position_encoding_shape,
             segment_matrix_shape=segment_matrix_shape,
             attention_biases_shape=attention_biases_shape,
         )
         self.attention_add_and_norm.build(content_stream_shape)
-        self.feed_forward.build(content_stream_shape)
         self.feed_forward_add_and_norm.build(content_stream_shape)
         self.restore_sublayers()
 
-    @shared_graph
     @recomputable
     def call(
         self,
@@ -194,16 +174,15 @@ class TwoStreamBlock(RestoresSublayers, VaryingOutputs, keras.layers.Layer):
 
         outputs = []
         if return_content_stream:
-            outputs.append(
-                self.attend(
-                    content_stream,
-                    *projected,
-                    segment_matrix=segment_matrix,
-                    attention_mask=content_attention_mask,
-                    attention_biases=attention_biases,
-                    training=training,
-                )
+            attended = self.attention.attend(
+                content_stream,
+                *projected,
+                segment_matrix=segment_matrix,
+                attention_mask=content_attention_mask,
+                attention_biases=attention_biases,
+                training=training,
             )
+            outputs.append(self.finish(content_stream, attended, training))
         if query_stream is not None:
             content_length = ops.shape(content_stream)[1]
             if target_positions is not None:
@@ -214,44 +193,20 @@ class TwoStreamBlock(RestoresSublayers, VaryingOutputs, keras.layers.Layer):
                     )
                     for matrix in (query_attention_mask, segment_matrix)
                 )
-            outputs.append(
-                self.attend(
-                    query_stream,
-                    *projected,
-                    segment_matrix=segment_matrix,
-                    attention_mask=query_attention_mask,
-                    target_positions=target_positions,
-                    attention_biases=attention_biases,
-                    content_length=content_length,
-                    training=training,
-                )
+            attended = self.attention.attend(
+                query_stream,
+                *projected,
+                segment_matrix=segment_matrix,
+                attention_mask=query_attention_mask,
+                target_positions=target_positions,
+                attention_biases=attention_biases,
+                content_length=content_length,
+                training=training,
             )
+            outputs.append(self.finish(query_stream, attended, training))
         return tuple(outputs) if len(outputs) == 2 else outputs[0]
 
-    def attend(
-        self,
-        stream: Tensor,
-        key: Tensor,
-        value: Tensor,
-        position_key: Tensor,
-        training: bool | None = None,
-        **attention_arguments: Any,
-    ) -> Tensor:
-        """Computes one stream of the block for keys and values that are projected already.
-
-        Args:
-            stream: Tensor `(batch, rows, hidden_dim)`.
-            key, value, position_key: As `RelativeMultiHeadAttention.project_context` returned
-                them for the context.
-            training: As in the call.
-            **attention_arguments: As in `RelativeMultiHeadAttention.attend`.
-
-        Returns:
-            Tensor `(batch, rows, hidden_dim)`.
-        """
-        attended = self.attention.attend(
-            stream, key, value, position_key, training=training, **attention_arguments
-        )
+    def finish(self, stream: Tensor, attended: Tensor, training: bool | None = None) -> Tensor:
         stream = self.attention_add_and_norm(stream, attended, training=training)
         transformed = self.feed_forward(stream, training=training)
         return self.feed_forward_add_and_norm(stream, transformed, training=training)
@@ -274,22 +229,6 @@ class TwoStreamBlock(RestoresSublayers, VaryingOutputs, keras.layers.Layer):
         if query_stream_shape is None:
             return tuple(content_stream_shape)
         return tuple(content_stream_shape), tuple(query_stream_shape)
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "num_heads": self.attention.num_heads,
-            "head_dim": self.attention.head_dim,
-            "intermediate_dim": self.feed_forward.intermediate_dim,
-            "dropout": self.dropout,
-            "attention_dropout": self.attention.dropout,
-            "activation": serialize_activation(self.feed_forward.activation),
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "kernel_initializer": keras.initializers.serialize(self.attention.kernel_initializer),
-            "seed": self.seed,
-            "attention_chunk_size": self.attention.attention_chunk_size,
-            "gradient_checkpointing": self.gradient_checkpointing,
-        }
 
 
 def _clamp(target_positions, content_length):

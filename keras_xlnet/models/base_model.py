@@ -10,7 +10,6 @@ from keras_xlnet.compat.compiled_update import compiled_update
 from keras_xlnet.compat.eager_variables import eager_variables
 from keras_xlnet.compat.optional_inputs import complete_inputs, default_input
 from keras_xlnet.compat.quick_deletion import quick_deletion
-from keras_xlnet.compat.shared_graph import shared_graphs
 from keras_xlnet.compat.sublayers import RestoresSublayers, variables_by_path
 from keras_xlnet.models.inspection import Inspection, inspect_model
 from keras_xlnet.models.preset import load_preset, save_preset
@@ -230,7 +229,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         *state, data = args
         if self._class_weights is not None:
             data = self._weigh_classes(data, self._class_weights)
-        with eager_variables(), compiled_update(self.optimizer), shared_graphs(self):
+        with eager_variables(), compiled_update(self.optimizer):
             return super().train_step(*state, data)
 
     def test_step(self, *args: Any, **kwargs: Any) -> Any:

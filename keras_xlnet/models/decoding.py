@@ -287,8 +287,14 @@ def _run_with_cache(
     for i, block in enumerate(backbone.blocks):
         new = block.attention.project_content(context_of(block, stream))
         key, value = map(extend, keys_and_values[i], new)
-        stream = block.attend(
-            stream, key, value, position_keys[i], attention_biases=biases, **attention_arguments
+        attended = block.attention.attend(
+            block.query_of(stream),
+            key,
+            value,
+            position_keys[i],
+            attention_biases=biases,
+            **attention_arguments,
         )
+        stream = block.finish(stream, attended)
         extended.append((key, value))
     return stream, extended

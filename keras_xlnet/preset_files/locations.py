@@ -82,9 +82,7 @@ def import_huggingface_hub(location: str) -> types.ModuleType:
     try:
         import huggingface_hub
     except ImportError as error:
-        raise ImportError(
-            f"{location} needs huggingface_hub: {install_command('hub')}"
-        ) from error
+        raise ImportError(f"{location} needs huggingface_hub: {install_command('hub')}") from error
     return huggingface_hub
 
 

@@ -39,8 +39,6 @@ def make_warmup_requests(
     Example:
 
     >>> import tensorflow as tf
-
-from keras_xlnet.lazy_modules import install_command
     >>> from keras_xlnet.serving.warmup import make_warmup_requests
     >>> spec = tf.TensorSpec((None,), tf.string, "text")
     >>> requests = make_warmup_requests(["a", "b", "c"], [spec], batch_size=2)
