@@ -125,8 +125,7 @@ class AnswerEnd(RestoresSublayers, keras.layers.Layer):
             ops.broadcast_to(ops.expand_dims(sequence, 1), shape),
             ops.broadcast_to(ops.expand_dims(starts, 2), shape),
         ]
-        # Three axes: with four and a second axis of 1, TensorFlow 2.21 with oneDNN writes beyond
-        # the buffer of `matmul` as Keras 3.12 calls it.
+        # Three axes: docs/upstream.md, "`matmul` gives wrong products".
         x = ops.reshape(ops.concatenate(pairs, axis=-1), (-1, length, 2 * hidden_dim))
         logits = ops.reshape(self.dense_1(self.norm(self.dense_0(x))), shape[:-1])
         if paragraph_mask is not None:

@@ -85,7 +85,7 @@ def relative_multi_head_attention(
     TensorShape([2, 1, 4, 8])
     """
     if query.shape[2] == 0:
-        # An empty segment. TensorFlow 2.21 divides by zero in the products of compiled graphs.
+        # An empty segment: docs/upstream.md, "Compiled graphs end the process".
         scores = ops.zeros((*ops.shape(query)[:3], ops.shape(key)[2]), dtype=query.dtype)
         return (ops.zeros_like(query), scores) if return_attention_scores else ops.zeros_like(query)
 
@@ -213,8 +213,8 @@ def position_scores(query: Tensor, position_key: Tensor) -> Tensor:
     # then shows the name of this scope.
     with keras.name_scope("bidirectional_data_needs_an_even_batch_size"):
         rows = batch_size // num_directions * query_length
-        # One matrix a head, not a product for each row of the batch. (Also, TensorFlow 2.21 with
-        # oneDNN writes beyond its buffer in `matmul` of `(B, 1, T, D)` and `(1, 1, D, R)`.)
+        # One matrix per head, not a product for each row of the batch. TensorFlow 2.21 with oneDNN
+        # also computes some of the latter wrong: docs/upstream.md, "`matmul` gives wrong products".
         query = ops.reshape(query, (num_heads, num_directions, rows, head_dim))
     scores = ops.matmul(query, ops.swapaxes(position_key, -1, -2))
     return ops.reshape(scores, (num_heads, batch_size, query_length, num_positions))

@@ -157,8 +157,9 @@ def test_every_entry_is_complete(entry):
     mark = entry.fields["Tested by"]
     assert mark in (FAST, SLOW) or re.match(r"nothing\. \w.+\.$", mark, re.DOTALL)
     assert "keras_xlnet" not in entry.setup + entry.code
-    last = entry.code.splitlines()[-1]
-    assert last.startswith("assert ") != bool(entry.error)
+    assert entry.code or mark.startswith("nothing")
+    last = entry.code.splitlines()[-1:]
+    assert not last or last[0].startswith("assert ") != bool(entry.error)
     for file in entry.files:
         assert (ROOT / "keras_xlnet" / file).exists() or (ROOT / file).exists()
 

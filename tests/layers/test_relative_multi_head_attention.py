@@ -119,7 +119,7 @@ def test_position_keys_are_never_tiled_over_the_batch():
 @pytest.mark.parametrize("num_heads", [1, 3])
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_no_product_repeats_a_factor_over_the_batch(num_heads, bidirectional):
-    # With one head, TensorFlow's oneDNN kernel for such products writes beyond its buffer.
+    # docs/upstream.md, "`matmul` gives wrong products".
     layer = layers.RelativeMultiHeadAttention(num_heads, 4)
     encode = layers.RelativePositionEncoding(HIDDEN, bidirectional_data=bidirectional)
 
