@@ -5,11 +5,11 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_positive_int, check_rate, check_shape, check_sizes
-from keras_xlnet.compat.head_projection import HeadProjection
 from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.attention_masks import without_padding
 from keras_xlnet.layers.hash_dropout import HashDropout
+from keras_xlnet.layers.head_projection import HeadProjection
 from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
 from keras_xlnet.ops.long_attention import (
     scanned_relative_attention,
@@ -325,18 +325,20 @@ class RelativeMultiHeadAttention(RestoresSublayers, keras.layers.Layer):
 
     def _choose_computation(self, query, target_positions, return_attention_scores, training):
         """The formula for all rows at once, in unrolled blocks, or scanned: the same numbers."""
-        length = query.shape[1]
-        if not return_attention_scores and self._should_scan(length):
+        length, chunk_size = query.shape[1], self.attention_chunk_size
+        if return_attention_scores:
+            chunk_size = None
+        if chunk_size is not None and (length is None or length > chunk_size):
             draws = bool(training) and self.dropout > 0
             return functools.partial(
                 scanned_relative_attention,
-                # An int: `_should_scan` is `False` without one.
-                chunk_size=self.attention_chunk_size,  # type: ignore[arg-type]
+                chunk_size=chunk_size,
                 draw_seeds=self._draw_seeds if draws else None,
                 recompute=bool(training),
             )
         next_seed = functools.partial(self.dropout_layer.next_seed, training)
-        if not return_attention_scores and self._should_unroll(length, target_positions):
+        is_long = length is not None and length > 2 * _BLOCK_SIZE
+        if is_long and target_positions is None and not return_attention_scores:
             return functools.partial(
                 unrolled_relative_attention, block_size=_BLOCK_SIZE, next_seed=next_seed
             )
@@ -345,13 +347,6 @@ class RelativeMultiHeadAttention(RestoresSublayers, keras.layers.Layer):
             seed=next_seed(),
             return_attention_scores=return_attention_scores,
         )
-
-    def _should_scan(self, length):
-        chunk_size = self.attention_chunk_size
-        return chunk_size is not None and (length is None or length > chunk_size)
-
-    def _should_unroll(self, length, target_positions):
-        return target_positions is None and length is not None and length > 2 * _BLOCK_SIZE
 
     def _draw_seeds(self, number):
         """`(number, 2)`, a state of the seed generator for each chunk."""

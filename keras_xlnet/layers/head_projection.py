@@ -1,12 +1,3 @@
-"""A projection to or from heads, as one product of two matrices.
-
-Upstream: `keras.layers.EinsumDense` computes `(batch, length, ...)` times a kernel with
-`tf.einsum`, which is a product for each row of the batch, and the gradient of the kernel is the
-sum of the same number of products.
-Reproduction: docs/upstream.md, "`EinsumDense` to heads multiplies row by row".
-Delete this file when: `EinsumDense` is one `MatMul` for these equations.
-"""
-
 import math
 from typing import Any
 
@@ -19,6 +10,9 @@ from keras_xlnet.types import Tensor
 
 class HeadProjection(KeepsLora, keras.layers.EinsumDense):
     """A `keras.layers.EinsumDense` to or from heads that is one matrix product.
+
+    Keras' layer is a product for each row of the batch on TensorFlow, and so is its gradient:
+    docs/upstream.md, "`EinsumDense` to heads multiplies row by row".
 
     Args:
         num_contracted: Int, how many of the last axes of the input are summed over.
