@@ -180,7 +180,7 @@ class XLNetTextClassifier(Task):
 
     @property
     def _kind_of_head(self) -> str:
-        return "sigmoid" if self.activation == "sigmoid" else "softmax"
+        return self.activation
 
     @property
     def classes(self) -> Classes:

@@ -11,12 +11,22 @@ the loss and touches it at the present weights, so no rate has to be chosen.
 Source: Böhning 1992, "Multinomial logistic regression algorithm".
 """
 
+import math
+import numbers
+from typing import Any
+
 import numpy as np
 
 # The curvature of the loss is at most this times the curvature of (W x)² / 2.
 _CURVATURES = {"softmax": 0.5, "sigmoid": 0.25, "linear": 1.0}
 _MOST_STEPS = 500
 _TOLERANCE = 1e-5
+
+
+def check_l2(l2: Any) -> None:
+    """Raises `ValueError` if `l2` is not a finite number above 0."""
+    if isinstance(l2, bool) or not isinstance(l2, numbers.Real) or not 0 < l2 < math.inf:
+        raise ValueError(f"`l2` must be a finite number above 0. Received: l2={l2!r}")
 
 
 def fit_linear(
