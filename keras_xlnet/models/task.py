@@ -379,7 +379,7 @@ class Task(BaseModel):
         Args:
             x, y, sample_weight, class_weight: Arrays or raw text with labels, as in `fit`. Weights
                 are at least 0.
-            l2: Float greater than 0, the penalty of large weights. Features have the standard
+            l2: Float, at least 1e-9, the penalty of large weights. Features have the standard
                 deviation 1.
             batch_size, verbose: As in `predict`.
 
