@@ -15,9 +15,27 @@ _BLOCK, _QUERIES = 65_536, 256
 
 
 def unit_length(vectors: np.ndarray) -> np.ndarray:
-    """Returns vectors `(..., dim)` of length 1. A vector of zeros stays."""
+    """Returns vectors `(..., dim)` of length 1. A vector of zeros stays.
+
+    Raises:
+        ValueError: If a number is NaN or infinite. The message names the row.
+    """
+    wrong = ~np.isfinite(vectors)
+    if wrong.any():
+        row = int(np.argwhere(wrong)[0][0])
+        raise ValueError(
+            f"Vectors must be finite numbers. Received in row {row}: {vectors[wrong][0]}"
+        )
+    # The squares of very large or small numbers are infinite or 0.
+    largest = np.abs(vectors).max(axis=-1, keepdims=True)
+    vectors = vectors / np.where(largest > 0, largest, 1.0)
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return vectors / np.where(norms > 0, norms, 1.0)
+
+
+def cosines(vectors: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Returns the products `(rows, others)` of vectors of length 1, from -1 to 1."""
+    return np.clip(vectors @ others.T, -1.0, 1.0)
 
 
 def most_similar(
@@ -31,8 +49,8 @@ def most_similar(
         top_k: Int, how many vectors are found.
 
     Returns:
-        Int array `(queries, k)`, rows of `vectors`, and their products, the largest one first. Of
-        equal ones the first row comes first. `k` is `min(top_k, rows)`.
+        Int array `(queries, k)`, rows of `vectors`, and their products from -1 to 1, the largest
+        one first. Of equal ones the first row comes first. `k` is `min(top_k, rows)`.
     """
     parts = [
         _most_similar(queries[start : start + _QUERIES], vectors, top_k)
@@ -47,7 +65,7 @@ def _most_similar(queries, vectors, top_k):
     scores = np.zeros((len(queries), 0), "float32")
     for start in range(0, len(vectors), _BLOCK):
         block = vectors[start : start + _BLOCK]
-        found = queries @ block.T
+        found = cosines(queries, block)
         index = np.broadcast_to(np.arange(start, start + len(block)), found.shape)
         rows, scores = _first(
             np.concatenate([rows, index], axis=1), np.concatenate([scores, found], axis=1), top_k
