@@ -179,8 +179,7 @@ def _best_threshold(scores, nulls, has_answer, answered):
     totals = np.cumsum(np.bincount(group, gains)) + (~has_answer).sum()
     best = int(np.argmax(totals))
     if totals[best] <= (~has_answer).sum():  # No answer at all is as good.
-        below = float(np.nextafter(np.float32(thresholds[0]), np.float32(-np.inf)))
-        return 100 * float(np.mean(~has_answer)), min(0.0, below)
+        return 100 * float(np.mean(~has_answer)), 0.0
     return 100 * float(totals[best]) / len(scores), float(thresholds[best])
 
 

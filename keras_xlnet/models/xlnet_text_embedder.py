@@ -11,7 +11,7 @@ from keras_xlnet.models.task import Task, check_preprocessor
 from keras_xlnet.models.task_graph import JoinChoices, check_backbone, token_inputs
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.ops.contrastive import in_batch_negatives_loss
-from keras_xlnet.ops.vector_search import cosines, most_similar, unit_length
+from keras_xlnet.ops.vector_search import most_similar, unit_length
 from keras_xlnet.preprocessing import Preprocessor, RankedDocument, XLNetTextEmbedderPreprocessor
 from keras_xlnet.types import Shape, Tensor
 
@@ -232,7 +232,7 @@ class XLNetTextEmbedder(Task):
         Example: see `XLNetTextEmbedder`.
         """
         vectors, others = (self._vectors(x, batch_size, verbose) for x in (texts, others))
-        return cosines(vectors, others)
+        return np.clip(vectors @ others.T, -1.0, 1.0)
 
     def search(
         self,
@@ -274,7 +274,7 @@ class XLNetTextEmbedder(Task):
                 RankedDocument(int(i), "" if texts is None else texts[i], float(score))
                 for i, score in zip(found, values, strict=True)
             ]
-            for found, values in zip(rows, scores, strict=True)
+            for found, values in zip(rows, np.clip(scores, -1.0, 1.0), strict=True)
         ]
 
     def _vectors(self, texts, batch_size, verbose):

@@ -33,11 +33,6 @@ def unit_length(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.where(norms > 0, norms, 1.0)
 
 
-def cosines(vectors: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Returns the products `(rows, others)` of vectors of length 1, from -1 to 1."""
-    return np.clip(vectors @ others.T, -1.0, 1.0)
-
-
 def most_similar(
     queries: np.ndarray, vectors: np.ndarray, top_k: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -49,8 +44,8 @@ def most_similar(
         top_k: Int, how many vectors are found.
 
     Returns:
-        Int array `(queries, k)`, rows of `vectors`, and their products from -1 to 1, the largest
-        one first. Of equal ones the first row comes first. `k` is `min(top_k, rows)`.
+        Int array `(queries, k)`, rows of `vectors`, and their products, the largest one first. Of
+        equal ones the first row comes first. `k` is `min(top_k, rows)`.
     """
     parts = [
         _most_similar(queries[start : start + _QUERIES], vectors, top_k)
@@ -65,7 +60,7 @@ def _most_similar(queries, vectors, top_k):
     scores = np.zeros((len(queries), 0), "float32")
     for start in range(0, len(vectors), _BLOCK):
         block = vectors[start : start + _BLOCK]
-        found = cosines(queries, block)
+        found = queries @ block.T
         index = np.broadcast_to(np.arange(start, start + len(block)), found.shape)
         rows, scores = _first(
             np.concatenate([rows, index], axis=1), np.concatenate([scores, found], axis=1), top_k

@@ -47,6 +47,9 @@ class SKLearnTextClassifier(keras.wrappers.SKLearnClassifier):
     (2,)
     """
 
+    model_: Any
+    _order: np.ndarray  # The label of each class of the model.
+
     # Keras and scikit-learn give the names of the arguments.
     def __init__(
         self,
