@@ -7,8 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keras_xlnet.arguments import check_number
 from keras_xlnet.evaluation.ranking import RankingScores, ranking_scores
+from keras_xlnet.ops.vector_search import unit_length
 from keras_xlnet.results import Result
+
+# Of cosines of float32 vectors.
+_DECIMALS = 6
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -35,7 +40,8 @@ def similarity_scores(
 
     Args:
         embedder: An `XLNetTextEmbedder`.
-        pairs: Pairs of texts, as in its `fit`.
+        pairs: Pairs of texts, as in its `fit`. Cosines that differ by less than what float32 is
+            rounded by are equal, as those of pairs of equal texts.
         similarities: Numbers `(pairs,)`, of any scale.
         batch_size, verbose: As in `keras.Model.predict`.
 
@@ -43,7 +49,8 @@ def similarity_scores(
         `SimilarityScores`.
 
     Raises:
-        ValueError: If the numbers of pairs and similarities differ, or all similarities are equal.
+        ValueError: If the numbers of pairs and similarities differ, all similarities are equal,
+            rows are not of two texts, or an embedding is NaN.
 
     Example:
 
@@ -57,7 +64,13 @@ def similarity_scores(
     Source: Cer et al. 2017, "SemEval-2017 Task 1: Semantic Textual Similarity".
     """
     embeddings = embedder.predict(pairs, batch_size=batch_size, verbose=verbose)
-    cosines = np.sum(embeddings[:, 0] * embeddings[:, 1], axis=-1, dtype="float64")
+    if np.ndim(embeddings) != 3 or np.shape(embeddings)[1] != 2:
+        raise ValueError(
+            "`pairs` must be rows (text, pair) or a tuple of two columns. Received: embeddings of "
+            f"shape {np.shape(embeddings)}"
+        )
+    embeddings = unit_length(np.asarray(embeddings, "float64"))
+    cosines = np.sum(embeddings[:, 0] * embeddings[:, 1], axis=-1).round(_DECIMALS)
     numbers = np.asarray(similarities, "float64")
     if numbers.shape != cosines.shape:
         raise ValueError(
@@ -74,7 +87,7 @@ def retrieval_scores(
     embedder: Any,
     queries: Sequence[str],
     corpus: Any,
-    relevance: Sequence[Mapping[int, float]],
+    relevance: Sequence[Mapping[Any, float]],
     k: Sequence[int] = (1, 5, 10),
     top_k: int = 100,
     batch_size: int | None = None,
@@ -86,8 +99,8 @@ def retrieval_scores(
         embedder: An `XLNetTextEmbedder`.
         queries: List of strings.
         corpus: List of strings, or their vectors, as in `XLNetTextEmbedder.search`.
-        relevance: For each query a dict from the index of a text of `corpus` to its relevance,
-            above 0, of all relevant texts.
+        relevance: For each query a dict from the index of a text of `corpus`, an int or a string
+            as JSON has it, to its relevance, above 0, of all relevant texts.
         k: Ints, the numbers of texts for NDCG.
         top_k: Int, the number of texts that are searched for. Others count as not found.
         batch_size, verbose: As in `keras.Model.predict`.
@@ -96,7 +109,8 @@ def retrieval_scores(
         `RankingScores`: MAP, MRR and NDCG. Queries without relevant texts are left out.
 
     Raises:
-        ValueError: If the numbers of dicts and queries differ.
+        ValueError: If the numbers of dicts and queries differ, or a key is not an index of
+            `corpus`. The message names the query.
 
     Example:
 
@@ -116,6 +130,7 @@ def retrieval_scores(
             f"`relevance` must have a dict for each of {len(queries)} queries. Received: "
             f"{len(relevance)}"
         )
+    relevance = [_by_index(row, judged, len(corpus)) for row, judged in enumerate(relevance)]
     found = embedder.search(queries, corpus, top_k=top_k, batch_size=batch_size, verbose=verbose)
     rows = [
         (query, judged.get(document.index, 0.0), document.score)
@@ -130,6 +145,22 @@ def retrieval_scores(
     return ranking_scores(
         query_ids, gains, scores, k=k, all_relevance=(list(judged_ids), list(judged_gains))
     )
+
+
+def _by_index(query, judged, num_texts):
+    """The relevance of texts by their index, an int."""
+    if not isinstance(judged, Mapping):
+        raise ValueError(f"`relevance` must be dicts. Received for query {query}: {judged!r}")
+    found: dict[int, float] = {}
+    for key, relevance in judged.items():
+        index = int(key) if isinstance(key, str) and key.isdecimal() else key
+        if index not in range(num_texts) or index in found:
+            raise ValueError(
+                f"`relevance` must have indices of `corpus` as keys, from 0 to {num_texts - 1}, "
+                f"each once. Received for query {query}: {key!r}"
+            )
+        found[index] = check_number(f"relevance[{query}][{key!r}]", relevance, low=-np.inf)
+    return found
 
 
 def _correlation(x, y):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from keras_xlnet.arguments import check_positive_int
+from keras_xlnet.models import XLNetTextClassifier, XLNetTextRegressor
 from keras_xlnet.preprocessing.words import word_places
 from keras_xlnet.results import Result, marked_html, short, table, titled
 
@@ -82,10 +83,11 @@ def explain(
     Args:
         model: An `XLNetTextClassifier` or `XLNetTextRegressor` with a preprocessor.
         texts: List of strings.
-        label: Name of the class to explain. `None` for the most probable class of each text.
+        label: Name of the class to explain. `None` for the class that `classify` returns, by the
+            `threshold` of the model; with `"sigmoid"` for the most probable class of each text.
         num_orders: Int, number of orders. Each second one is the reverse of the one before.
         max_parts: Int. A text with more words is divided into this number of runs of words.
-        seed: Int, seed of the orders.
+        seed: Int, seed of the orders of each text: its values do not depend on the other texts.
         batch_size, verbose: As in `keras.Model.predict`.
 
     Returns:
@@ -93,7 +95,8 @@ def explain(
         orange ones against it.
 
     Raises:
-        ValueError: If a text is not a string, or `label` is not a class of the model.
+        ValueError: If the model is of another class, a text is not a string, `label` is not a
+            class of the model, or the outputs are several numbers and `label` is not given.
 
     Example:
 
@@ -105,18 +108,27 @@ def explain(
     Source: Strumbelj and Kononenko 2014, "Explaining prediction models and individual predictions
     with feature contributions"; Shapley 1953.
     """
+    if not isinstance(model, (XLNetTextClassifier, XLNetTextRegressor)):
+        raise ValueError(
+            "`model` must be an XLNetTextClassifier or XLNetTextRegressor. Received: "
+            f"{type(model).__name__}"
+        )
     check_positive_int("num_orders", num_orders)
     check_positive_int("max_parts", max_parts)
     wrong = [i for i, text in enumerate(texts) if not isinstance(text, str)]
     if isinstance(texts, str) or wrong:
         given = texts if isinstance(texts, str) else texts[wrong[0]]
         raise ValueError(f"`texts` must be a list of strings. Received: {given!r}")
-    classes = None if model.classes is None else list(model.classes.names)
-    if label is not None and label not in (classes or ()):
-        raise ValueError(f"`label` must be one of {classes}. Received: label={label!r}")
-    rng = np.random.default_rng(seed)
+    classes = None if model.classes is None else model.classes.names
+    given = None
+    if label is not None:
+        if classes is None or label not in classes:
+            raise ValueError(f"`label` must be one of {classes}. Received: label={label!r}")
+        given = classes.index(label)
+    elif classes and model.activation == "linear" and len(classes) > 1:
+        raise ValueError(f"`label` must say which of the outputs {classes} to explain")
     parts = [_parts(text, max_parts) for text in texts]
-    orders = [_orders(len(places), num_orders, rng) for places in parts]
+    orders = [_orders(len(places), num_orders, seed) for places in parts]
     rows: dict[str, int] = {}  # Each different text is read once.
     for text, places, permutations in zip(texts, parts, orders, strict=True):
         for kept in _kept(permutations):
@@ -125,7 +137,7 @@ def explain(
     found = []
     for text, places, permutations in zip(texts, parts, orders, strict=True):
         row = outputs[rows[_text_of(text, places, range(len(places)))]]
-        column = 0 if classes is None else classes.index(label) if label else int(row.argmax())
+        column = _column(model, row) if given is None else given
         kept = _kept(permutations)
         scores = np.array(
             [outputs[rows[_text_of(text, places, each)], column] for each in kept], "float64"
@@ -148,8 +160,16 @@ def _parts(text, max_parts):
     return [(places[run[0]][0], places[run[-1]][1]) for run in runs]
 
 
-def _orders(count, num_orders, rng):
+def _column(model, outputs):
+    """The output to explain: of exclusive classes the one that `classify` returns."""
+    if len(outputs) == 1 or model.activation == "sigmoid":
+        return int(outputs.argmax())
+    return int(model.classes.indices(outputs[np.newaxis], model.threshold)[0])
+
+
+def _orders(count, num_orders, seed):
     """Random orders of numbers, each followed by its reverse."""
+    rng = np.random.default_rng(seed)
     orders = [rng.permutation(count) for _ in range(-(-num_orders // 2))]
     return [each for order in orders for each in (order, order[::-1])][:num_orders]
 

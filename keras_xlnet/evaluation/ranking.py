@@ -144,6 +144,11 @@ def _judged(all_relevance, ranked):
     queries = _as_ids("all_relevance[0]", all_relevance[0])
     gains = _as_numbers("all_relevance[1]", all_relevance[1], len(queries), "all_relevance[0]")
     judged = _by_query(queries, gains, np.arange(len(queries)))
+    if judged and not judged.keys() & ranked.keys():
+        raise ValueError(
+            "`all_relevance` must have some of `query_ids`, as values of one type. Received: "
+            f"{[*judged][:3]} and {[*ranked][:3]}"
+        )
     for query, rels in ranked.items():
         relevant = collections.Counter(rel for rel in rels if rel > 0)
         missing = relevant - collections.Counter(judged.get(query, []))

@@ -1,3 +1,4 @@
+import contextlib
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -6,18 +7,16 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet.models.base_model import BaseModel
+from keras_xlnet.models.head_fitting import BATCH_SIZE, L2, fit_last_layer
 from keras_xlnet.models.inspection import Inspection
 from keras_xlnet.models.long_documents import preprocessor_for_documents
 from keras_xlnet.models.preset import class_of_preset, load_with_adapter
-from keras_xlnet.models.task_graph import features_of
 from keras_xlnet.models.vocabulary import check_vocabulary
-from keras_xlnet.ops.linear_probe import fit_linear
 from keras_xlnet.preprocessing.data_adapter import DataAdapter
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.length_batches import split_rows
 from keras_xlnet.preprocessing.preprocessor import Preprocessor
 from keras_xlnet.preprocessing.texts import plain_columns
-from keras_xlnet.preprocessing.weights import weights_by_class
 from keras_xlnet.preset_files.adapter import Adapter
 from keras_xlnet.preset_files.adapter_writing import save_adapter
 from keras_xlnet.training.fine_tuning_adamw import FineTuningAdamW, ScheduleOfFit
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _PARTS = ("backbone", "preprocessor")  # With a config of their own.
-_BATCH_SIZE = 32  # That of Keras.
-_L2 = 0.3  # Of `fit_head`.
 
 
 class Task(BaseModel):
@@ -317,16 +314,18 @@ class Task(BaseModel):
                 or a key of `class_weight` is not a class. The message names the row. Datasets are
                 not checked.
         """
-        self._learn_from_labels(y)
         held_out_size = kwargs.get("validation_batch_size") or batch_size
-        if validation_data is not None:
-            validation_data = self._validation_data(validation_data, held_out_size, group_by_length)
-            validation_split = 0.0
-        *rows, is_grouped = self._examples(x, y, sample_weight, group_by_length)
+        with self._learning_from_labels(y):
+            if validation_data is not None:
+                validation_data = self._validation_data(
+                    validation_data, held_out_size, group_by_length
+                )
+                validation_split = 0.0
+            *rows, is_grouped = self._examples(x, y, sample_weight, group_by_length)
+            if head_first:
+                seen, _ = split_rows(rows, validation_split) if validation_split else (rows, None)
+                fit_last_layer(self, seen, is_grouped, class_weight, batch_size=batch_size)
         x, y, sample_weight = rows
-        if head_first:
-            seen, _ = split_rows(rows, validation_split) if validation_split else (rows, None)
-            self._fit_head(seen, is_grouped, class_weight, _L2, batch_size, verbose=0)
         if is_grouped and shuffle:
             self._check_ranges(x)
             self._warn_of_memory(x, batch_size)
@@ -363,7 +362,7 @@ class Task(BaseModel):
         sample_weight: Any = None,
         *,
         class_weight: dict[Any, float] | None = None,
-        l2: float = _L2,
+        l2: float = L2,
         batch_size: int | None = None,
         verbose: str | int = "auto",
     ) -> None:
@@ -373,14 +372,20 @@ class Task(BaseModel):
         that is needed. A `fit` after it starts from a head that does not spoil the pretrained
         weights.
 
+        The best layer has the least cross-entropy (with the `label_smoothing` and `ignore_class` of
+        the loss), or of numbers the least squared error, whatever other loss the model has. If the
+        last layer has LoRA, its kernel is set and the product of its matrices becomes 0.
+
         Args:
-            x, y, sample_weight, class_weight: Arrays or raw text with labels, as in `fit`.
-            l2: Float greater than 0, the penalty of large weights. Features have the standard
+            x, y, sample_weight, class_weight: Arrays or raw text with labels, as in `fit`. Weights
+                are at least 0.
+            l2: Float, at least 1e-9, the penalty of large weights. Features have the standard
                 deviation 1.
             batch_size, verbose: As in `predict`.
 
         Raises:
-            ValueError: If the model is not a classifier or a regressor of texts, or as in `fit`.
+            ValueError: If the model is not a classifier or a regressor of texts, its last layer is
+                quantized, an argument is not as above, or as in `fit`. The model is not changed.
 
         Example:
 
@@ -395,39 +400,9 @@ class Task(BaseModel):
         Source: Kumar et al. 2022, "Fine-tuning can distort pretrained features and underperform
         out-of-distribution".
         """
-        self._learn_from_labels(y)
-        *rows, is_grouped = self._examples(x, y, sample_weight, True)
-        self._fit_head(rows, is_grouped, class_weight, l2, batch_size, verbose)
-
-    def _fit_head(self, rows, is_grouped, class_weight, l2, batch_size, verbose):
-        """Does what `fit_head` describes, on arrays: inputs, labels, weights."""
-        x, y, weights = rows
-        if self._kind_of_head is None:
-            raise ValueError(
-                "`fit_head` is for XLNetTextClassifier and XLNetTextRegressor. Received: "
-                f"{type(self).__name__}"
-            )
-        if y is None:
-            raise ValueError(f"`fit_head` needs arrays or lists. Received: {type(x).__name__}")
-        self._check_ranges(x)
-        y = np.asarray(y)
-        weights = np.ones(len(y)) if weights is None else np.asarray(weights, "float64")
-        if class_weight is not None:
-            of_classes = self._weights_of_classes(class_weight)
-            of_rows = weights_by_class(of_classes, y, self._label_rank)
-            weights = weights * ops.convert_to_numpy(of_rows)
-        features = features_of(self)
-        if is_grouped:
-            batches = self._data.by_length((x, None, None), batch_size or _BATCH_SIZE)
-            outputs = batches.in_order(features.predict(batches.as_keras_input(), verbose=verbose))
-        else:
-            outputs = features.predict(x, batch_size=batch_size, verbose=verbose)
-        targets = y.reshape(len(outputs), -1)
-        if self._kind_of_head == "softmax" and targets.shape[1] == 1:
-            targets = targets == np.arange(self.logits_dense.units)
-        kernel, bias = fit_linear(outputs, targets, self._kind_of_head, weights, l2)
-        self.logits_dense.kernel.assign(kernel)
-        self.logits_dense.bias.assign(bias)
+        with self._learning_from_labels(y):
+            *rows, is_grouped = self._examples(x, y, sample_weight, True)
+            fit_last_layer(self, rows, is_grouped, class_weight, l2, batch_size, verbose)
 
     def evaluate(
         self,
@@ -469,13 +444,13 @@ class Task(BaseModel):
         features = self._data.features(x) if encoded is None else encoded.features
         if encoded is None or steps:
             return super().predict(features, batch_size, verbose, steps, callbacks)
-        if len(encoded) <= (batch_size or _BATCH_SIZE) and not (callbacks or self._has_replicas()):
+        if len(encoded) <= (batch_size or BATCH_SIZE) and not (callbacks or self._has_replicas()):
             return self.predict_on_batch(features)
         is_tokens = self.preprocessor_cls.has_token_labels
         if not (group_by_length and self._can_group(features)) or (is_tokens and callbacks):
             return super().predict(features, batch_size, verbose, callbacks=callbacks)
         self._check_ranges(features)
-        batches = self._data.by_length((features, None, None), batch_size or _BATCH_SIZE)
+        batches = self._data.by_length((features, None, None), batch_size or BATCH_SIZE)
         if is_tokens:
             return self._predict_tokens(batches, verbose)
         outputs = super().predict(batches.as_keras_input(), None, verbose, callbacks=callbacks)
@@ -507,8 +482,8 @@ class Task(BaseModel):
         **kwargs: Any,
     ) -> Any:
         """Trains as `keras.Model.train_on_batch` does, also on raw text."""
-        self._learn_from_labels(y)
-        x, y, sample_weight = self._data.examples(x, y, sample_weight)
+        with self._learning_from_labels(y):
+            x, y, sample_weight = self._data.examples(x, y, sample_weight)
         return super().train_on_batch(x, y, sample_weight, class_weight, **kwargs)
 
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, **kwargs: Any) -> Any:
@@ -529,8 +504,21 @@ class Task(BaseModel):
             self.preprocessor_cls, self.preprocessor, self.classes, type(self).__name__
         )
 
+    @contextlib.contextmanager
+    def _learning_from_labels(self, y):
+        """Sets what the labels of a training say, unless the context raises an error."""
+        before = {name: getattr(self, name) for name in self._arguments if name not in _PARTS}
+        try:
+            self._learn_from_labels(y)
+            yield
+        except Exception:
+            for name, value in before.items():
+                if getattr(self, name) is not value:
+                    setattr(self, name, value)
+            raise
+
     def _learn_from_labels(self, y):
-        """Sets what the labels of a training say: the names of classes, if they are strings."""
+        """Sets the names of classes, if the labels are strings."""
         if self.classes is not None and self.classes.class_names is None:
             y = plain_columns(y)
             names = self.preprocessor_cls.learn_class_names(y, self.classes.num_classes)
@@ -557,7 +545,7 @@ class Task(BaseModel):
 
     def _by_length(self, rows, batch_size, shuffle=False):
         """Arrays of inputs, labels and weights as batches of similar length, for Keras."""
-        batches = self._data.by_length(rows, batch_size or _BATCH_SIZE, shuffle)
+        batches = self._data.by_length(rows, batch_size or BATCH_SIZE, shuffle)
         return batches.as_keras_input()
 
     def _can_group(self, features):

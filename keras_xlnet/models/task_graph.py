@@ -1,7 +1,6 @@
 """The parts of the graphs of tasks: inputs, summaries of texts, logits."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 import keras
 from keras import ops
@@ -11,9 +10,6 @@ from keras_xlnet.layers import PairComparison, SequencePooling, SequenceSummary
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
 from keras_xlnet.models.long_documents import DivideIntoWindows, GroupWindows, SegmentReader
 from keras_xlnet.types import Shape, Tensor
-
-if TYPE_CHECKING:
-    pass
 
 # The logit of a choice or document that is not there.
 _ABSENT = -1e9
@@ -162,13 +158,6 @@ def new_logits(backbone: keras.Model, units: int) -> keras.layers.Dense:
         dtype=backbone.dtype_policy,
         name="logits",
     )
-
-
-def features_of(model: Any) -> keras.Model:
-    """Returns the model from the inputs of a task model to the inputs of its last layer."""
-    if "features" not in model.derived:
-        model.derived["features"] = keras.Model(model.input, model.logits_dense.input)
-    return model.derived["features"]
 
 
 class JoinChoices(keras.Operation):

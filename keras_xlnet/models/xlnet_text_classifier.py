@@ -2,10 +2,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import keras
-import numpy as np
 
 from keras_xlnet.arguments import check_choice, check_number
 from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.models.head_fitting import (
+    check_has_arrays,
+    check_has_float_head,
+    read,
+    scale_last_layer,
+)
 from keras_xlnet.models.long_documents import DOCUMENT_ARGUMENTS, check_long_document
 from keras_xlnet.models.task import Task, check_preprocessor
 from keras_xlnet.models.task_graph import (
@@ -28,7 +33,7 @@ from keras_xlnet.preprocessing.text_classifier_preprocessor import (
     XLNetTextClassifierPreprocessor,
     classifications,
 )
-from keras_xlnet.training.calibration import Calibration, fit_temperature_of, with_threshold
+from keras_xlnet.training.calibration import Calibration, fit_temperature_of, with_measured
 
 _LOSSES = {
     "softmax": keras.losses.SparseCategoricalCrossentropy,
@@ -180,7 +185,7 @@ class XLNetTextClassifier(Task):
 
     @property
     def _kind_of_head(self) -> str:
-        return "sigmoid" if self.activation == "sigmoid" else "softmax"
+        return self.activation
 
     @property
     def classes(self) -> Classes:
@@ -249,7 +254,8 @@ class XLNetTextClassifier(Task):
 
         The logits are divided by a temperature: the weights of the last layer are. No order of
         classes changes. What is stored in the model is used by `predict`, `classify`, `save`,
-        presets and exports.
+        presets and exports. If none of the texts is wrong, or the model is not better than chance,
+        no temperature from 0.0001 to 10,000 is best: there is a warning, and it stays 1.
 
         Args:
             texts: Raw text, as in `predict`, which the model was not trained on. Some hundred will
@@ -285,17 +291,28 @@ class XLNetTextClassifier(Task):
         if metric is not None:
             check_choice("metric", metric, tuple(THRESHOLD_METRICS))
             check_has_threshold("metric", metric, self.num_classes, self.activation)
-        if getattr(self.logits_dense, "quantization_mode", None) is not None:
-            raise ValueError("Call `calibrate` before `quantize`: it changes the last layer")
-        labels = np.asarray(self.classes.encode(labels))
-        probabilities = self.predict(texts, batch_size=batch_size, verbose=verbose)
-        found = fit_temperature_of(probabilities, labels, self.activation)
-        for weight in (self.logits_dense.kernel, self.logits_dense.bias):
-            weight.assign(weight / found.temperature)
-        if metric is not None:
-            probabilities = self.predict(texts, batch_size=batch_size, verbose=verbose)
-            found = with_threshold(found, probabilities, labels, self.activation, metric)
-            self.threshold = float(found.threshold)  # type: ignore[arg-type]  # It is a float.
+        check_has_float_head(self, "calibrate")
+        x, y, _, is_grouped = self._examples(texts, labels, None, True)
+        check_has_arrays(x, y, "calibrate")
+        counts = ~self.classes.is_ignored(y)
+        if not counts.any():
+            raise ValueError("`labels` must have one that is not ignored. Received: none")
+
+        def read_rows():
+            tensors = self.logits_dense.output, self.output
+            found = read(self, tensors, x, is_grouped, batch_size, verbose)
+            logits, probabilities = (array[counts] for array in found)
+            return logits, probabilities.astype("float32")
+
+        logits, probabilities = read_rows()
+        found = fit_temperature_of(logits, y[counts], self.activation)
+        if found.temperature != 1:
+            scale_last_layer(self, 1 / found.temperature)
+            # Half precision rounds the weights, and thresholds are compared with what comes out.
+            logits, probabilities = read_rows()
+        found = with_measured(found, logits, probabilities, y[counts], self.activation, metric)
+        if found.threshold is not None:
+            self.threshold = found.threshold
         return found
 
 

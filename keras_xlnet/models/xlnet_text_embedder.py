@@ -55,8 +55,9 @@ class XLNetTextEmbedder(Task):
 
     `fit` takes pairs of texts. Without labels, the two texts of a pair belong together, and those
     of other pairs in the batch do not (in-batch negatives); a third text of a row is one more that
-    does not. Large batches make this harder, and better. With labels, numbers from -1 to 1, the
-    cosine of a pair is to be its number.
+    does not. Texts that are equal to the texts of a pair are no negatives of it. Large batches make
+    this harder, and better. With labels, numbers from -1 to 1, the cosine of a pair is to be its
+    number.
 
     It is compiled with `FineTuningAdamW` and `CosineSimilarityLoss`, which
     is used with labels only. Call `compile` to change that; arguments you leave out
@@ -171,7 +172,12 @@ class XLNetTextEmbedder(Task):
         """Computes the loss. Without labels it is the loss of in-batch negatives."""
         if y is not None:
             return super().compute_loss(x, y, y_pred, sample_weight, training)
-        return ops.mean(in_batch_negatives_loss(y_pred, self.scale)) + sum(self.losses)
+        texts = None
+        if isinstance(x, dict):
+            texts, mask = x["token_ids"], x.get("padding_mask")
+            texts = texts if mask is None else ops.where(mask, texts, -1)
+        losses = in_batch_negatives_loss(y_pred, self.scale, texts)
+        return ops.mean(losses) + sum(self.losses)
 
     # === Using the embeddings ===
 
@@ -225,9 +231,8 @@ class XLNetTextEmbedder(Task):
 
         Example: see `XLNetTextEmbedder`.
         """
-        return self._vectors(texts, batch_size, verbose) @ (
-            self._vectors(others, batch_size, verbose).T
-        )
+        vectors, others = (self._vectors(x, batch_size, verbose) for x in (texts, others))
+        return np.clip(vectors @ others.T, -1.0, 1.0)
 
     def search(
         self,
@@ -269,13 +274,13 @@ class XLNetTextEmbedder(Task):
                 RankedDocument(int(i), "" if texts is None else texts[i], float(score))
                 for i, score in zip(found, values, strict=True)
             ]
-            for found, values in zip(rows, scores, strict=True)
+            for found, values in zip(rows, np.clip(scores, -1.0, 1.0), strict=True)
         ]
 
     def _vectors(self, texts, batch_size, verbose):
         """Embeddings of texts; vectors stay as they are, but for their length."""
         if not _are_numbers(texts):
-            return self.embed(texts, batch_size, verbose)
+            return unit_length(self.embed(texts, batch_size, verbose))
         vectors = ops.convert_to_numpy(texts).astype("float32")
         if vectors.ndim not in (1, 2) or vectors.shape[-1] != self.backbone.hidden_dim:
             raise ValueError(

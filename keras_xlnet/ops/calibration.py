@@ -11,21 +11,22 @@ from collections.abc import Callable
 
 import numpy as np
 
-_LOWEST, _HIGHEST = 0.01, 100.0
+_LOWEST, _HIGHEST = 1e-4, 1e4
 _NUM_HALVINGS = 60
 
 
-def fit_temperature(logits: np.ndarray, labels: np.ndarray) -> float:
+def fit_temperature(logits: np.ndarray, targets: np.ndarray) -> float | None:
     """Returns the temperature of exclusive classes.
 
     Args:
         logits: Float array `(rows, classes)`. A constant may be added to each row, so
             log-probabilities will do.
-        labels: Int array `(rows,)`.
+        targets: Int array `(rows,)`, the classes, or float array `(rows, classes)`, their
+            probabilities.
 
     Returns:
-        A float from 0.01 to 100. At the ends no temperature is best: all rows are right, or the
-        logits say nothing of the labels.
+        A float from 0.0001 to 10,000. `None` if none of them is best: no row is wrong, and the loss
+        falls with the temperature without end; or the logits are not better than equal ones.
 
     Example:
 
@@ -40,22 +41,31 @@ def fit_temperature(logits: np.ndarray, labels: np.ndarray) -> float:
     """
     logits = np.asarray(logits, "float64")
     logits = logits - logits.max(axis=1, keepdims=True)
-    of_label = logits[np.arange(len(logits)), labels].mean()
-    # Of the logarithm of 1 / T: the derivative of the loss by 1 / T has the sign of its difference
-    # from the best one.
-    low, high = -np.log(_HIGHEST), -np.log(_LOWEST)
+    of_label = (_one_hot(targets, logits) * logits).sum(axis=1).mean()
+
+    def is_too_cold(temperature):
+        # The derivative of the loss by 1 / T has the sign of this difference.
+        weights = np.exp(logits / temperature)
+        return ((weights * logits).sum(axis=1) / weights.sum(axis=1)).mean() > of_label
+
+    low, high = np.log(_LOWEST), np.log(_HIGHEST)
+    if of_label >= 0 or not is_too_cold(_LOWEST) or is_too_cold(_HIGHEST):
+        return None
     for _ in range(_NUM_HALVINGS):
         middle = (low + high) / 2
-        weights = np.exp(logits * np.exp(middle))
-        expected = (weights * logits).sum(axis=1) / weights.sum(axis=1)
-        is_above = expected.mean() > of_label
-        low, high = (low, middle) if is_above else (middle, high)
-    return float(np.exp(-(low + high) / 2))
+        low, high = (middle, high) if is_too_cold(np.exp(middle)) else (low, middle)
+    return float(np.exp((low + high) / 2))
 
 
-def negative_log_likelihood(log_probs: np.ndarray, labels: np.ndarray) -> float:
-    """Returns the mean of -log p[y] in nats, of `(rows, classes)` and `(rows,)`."""
-    return float(-log_probs[np.arange(len(log_probs)), labels].mean())
+def negative_log_likelihood(logits: np.ndarray, targets: np.ndarray) -> float:
+    """Returns the mean of -log p[y] in nats, of arrays as in `fit_temperature`."""
+    log_probs = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+    return float(-(_one_hot(targets, logits) * log_probs).sum(axis=1).mean())
+
+
+def _one_hot(targets, logits):
+    """Probabilities of classes, also of class indices `(rows,)`."""
+    return targets if targets.ndim == 2 else np.eye(logits.shape[1])[targets]
 
 
 def _f1(tp, fp, fn, tn):
@@ -90,7 +100,8 @@ def best_threshold(scores: np.ndarray, labels: np.ndarray, metric: str) -> tuple
 
     Returns:
         Two floats. The threshold is 0.5 if that is one of the best, otherwise the middle between
-        two scores, of several the one nearest to 0.5.
+        two scores, of several the one nearest to 0.5. It decides alike in the dtype of the scores,
+        whatever is rounded.
 
     Example:
 
@@ -98,17 +109,20 @@ def best_threshold(scores: np.ndarray, labels: np.ndarray, metric: str) -> tuple
     >>> best_threshold(np.array([0.1, 0.3, 0.2, 0.8]), np.array([0, 1, 0, 1]), "f1")
     (0.25, 1.0)
     """
-    order = np.argsort(-np.asarray(scores, "float64"), kind="stable")
-    scores, labels = np.asarray(scores, "float64")[order], np.asarray(labels, "float64")[order]
+    order = np.argsort(-np.asarray(scores), kind="stable")
+    scores, labels = np.asarray(scores)[order], np.asarray(labels, "float64")[order]
     # With 0, 1, 2, ... of the highest scores called positive.
     tp = np.concatenate([[0.0], np.cumsum(labels)])
     fp = np.arange(len(scores) + 1) - tp
     values = THRESHOLD_METRICS[metric](tp, fp, tp[-1] - tp, fp[-1] - fp)
-    edges = np.concatenate([[1.0], scores, [0.0]])
-    is_even = (edges[1:] < 0.5) & (edges[:-1] >= 0.5)
-    thresholds = np.where(is_even, 0.5, (edges[:-1] + edges[1:]) / 2)
-    # Equal scores are on one side.
-    is_possible = edges[:-1] > edges[1:]
+    # Thresholds above `low` and up to `high` decide so. None is above a score of 1.
+    one, zero = np.ones(1, scores.dtype), np.zeros(1, scores.dtype)
+    high, low = np.concatenate([one, scores]), np.concatenate([scores, zero])
+    is_possible = high > low
+    is_possible[-1] = True  # Up to 0, where all are positive.
+    middle = high / 2 + low / 2
+    thresholds = np.where((middle > low) | (high == low), middle, high)  # Not rounded to `low`.
+    thresholds = np.where((low < 0.5) & (high >= 0.5), 0.5, thresholds).astype(scores.dtype)
     values = np.where(is_possible, values, -np.inf)
     best = np.flatnonzero(values == values.max())
     nearest = best[np.argmin(np.abs(thresholds[best] - 0.5))]

@@ -6,17 +6,30 @@
 
 Features are centred and divided by their standard deviation first, one number for all of them. The
 losses are convex. Each step solves for the minimum of a quadratic function that is nowhere below
-the loss and touches it at the present weights, so no rate has to be chosen.
+the loss and touches it at the present weights, so no rate has to be chosen. Momentum makes up for
+a curvature that is much less than its bound, as it is where texts are told apart well.
 
-Source: Böhning 1992, "Multinomial logistic regression algorithm".
+Source: Böhning 1992, "Multinomial logistic regression algorithm"; O'Donoghue and Candès 2015,
+"Adaptive restart for accelerated gradient schemes".
 """
+
+import warnings
 
 import numpy as np
 
+from keras_xlnet.arguments import check_number
+
 # The curvature of the loss is at most this times the curvature of (W x)² / 2.
 _CURVATURES = {"softmax": 0.5, "sigmoid": 0.25, "linear": 1.0}
-_MOST_STEPS = 500
+_MOST_STEPS = 5000
+# Of the gradient, in units of `l2`: weights are at most as far from the best ones as this says.
 _TOLERANCE = 1e-5
+_SMALLEST_L2 = 1e-9
+
+
+def check_l2(l2: float) -> None:
+    """Raises `ValueError` if `l2` is not a finite number of at least 1e-9."""
+    check_number("l2", l2, low=_SMALLEST_L2)
 
 
 def fit_linear(
@@ -34,11 +47,16 @@ def fit_linear(
             `"sigmoid"`, any numbers for `"linear"`.
         kind: `"softmax"`, `"sigmoid"` or `"linear"`.
         weights: Optional float array `(rows,)`, the weights of the rows. 1 by default.
-        l2: Float greater than 0.
+        l2: Float, at least 1e-9.
 
     Returns:
-        Kernel `(dim, units)` and bias `(units,)`, for the features as they are given.
+        Kernel `(dim, units)` and bias `(units,)`, for the features as they are given. There is a
+        warning if they are not the best ones after 5,000 steps, for an `l2` far below 0.001.
+
+    Raises:
+        ValueError: If `l2` is not such a number.
     """
+    check_l2(l2)
     features = np.asarray(features, "float64")
     weights = np.ones(len(features)) if weights is None else np.asarray(weights, "float64")
     weights = weights / weights.sum()
@@ -58,13 +76,23 @@ def _minimize(x, targets, kind, weights, l2):
     penalty[-1] = 0.0
     curvature = _CURVATURES[kind] * (weighted @ x) + np.diag(penalty[:, 0])
     inverse = np.linalg.inv(curvature)
-    kernel = np.zeros((x.shape[1], targets.shape[1]))
+    kernel = ahead = np.zeros((x.shape[1], targets.shape[1]))
+    steps = 0  # Since momentum began. It begins again where it leads uphill.
     for _ in range(_MOST_STEPS):
-        step = inverse @ (weighted @ (_outputs(x @ kernel, kind) - targets) + penalty * kernel)
-        kernel -= step
-        if np.abs(step).max() < _TOLERANCE:
+        gradient = weighted @ (_outputs(x @ ahead, kind) - targets) + penalty * ahead
+        if np.abs(gradient).max() < _TOLERANCE * l2:
             break
-    return kernel
+        before, kernel = kernel, ahead - inverse @ gradient
+        change = kernel - before
+        steps = 0 if (gradient * change).sum() > 0 else steps + 1
+        ahead = kernel + steps / (steps + 3) * change
+    else:
+        warnings.warn(
+            f"The best weights were not found in {_MOST_STEPS} steps. Use a larger `l2`. Received: "
+            f"{l2=}",
+            stacklevel=2,
+        )
+    return ahead
 
 
 def _outputs(logits, kind):

@@ -15,7 +15,20 @@ _BLOCK, _QUERIES = 65_536, 256
 
 
 def unit_length(vectors: np.ndarray) -> np.ndarray:
-    """Returns vectors `(..., dim)` of length 1. A vector of zeros stays."""
+    """Returns vectors `(..., dim)` of length 1. A vector of zeros stays.
+
+    Raises:
+        ValueError: If a number is NaN or infinite. The message names the row.
+    """
+    wrong = ~np.isfinite(vectors)
+    if wrong.any():
+        row = int(np.argwhere(wrong)[0][0])
+        raise ValueError(
+            f"Vectors must be finite numbers. Received in row {row}: {vectors[wrong][0]}"
+        )
+    # The squares of very large or small numbers are infinite or 0.
+    largest = np.abs(vectors).max(axis=-1, keepdims=True)
+    vectors = vectors / np.where(largest > 0, largest, 1.0)
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return vectors / np.where(norms > 0, norms, 1.0)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.lazy_modules import tf
-from keras_xlnet.preprocessing.labels import Classes
+from keras_xlnet.preprocessing.labels import Classes, check_number_of_rows
 from keras_xlnet.preprocessing.length_batches import LengthBatches
 from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
 from keras_xlnet.preprocessing.texts import (
@@ -115,6 +115,8 @@ class DataAdapter:
         if is_dataset(x):
             return self._map(x, has_labels=True), y, sample_weight
         y = self.preprocessor_cls.check_labels(y, x, self.classes)
+        if isinstance(x, dict) and x.get("token_ids") is not None:
+            check_number_of_rows(y, len(x["token_ids"]))
         rows = len(y) if isinstance(y, np.ndarray) else None
         return x, y, as_weight_array(sample_weight, rows)
 

@@ -75,6 +75,12 @@ class Classes:
             check_zeros_and_ones(y)
         return y
 
+    def is_ignored(self, labels: np.ndarray) -> np.ndarray:
+        """Returns which rows the loss ignores, bool `(texts,)`, of labels from `encode`."""
+        if self.ignored is None or labels.ndim > 1:
+            return np.zeros(len(labels), "bool")
+        return labels == self.ignored
+
     def lookup(self) -> keras.layers.Layer:
         """Returns a layer from names to indices, for `tf.data`."""
         self._check_takes_names()

@@ -7,8 +7,10 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_xlnet.arguments import as_values, check_range
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.lazy_modules import tf
+from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.preprocessor import Encoded
 from keras_xlnet.preprocessing.text_regressor_preprocessor import XLNetTextRegressorPreprocessor
 from keras_xlnet.preprocessing.texts import text_columns
@@ -72,6 +74,20 @@ class XLNetTextEmbedderPreprocessor(XLNetTextRegressorPreprocessor):
     def decode(self, outputs: Any, encoded: Encoded | None = None, **options: Any) -> list[Any]:
         """Returns the embedding of each row of outputs."""
         return [*outputs]
+
+    @classmethod
+    def check_labels(cls, y: Any, features: Any, classes: Classes | None = None) -> Any:
+        y = super().check_labels(y, features, classes)
+        if y is None:
+            return y
+        check_range("y", as_values(y), -1, 1, "cosines")
+        texts = np.shape(features["token_ids"])[1] if isinstance(features, dict) else 2
+        if texts != 2:
+            raise ValueError(
+                "`x` must be rows (text, pair) if there are labels `y`, each of a pair. Received: "
+                f"{texts} texts per row"
+            )
+        return y
 
     def compute_output_shape(self, input_shape: Any) -> dict[str, Shape]:
         if isinstance(input_shape, dict):

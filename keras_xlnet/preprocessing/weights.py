@@ -13,16 +13,17 @@ def as_weight_array(weights: Any, rows: int | None = None) -> Any:
     """Returns sample weights as a float32 array, checked.
 
     Args:
-        weights: List, array or column of a table. Anything else, such as a tensor, a dict or
-            `None`, is returned unchanged.
+        weights: List, array, tensor or column of a table. A dict or `None` is returned unchanged.
         rows: Optional int, the number of rows that the weights must have.
 
     Raises:
         ValueError: If a weight is not a finite number, or the number of rows is another one. The
             message names the row.
     """
-    if weights is None or isinstance(weights, dict) or ops.is_tensor(weights):
+    if weights is None or isinstance(weights, dict):
         return weights
+    if ops.is_tensor(weights):
+        weights = ops.convert_to_numpy(weights)
     if not hasattr(weights, "__len__") or isinstance(weights, str):
         raise ValueError(f"`sample_weight` must be a list or an array. Received: {weights!r}")
     try:

@@ -1,14 +1,15 @@
 """The temperature and the threshold that `XLNetTextClassifier.calibrate` finds."""
 
 import dataclasses
+import warnings
 
 import numpy as np
 
 from keras_xlnet.ops.calibration import best_threshold, fit_temperature, negative_log_likelihood
 from keras_xlnet.results import Result
 
-# Probabilities are clipped to this before their logarithm is taken, float32.
-_SMALLEST = 1e-7
+# What float32 logits are rounded by makes more of a difference than such a temperature.
+_NOTHING_TO_DO = 1e-4
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -38,56 +39,64 @@ class Calibration(Result):
     value: float | None = None
 
 
-def fit_temperature_of(
-    probabilities: np.ndarray, labels: np.ndarray, activation: str
-) -> Calibration:
-    """Finds the temperature.
+def fit_temperature_of(logits: np.ndarray, labels: np.ndarray, activation: str) -> Calibration:
+    """Finds the temperature. It is 1, with a warning, if none is best.
 
     Args:
-        probabilities: Float array `(rows, num_classes)`.
-        labels: Int array `(rows,)`; one-hot, or with `"sigmoid"` 0 and 1, `(rows, num_classes)`.
+        logits: Float array `(rows, num_classes)`.
+        labels: Int array `(rows,)`, or probabilities `(rows, num_classes)`; with `"sigmoid"` 0 and
+            1 of this shape.
         activation: `"softmax"` or `"sigmoid"`.
     """
-    probabilities, labels = _exclusive(probabilities, labels, activation)
-    logits = np.log(np.clip(probabilities, _SMALLEST, 1.0))
-    temperature = fit_temperature(logits, labels)
-    before, after = _log_probs(logits), _log_probs(logits / temperature)
-    loss_before, loss_after = (
-        negative_log_likelihood(log_probs, labels) for log_probs in (before, after)
-    )
-    return Calibration(temperature, loss_before, loss_after)
+    logits, targets = _exclusive(logits, labels, activation)
+    temperature = fit_temperature(logits, targets)
+    if temperature is None:
+        is_right = negative_log_likelihood(logits, targets) < np.log(logits.shape[1])
+        reason = "hardly any of the labels is wrong" if is_right else "hardly any is right"
+        warnings.warn(
+            f"No temperature is best for these {len(labels)} texts, of which {reason}: it stays 1. "
+            "Use more texts, which the model was not trained on",
+            stacklevel=3,
+        )
+        temperature = 1.0
+    if abs(temperature - 1) < _NOTHING_TO_DO:
+        temperature = 1.0
+    before, after = (negative_log_likelihood(logits / t, targets) for t in (1.0, temperature))
+    return Calibration(temperature, before, after)
 
 
-def with_threshold(
+def with_measured(
     calibration: Calibration,
+    logits: np.ndarray,
     probabilities: np.ndarray,
     labels: np.ndarray,
     activation: str,
-    metric: str,
+    metric: str | None,
 ) -> Calibration:
-    """Returns the calibration with the best threshold of probabilities that are calibrated.
+    """Returns the calibration with the loss of the calibrated model, and its best threshold.
 
     Args:
         calibration: A `Calibration`.
-        probabilities, labels, activation: As in `fit_temperature_of`.
-        metric: As in `best_threshold`.
+        logits, labels, activation: As in `fit_temperature_of`, of the calibrated model.
+        probabilities: Its probabilities in the dtype in which they are compared with a threshold.
+        metric: As in `best_threshold`, or `None`.
     """
-    probabilities, labels = _exclusive(probabilities, labels, activation)
-    threshold, value = best_threshold(probabilities[:, 1], labels, metric)
+    loss = negative_log_likelihood(*_exclusive(logits, labels, activation))
+    calibration = dataclasses.replace(calibration, loss_after=loss)
+    if metric is None:
+        return calibration
+    if activation == "sigmoid":
+        scores, is_positive = probabilities.ravel(), labels.ravel()
+    else:
+        scores = probabilities[:, 1]
+        is_positive = labels if labels.ndim == 1 else labels.argmax(axis=1)
+    threshold, value = best_threshold(scores, is_positive, metric)
     return dataclasses.replace(calibration, threshold=threshold, metric=metric, value=value)
 
 
-def _exclusive(probabilities, labels, activation):
-    """Probabilities `(rows, classes)` of exclusive classes, and labels `(rows,)`."""
-    probabilities = np.asarray(probabilities, "float64")
-    labels = np.reshape(labels, (len(probabilities), -1))
-    if activation == "sigmoid":
-        # Each class is a decision between two.
-        p = probabilities.ravel()
-        return np.stack([1 - p, p], axis=1), labels.ravel().astype(int)
-    labels = labels[:, 0] if labels.shape[1] == 1 else labels.argmax(axis=1)
-    return probabilities, labels.astype(int)
-
-
-def _log_probs(logits):
-    return logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+def _exclusive(logits, labels, activation):
+    """Logits `(rows, classes)` of exclusive classes, and targets as in `fit_temperature`."""
+    if activation == "softmax":
+        return logits, labels if labels.ndim == 2 else labels.astype(int)
+    # Each class is a decision between two.
+    return np.stack([np.zeros(logits.size), logits.ravel()], axis=1), labels.ravel().astype(int)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_xlnet.types import PathLike
 
@@ -21,7 +22,8 @@ def evaluate_checkpoints(
     """Evaluates all checkpoints of a run, for example to find the best epoch on new data.
 
     Args:
-        model: A built and compiled Keras model. It has its own weights again afterwards.
+        model: A built and compiled Keras model. Afterwards its weights, memory, random seeds and
+            metrics are what they were; its optimizer is not touched.
         paths: A directory, whose `.weights.h5` and `.keras` files are evaluated in the order of the
             numbers in their names, as `keras.callbacks.ModelCheckpoint` writes them; or a list of
             files.
@@ -56,18 +58,30 @@ def evaluate_checkpoints(
     """
     files = _checkpoints(paths)
     bar = keras.utils.Progbar(len(files), verbose=0 if verbose == 0 else 1, unit_name="checkpoint")
-    before = model.get_weights()
+    changed = [*model.variables, *model.metrics_variables]
+    before = [(variable, ops.copy(variable.value)) for variable in changed]
     found = {}
     try:
         for count, file in enumerate(files, 1):
-            model.load_weights(file)
+            _load_weights(model, file)
             metrics = model.evaluate(x, y, verbose=0, return_dict=True, **arguments)
             bar.stateful_metrics.update(metrics)
             bar.update(count, [*metrics.items()])
             found[file.name] = {name: float(value) for name, value in metrics.items()}
     finally:
-        model.set_weights(before)
+        model.reset_metrics()  # Also those that have no variables before the first batch.
+        for variable, value in before:
+            variable.assign(value)
     return found
+
+
+def _load_weights(model, file):
+    """Loads a checkpoint without the state of the optimizer, which evaluating does not need."""
+    optimizer, model.optimizer = model.optimizer, None
+    try:
+        model.load_weights(file)
+    finally:
+        model.optimizer = optimizer
 
 
 def _checkpoints(paths):

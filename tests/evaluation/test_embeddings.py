@@ -73,3 +73,35 @@ def test_bad_input():
             similarity_scores(embedder, ["ab"] * 2, numbers)
     with pytest.raises(ValueError, match="`relevance` must have a dict for each of 2 queries"):
         retrieval_scores(embedder, ["a", "b"], ["c"], [{}])
+
+
+def test_rounding_is_not_ranked(rng):
+    vectors = np.repeat(unit(rng, 30, 1, 16).astype("float32"), 2, axis=1)
+    vectors[:, 1] *= 1 + rng.choice([-1e-7, 0, 1e-7], size=(30, 16)).astype("float32")
+    found = similarity_scores(Embedder(vectors), [("a", "a")] * 30, rng.normal(size=30))
+    assert (found.spearman, found.pearson) == (0, 0)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (3, 3, 4)])
+def test_pairs_are_two_texts(shape, rng):
+    with pytest.raises(ValueError, match="`pairs` must be rows"):
+        similarity_scores(Embedder(unit(rng, *shape)), ["ab"] * 3, [1, 2, 3])
+
+
+def test_vectors_without_numbers_are_refused():
+    vectors = np.ones((3, 2, 1))
+    vectors[1] = np.nan
+    with pytest.raises(ValueError, match="finite numbers. Received in row 1"):
+        similarity_scores(Embedder(vectors), ["ab"] * 3, [1, 2, 3])
+
+
+def test_keys_of_json_are_indices():
+    embedder = Embedder(orders=[[1, 0], [0, 1]])
+    expected = retrieval_scores(embedder, "xy", ["a", "b"], [{0: 1.0}, {0: 1.0, 1: 2.0}])
+    found = retrieval_scores(embedder, "xy", ["a", "b"], [{"0": 1}, {np.int64(0): 1, "1": 2}])
+    assert found == expected and found.map == 0.75
+    for judged in ({"zero": 1}, {2: 1}, {-1: 1}, {0: 1, "0": 1}, {0.5: 1}, {None: 1}, [0]):
+        with pytest.raises(ValueError, match="`relevance` must.*query 1"):
+            retrieval_scores(embedder, "xy", ["a", "b"], [{0: 1}, judged])
+    with pytest.raises(ValueError, match="must be a number"):
+        retrieval_scores(embedder, "xy", ["a", "b"], [{0: 1}, {0: np.nan}])

@@ -1,6 +1,6 @@
 """Values of words: they add up, and are exact for models that add."""
 
-import types
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_xlnet.evaluation import explain
-from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier, XLNetTextRegressor
+from keras_xlnet.models import (
+    XLNetBackbone,
+    XLNetTextClassifier,
+    XLNetTextEmbedder,
+    XLNetTextRegressor,
+)
 from keras_xlnet.preprocessing import (
     XLNetTextClassifierPreprocessor,
     XLNetTextRegressorPreprocessor,
@@ -24,7 +29,9 @@ def model_of(function):
         words = [text.replace(",", " , ").split() for text in texts]
         return np.array([[function(row)] for row in words], "float32")
 
-    return types.SimpleNamespace(classes=None, predict=predict)
+    model = mock.Mock(spec=XLNetTextRegressor, classes=None)
+    model.predict = predict
+    return model
 
 
 @given(st.lists(st.sampled_from([*WORTH, "word"]), max_size=12), st.integers(1, 5))
@@ -94,3 +101,35 @@ def test_numbers(tokenizer):
 def test_errors(arguments, message, classifier):
     with pytest.raises(ValueError, match=message):
         explain(classifier, **arguments)
+
+
+def test_a_text_has_the_same_values_alone_and_among_others():
+    # What words do together has a value that depends on the orders.
+    model = model_of(lambda row: float(len({*row}) ** 2))
+    texts = ["a good very bad word and others", "see you", "one two three one two four five six"]
+    together = explain(model, texts, num_orders=2)
+    for text, found in zip(texts, together, strict=True):
+        (alone,) = explain(model, [text], num_orders=2)
+        np.testing.assert_array_equal(alone.values, found.values)
+    other = explain(model, texts, num_orders=2, seed=1)
+    assert not np.array_equal(other[2].values, together[2].values)
+
+
+def test_the_class_is_the_one_of_classify(tokenizer):
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, 16)
+    backbone = XLNetBackbone(200, 1, 2, 16, 32, kernel_initializer="glorot_normal", seed=2)
+    model = XLNetTextClassifier(backbone, 2, preprocessor, class_names=["ham", "spam"])
+    for threshold in (0.0, 1.0):
+        model.threshold = threshold
+        (found,) = explain(model, ["a free prize"], num_orders=1, verbose=0)
+        assert found.label == model.classify(["a free prize"], verbose=0)[0].label
+        assert found.label == ("spam" if threshold == 0 else "ham")
+
+
+def test_models_with_other_outputs_are_refused(tokenizer):
+    backbone = XLNetBackbone(200, 1, 2, 16, 32)
+    with pytest.raises(ValueError, match="`model` must be.*XLNetTextEmbedder"):
+        explain(XLNetTextEmbedder(backbone), ["a"])
+    model = XLNetTextClassifier(backbone, 2, activation="linear")
+    with pytest.raises(ValueError, match="`label` must say which"):
+        explain(model, ["a"])

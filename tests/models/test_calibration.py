@@ -125,3 +125,57 @@ def test_a_quantized_head_is_refused(preprocessor):
 def test_wrong_thresholds(preprocessor, threshold, num_classes):
     with pytest.raises(ValueError, match="`threshold`"):
         classifier_of(preprocessor, num_classes, threshold=threshold)
+
+
+@pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
+def test_probabilities_of_0_and_1_are_calibrated_too(preprocessor, activation):
+    """The temperature is that of the logits, which float32 probabilities do not have any more."""
+    texts = texts_of(200, 3)
+    model = classifier_of(preprocessor, 2, activation)
+    labels = labels_of(model.predict(texts, verbose=0), activation)
+    expected = model.calibrate(texts, labels, verbose=0)
+    model.logits_dense.kernel.assign(100 * model.logits_dense.kernel)
+    model.logits_dense.bias.assign(100 * model.logits_dense.bias)
+    found = model.calibrate(texts, labels, verbose=0)
+    assert found.temperature == pytest.approx(100, rel=1e-2)
+    assert found.loss_after == pytest.approx(expected.loss_after, rel=1e-3)
+    assert found.loss_after == pytest.approx(model.evaluate(texts, labels, verbose=0)[0], rel=1e-3)
+
+
+@pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
+def test_texts_that_are_all_right_say_no_temperature(preprocessor, activation):
+    model = classifier_of(preprocessor, 3, activation)
+    texts = texts_of(12, 4)
+    before = model.predict(texts, verbose=0)
+    labels = before.argmax(1) if activation == "softmax" else (before > 0.5).astype(int)
+    with pytest.warns(UserWarning, match="12 texts, of which hardly any of the labels is wrong"):
+        found = model.calibrate(texts, labels, verbose=0)
+    assert found.temperature == 1 and found.loss_after == found.loss_before
+    np.testing.assert_array_equal(model.predict(texts, verbose=0), before)
+
+
+def test_labels_are_those_of_evaluate(preprocessor):
+    model = classifier_of(preprocessor)
+    texts, features = texts_of(40, 5), preprocessor.encode(texts_of(40, 5)).features
+    for x in (texts, features):
+        for labels in (np.zeros(80, int), np.zeros((40, 2))):
+            with pytest.raises(ValueError, match="`y` must"):
+                model.calibrate(x, labels, verbose=0)
+    with pytest.raises(ValueError, match="`calibrate` needs arrays or lists"):
+        model.calibrate(iter([]), None, verbose=0)
+    # Ignored rows do not count.
+    labels = labels_of(model.predict(texts, verbose=0))
+    expected = classifier_of(preprocessor).calibrate(texts[:30], labels[:30], verbose=0)
+    model.compile(loss=keras.losses.SparseCategoricalCrossentropy(ignore_class=-1))
+    found = model.calibrate(features, np.r_[labels[:30], [-1] * 10], verbose=0)
+    assert found.temperature == pytest.approx(expected.temperature, rel=1e-3)
+
+
+def test_thresholds_of_saturated_probabilities(preprocessor):
+    model = classifier_of(preprocessor)
+    model.logits_dense.bias.assign([200.0, -200.0])
+    texts = texts_of(20, 6)
+    with pytest.warns(UserWarning, match="hardly any is right"):
+        found = model.calibrate(texts, np.ones(20, int), metric="f1", verbose=0)
+    assert (found.threshold, found.value) == (0.0, 1.0)
+    assert {x.label for x in model.classify(texts, verbose=0)} == {"1"}

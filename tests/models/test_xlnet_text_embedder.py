@@ -232,3 +232,67 @@ def test_bad_models(model, tokenizer):
     with pytest.raises(ValueError, match="`scale` must be"):
         XLNetTextEmbedder(model.backbone, scale="large")
     assert XLNetTextEmbedderPreprocessor.accepts(XLNetTextClassifierPreprocessor)
+
+
+# === Texts of other rows that are no negatives ===
+
+
+def test_equal_texts_are_no_negatives(model):
+    """Four equal pairs have nothing to be told from; equal anchors have several right texts."""
+    pair = ("the river is old", "an old stream")
+    assert model.evaluate([pair] * 4, verbose=0) == pytest.approx(0, abs=1e-6)
+    swapped = [pair, pair[::-1]]
+    assert model.evaluate(swapped, verbose=0) == pytest.approx(0, abs=1e-6)
+    same_anchor = [pair, (pair[0], "an old arch")]
+    assert model.evaluate(same_anchor, verbose=0) == pytest.approx(0, abs=1e-6)
+    others = [("the ship is old", "an old boat"), ("the castle is old", "an old fort")]
+    once = model.evaluate([pair, *others], batch_size=9, verbose=0)
+    assert once > 0.1
+    # A second copy changes the mean, not the losses of the others.
+    losses = [
+        float(keras.ops.sum(loss_of_rows(model, rows)[-2:]))
+        for rows in ([pair, *others], [pair, pair, *others])
+    ]
+    counted = loss_of_rows(model, [pair, pair, *others])
+    assert float(counted[0]) == pytest.approx(float(loss_of_rows(model, [pair, *others])[0]))
+    assert losses[1] > losses[0]  # The copy is one more text that does not belong to them.
+
+
+def loss_of_rows(model, rows):
+    features = model.preprocessor.encode(rows).features
+    ids = np.where(features["padding_mask"], features["token_ids"], -1)
+    return in_batch_negatives_loss(model(features), model.scale, ids)
+
+
+@pytest.mark.parametrize(
+    "x, y, message",
+    [
+        ([("a ship", "a boat")] * 2, [0.0, 5.0], "`y` must be from -1 to 1 .*5.0 in row 1"),
+        ([("a ship", "a boat", "an arch")] * 2, [0.0, 1.0], r"rows \(text, pair\) if there are"),
+    ],
+)
+def test_labels_are_cosines_of_two_texts(model, x, y, message):
+    for method in (model.fit, model.evaluate):
+        with pytest.raises(ValueError, match=message):
+            method(x, y, verbose=0)
+        with pytest.raises(ValueError, match=message):
+            method(model.preprocessor.encode(x).features, np.array(y), verbose=0)
+
+
+def test_cosines_are_at_most_1(model, rng):
+    vectors = rng.normal(size=(300, 32)).astype("float32")
+    found = model.similarity(vectors, vectors)
+    assert np.abs(found).max() <= 1
+    assert max(document.score for (document,) in model.search(vectors, vectors, top_k=1)) <= 1
+    for factor in (1e-30, 1e30):  # Their squares are no float32 numbers.
+        np.testing.assert_allclose(model.similarity(factor * vectors, vectors), found, atol=1e-6)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_vectors_that_are_not_finite_are_refused(model, rng, number):
+    vectors = rng.normal(size=(4, 32))
+    vectors[2, 5] = number
+    for call in (model.search, model.similarity):
+        for arguments in ((["a ship"], vectors), (vectors, vectors[:1])):
+            with pytest.raises(ValueError, match="finite numbers. Received in row 2"):
+                call(*arguments)

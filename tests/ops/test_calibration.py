@@ -39,10 +39,40 @@ def test_temperature_has_the_least_loss(scale):
     assert fit_temperature(true * scale + rng.normal(size=(400, 1)), labels) == pytest.approx(found)
 
 
-def test_ends_of_the_temperature():
+def test_no_temperature_is_best():
+    """All rows are right, all are wrong, or the logits say nothing."""
     logits = np.array([[1.0, 0.0], [0.0, 1.0]])
-    assert fit_temperature(logits, np.array([0, 1])) == pytest.approx(0.01)
-    assert fit_temperature(logits, np.array([1, 0])) == pytest.approx(100)
+    for each, labels in ((logits, [0, 1]), (logits, [1, 0]), (0 * logits, [0, 1])):
+        assert fit_temperature(each, np.array(labels)) is None
+
+
+def test_probabilities_as_labels():
+    """The best temperature gives back the temperature that the labels were made with."""
+    logits = np.random.default_rng(1).normal(size=(50, 3)) * 100
+    probabilities = np.exp(logits / 25.4)
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    assert fit_temperature(logits, probabilities) == pytest.approx(25.4)
+    assert negative_log_likelihood(logits / 25.4, probabilities) == pytest.approx(
+        -(probabilities * np.log(probabilities)).sum(axis=1).mean()
+    )
+
+
+def test_thresholds_are_not_rounded_onto_a_score():
+    low = np.float32(0.3)
+    high = np.nextafter(low, np.float32(1))
+    for scores in ([low, high], [np.float32(1 - 2**-24), np.float32(1)], [0, 1e-45]):
+        scores = np.array(scores, "float32")
+        threshold, value = best_threshold(scores, np.array([0, 1]), "accuracy")
+        assert value == 1
+        np.testing.assert_array_equal(scores >= np.float32(threshold), [False, True])
+
+
+def test_all_are_positive_at_0_and_none_is_above_1():
+    assert best_threshold(np.array([0.0, 0.0]), np.array([1, 1]), "f1") == (0.0, 1.0)
+    assert best_threshold(np.array([0.0, 0.2]), np.array([1, 1]), "accuracy") == (0.0, 1.0)
+    threshold, value = best_threshold(np.array([0.9, 0.8]), np.array([0, 0]), "accuracy")
+    assert threshold > 0.9 and value == 1
+    assert best_threshold(np.array([1.0, 1.0]), np.array([0, 0]), "accuracy")[1] == 0
 
 
 @settings(max_examples=60)

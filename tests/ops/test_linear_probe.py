@@ -34,7 +34,7 @@ def problem(kind, rng, rows=30, dim=4, units=3):
     return features, (logits > logits.mean(axis=0)).astype(float) if kind == "sigmoid" else logits
 
 
-@pytest.mark.parametrize("l2", [0.05, 0.3])
+@pytest.mark.parametrize("l2", [1e-4, 0.05, 0.3])
 @pytest.mark.parametrize("kind", ["softmax", "sigmoid", "linear"])
 def test_finds_what_a_general_minimizer_finds(kind, l2, rng):
     features, targets = problem(kind, rng)
@@ -77,3 +77,9 @@ def test_equal_features_give_the_shares_of_the_classes():
     kernel, bias = fit_linear(np.ones((4, 3)), targets, "softmax")
     np.testing.assert_allclose(kernel, 0, atol=1e-6)
     np.testing.assert_allclose(np.exp(bias[0] - bias[1]), 3, rtol=1e-3)
+
+
+def test_steps_that_do_not_suffice_are_said(rng):
+    features, targets = problem("softmax", rng)
+    with pytest.warns(UserWarning, match="not found in 5000 steps"):
+        fit_linear(features, targets, "softmax", l2=1e-9)

@@ -70,3 +70,29 @@ def test_no_checkpoints(model, tmp_path, make):
 def test_two_of_one_name(model, tmp_path):
     with pytest.raises(ValueError, match=r"different names.*a\.keras"):
         evaluate_checkpoints(model, ["1/a.keras", "2/a.keras"], X, Y)
+
+
+def variables_of(model):
+    variables = [*model.variables, *model.metrics_variables, *model.optimizer.variables]
+    return [keras.ops.convert_to_numpy(variable).copy() for variable in variables]
+
+
+def test_training_goes_on_as_if_nothing_was_evaluated(tmp_path):
+    """The optimizer, its iterations and the scale of the loss, metrics, and other state."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(16, 1)), rng.normal(size=(16, 1))
+    layers = [keras.Input((1,)), keras.layers.Dropout(0.5, seed=1), keras.layers.Dense(1)]
+    model = keras.Sequential([*layers, keras.layers.BatchNormalization()])
+    optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(0.01), initial_scale=8.0)
+    model.compile(optimizer, "mse", metrics=["mae"])
+    for epoch in range(2):
+        model.fit(x, y, batch_size=4, verbose=0)
+        model.save_weights(tmp_path / f"{epoch}.weights.h5")
+    model.save(tmp_path / "2.keras")
+    optimizer.learning_rate = 0.5
+    model.fit(x, y, epochs=3, batch_size=4, verbose=0)
+    before, function = variables_of(model), model.train_function
+    assert len(evaluate_checkpoints(model, tmp_path, x, y, verbose=0)) == 3
+    for a, b in zip(before, variables_of(model), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert model.optimizer is optimizer and model.train_function is function
