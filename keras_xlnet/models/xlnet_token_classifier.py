@@ -160,8 +160,16 @@ class XLNetTokenClassifier(Task):
     def compute_metrics(
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
     ) -> dict[str, Any]:
-        """Computes the metrics as `keras.Model` does, over the tokens that have a label."""
+        """Computes the metrics as `keras.Model` does, over the tokens that have a label.
+
+        They get tokens as rows: means of the tokens of a row would depend on its length.
+        """
         y, sample_weight = _without_missing(y, sample_weight)
+        if y is not None:
+            y = ops.reshape(y, (-1, *y.shape[2:]))
+            y_pred = ops.reshape(y_pred, (-1, y_pred.shape[-1]))
+        if sample_weight is not None:
+            sample_weight = ops.reshape(sample_weight, (-1,))
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
     # === Words ===
