@@ -199,7 +199,19 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         return super().fit(x, y, *args, validation_data=validation_data, **kwargs)
 
     def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Evaluates as `keras.Model.evaluate` does, with the checks of `fit`."""
+        """Evaluates as `keras.Model.evaluate` does, with the checks of `fit`.
+
+        `loss`, of `fit` too, is the loss of all rows as one batch, whatever the batch size is: the
+        sum over all labels of weight * loss, divided by what the loss divides a batch by. By
+        default this is the number of rows. Rows with the `ignore_class` of the loss do not count.
+        Losses of tokens (token classifiers and language models) are divided by the sum of the
+        weights of tokens that have a label. A loss with `reduction="sum"` is a sum over all rows.
+        Each of several outputs has such a mean, and `loss` is their sum with `loss_weights`.
+
+        In-batch negatives of `XLNetTextEmbedder` come from the batch: that loss is the mean over
+        rows, and depends on the batch size. So do what layers add to the loss, and a stateful
+        memory, which continues rows of the batch before.
+        """
         self._check_ranges(x)
         return super().evaluate(x, y, *args, **kwargs)
 
