@@ -34,7 +34,7 @@ class LossTracker(keras.metrics.Metric):
         # The recorded losses of the batch, which `update_state` gets with the rest.
         self._of_batch = self.add_variable((), "zeros", name="of_batch")
         # The means of outputs and their weights. Metrics of several outputs belong to Keras.
-        vars(self)["_parts"] = [(self._own, 1.0)]
+        self.__dict__["_parts"] = [(self._own, 1.0)]
         if compile_loss is not None:
             self._record_losses_of(compile_loss)
 

@@ -209,8 +209,8 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         Each of several outputs has such a mean, and `loss` is their sum with `loss_weights`.
 
         In-batch negatives of `XLNetTextEmbedder` come from the batch: that loss is the mean over
-        rows, and depends on the batch size. So do what layers add to the loss, and a stateful
-        memory, which continues rows of the batch before.
+        rows, and depends on the batch size. So does the loss of a stateful model, whose rows
+        continue rows of the batch before.
         """
         self._check_ranges(x)
         return super().evaluate(x, y, *args, **kwargs)

@@ -48,9 +48,9 @@ class KeepsMemory:
 
         A stateful model has the `batch_size` that it was made with, also in validation, and takes
         the rows of arrays in their order: row `r` of a batch continues row `r` of the batch before.
-        The last batch of arrays is filled up with rows that do not count, as in `evaluate`. Memory is
-        kept from epoch to epoch: `reset_state` forgets it, and the input `reset_memory` in single
-        rows.
+        The last batch of arrays is filled up with rows that do not count, as in `evaluate`. Memory
+        is kept from epoch to epoch: `reset_state` forgets it, and the input `reset_memory` in
+        single rows.
 
         Raises:
             ValueError: If the model is stateful and `batch_size` is another one or `shuffle` is
@@ -171,7 +171,7 @@ class KeepsMemory:
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
     def _weights_that_count(self, y, y_pred, sample_weight):
-        """Outputs, and weights of labels, in which rows that fill up the last batch do not count."""
+        """Outputs and weights of labels, in which rows that fill up a batch do not count."""
         if sample_weight is None:
             return y_pred, None
         labels = keras.tree.flatten(y)[0]

@@ -335,7 +335,7 @@ class Task(BaseModel):
         if head_first:
             seen, _ = split_rows(rows, validation_split) if validation_split else (rows, None)
             self._fit_head(seen, is_grouped, class_weight, _L2, batch_size, verbose=0)
-        # With `steps_per_epoch`, an epoch may end within a pass over the rows, and go on in the next.
+        # With `steps_per_epoch`, an epoch may end within a pass, and the next one goes on with it.
         has_end = not kwargs.get("steps_per_epoch")
         is_grouped = is_grouped and bool(shuffle)
         if is_grouped or not (has_end or self._has_replicas()) and are_arrays(rows):

@@ -108,8 +108,10 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
         self.batch_size = batch_size
         self.padding_side = padding_side
         self.has_token_labels = has_token_labels
-        self.lengths = lengths_of(features["padding_mask"]) if group else None
-        self._rows = _number_of_rows(features)
+        self.group = group
+        # Sorting equal lengths keeps the order of rows.
+        rows = _number_of_rows(features)
+        self.lengths = lengths_of(features["padding_mask"]) if group else np.zeros(rows, int)
         self._rng = np.random.default_rng(np.random.randint(2**31)) if shuffle else None
         self.batches = self._new_batches()
 
@@ -179,7 +181,7 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
             return tf.TensorSpec(shape, array.dtype)
 
         arrays = (self.features, *self.others)
-        cut = arrays if self.lengths is None else self._cut_to(0, arrays)
+        cut = self._cut_to(0, arrays) if self.group else arrays
         return keras.tree.map_structure(spec, arrays, cut)
 
     def _epoch(self) -> Iterator[tuple[Any, ...]]:
@@ -191,12 +193,8 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
     def _new_batches(self):
         """Int arrays, the rows of each batch."""
         if self._rng is None:
-            is_grouped = self.lengths is not None
-            rows = np.argsort(self.lengths, kind="stable") if is_grouped else np.arange(self._rows)
-            return self._cut(rows)
-        order = self._rng.permutation(self._rows)
-        if self.lengths is None:
-            return self._cut(order)
+            return self._cut(np.argsort(self.lengths, kind="stable"))
+        order = self._rng.permutation(len(self.lengths))
         pool = min(_POOL, max(1, len(order) // self.batch_size // _POOLS))
         size = pool * self.batch_size
         pools = [order[i : i + size] for i in range(0, len(order), size)]
@@ -214,7 +212,7 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
 
     def _take(self, rows):
         arrays = keras.tree.map_structure(lambda x: x[rows], (self.features, *self.others))
-        if self.lengths is None:
+        if not self.group:
             return arrays
         full = self.features["padding_mask"].shape[-1]
         return self._cut_to(batch_length(int(self.lengths[rows].max()), full), arrays)
@@ -244,7 +242,7 @@ def split_rows(data: Any, share: float) -> tuple[Any, Any]:
 
 
 def are_arrays(data: Any) -> bool:
-    """Returns whether a nested structure of parts, some of which may be None, is of NumPy arrays."""
+    """Returns whether all parts of a nested structure that are not None are NumPy arrays."""
     return all(isinstance(x, np.ndarray) for x in keras.tree.flatten(data) if x is not None)
 
 

@@ -61,10 +61,12 @@ SUM = {"loss": keras.losses.SparseCategoricalCrossentropy(reduction="sum")}
 CASES = {
     "softmax": (XLNetTextClassifier, {"num_classes": 3}, {}, TOKENS, INDICES, cross_entropy),
     "sigmoid": (
-        XLNetTextClassifier, {"num_classes": 3, "activation": "sigmoid"}, {}, TOKENS, VECTORS, binary
+        XLNetTextClassifier, {"num_classes": 3, "activation": "sigmoid"}, {}, TOKENS, VECTORS,
+        binary,
     ),
     "linear": (
-        XLNetTextClassifier, {"num_classes": 3, "activation": "linear"}, {}, TOKENS, VECTORS, squares
+        XLNetTextClassifier, {"num_classes": 3, "activation": "linear"}, {}, TOKENS, VECTORS,
+        squares,
     ),
     "ignored": (XLNetTextClassifier, {"num_classes": 3}, IGNORES, TOKENS, IGNORED, cross_entropy),
     "sum": (XLNetTextClassifier, {"num_classes": 3}, SUM, TOKENS, INDICES, cross_entropy),
