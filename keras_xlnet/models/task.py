@@ -350,7 +350,7 @@ class Task(BaseModel):
             y = sample_weight = batch_size = None
             validation_split, shuffle = 0.0, False
         elif not has_end and isinstance(x, keras.utils.PyDataset) and x.num_batches:
-            x = Passes(x, bool(shuffle))
+            x, shuffle = Passes(x, bool(shuffle)), False
         is_list = isinstance(callbacks, keras.callbacks.CallbackList)
         if isinstance(self.optimizer, FineTuningAdamW) and not is_list:
             # The first one: others may restore the number of steps done.

@@ -5,6 +5,7 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_choice, check_rate
+from keras_xlnet.compat.loss_of_all_rows import with_mask
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers import HashDropout
 from keras_xlnet.layers.initializers import spawn_seeds
@@ -164,12 +165,12 @@ class XLNetTokenClassifier(Task):
 
         They get tokens as rows: means of the tokens of a row would depend on its length.
         """
-        y, sample_weight = _without_missing(y, sample_weight)
         if y is not None:
-            y = ops.reshape(y, (-1, *y.shape[2:]))
-            y_pred = ops.reshape(y_pred, (-1, y_pred.shape[-1]))
-        if sample_weight is not None:
-            sample_weight = ops.reshape(sample_weight, (-1,))
+            has_label = ops.not_equal(y, NO_LABEL)
+            y, sample_weight = _without_missing(y, sample_weight)
+            y, y_pred, sample_weight = map(_as_rows, (y, y_pred, sample_weight))
+            if len(has_label.shape) == 2:
+                y_pred = with_mask(y_pred, _as_rows(has_label))
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
     # === Words ===
@@ -226,6 +227,11 @@ class XLNetTokenClassifier(Task):
 
     def _tagged(self, x, batch_size, verbose):
         return self._results(x, batch_size, verbose, classes=self.classes)
+
+
+def _as_rows(x):
+    """`(batch, length, ...)` -> `(batch * length, ...)`."""
+    return None if x is None else ops.reshape(x, (-1, *x.shape[2:]))
 
 
 def _without_missing(y, sample_weight):

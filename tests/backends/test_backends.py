@@ -402,7 +402,6 @@ def test_each_text_once_a_pass_and_one_loss_for_all_batch_sizes(results, backend
     for name, other in (
         ("evaluated_steps", "evaluated_first"),
         ("tagged_2", "tagged_6"),
-        ("evaluated_4", "evaluated_16"),
         ("evaluated_5", "evaluated_16"),
         ("answered_4", "answered_6"),
     ):

@@ -142,7 +142,7 @@ def test_embeddings():
 def test_fit_reports_it_too(rng):
     """With a regularizer, class weights, a held-out part, and a graph."""
     backbone = small_backbone()
-    model = XLNetTokenClassifier(backbone, 3)
+    model = XLNetTokenClassifier(backbone, 3, dropout=0.0)
     backbone.token_embedding.embeddings.regularizer = keras.regularizers.L2(0.01)
     model.compile(keras.optimizers.SGD(0.0), metrics=["accuracy"])
     arguments = {"class_weight": {0: 3.0}, "sample_weight": WEIGHTS, "shuffle": False, "verbose": 0}
@@ -221,7 +221,11 @@ def test_language_models(make, weights):
         y, output, counts = rng.integers(0, 200, (ROWS, LENGTH)), "log_probs", x["padding_mask"]
     else:
         positions = np.where(rng.random((ROWS, 3)) < 0.4, -1, rng.integers(0, LENGTH, (ROWS, 3)))
-        x = {**TOKENS, "target_positions": positions}
+        x = {
+            **TOKENS,
+            "target_positions": positions,
+            "permutation_mask": rng.random((ROWS, LENGTH, LENGTH)) < 0.5,
+        }
         y, output, counts = rng.integers(0, 200, (ROWS, 3)), "logits", positions >= 0
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     compiled = {"loss": {output: loss}} if "all" in make else {}
