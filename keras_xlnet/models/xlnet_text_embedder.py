@@ -176,8 +176,7 @@ class XLNetTextEmbedder(Task):
         if isinstance(x, dict):
             texts, mask = x["token_ids"], x.get("padding_mask")
             texts = texts if mask is None else ops.where(mask, texts, -1)
-        losses = in_batch_negatives_loss(y_pred, self.scale, texts)
-        return ops.mean(losses) + sum(self.losses)
+        return self._mean_loss(in_batch_negatives_loss(y_pred, self.scale, texts))
 
     # === Using the embeddings ===
 
