@@ -20,7 +20,7 @@ from keras_xlnet.preprocessing.texts import plain_columns
 from keras_xlnet.preprocessing.weights import weights_by_class
 from keras_xlnet.preset_files.adapter import Adapter
 from keras_xlnet.preset_files.adapter_writing import save_adapter
-from keras_xlnet.training.fine_tuning_adamw import FineTuningAdamW, ScheduleOfFit
+from keras_xlnet.training.fine_tuning_adamw import FineTuningAdamW
 from keras_xlnet.types import PathLike
 
 if TYPE_CHECKING:
@@ -335,12 +335,6 @@ class Task(BaseModel):
                 validation_data = self._by_length(held_out, held_out_size)
             x, y, sample_weight = self._by_length(rows, batch_size, shuffle=True), None, None
             batch_size, validation_split, shuffle = None, 0.0, False
-        is_list = isinstance(callbacks, keras.callbacks.CallbackList)
-        if isinstance(self.optimizer, FineTuningAdamW) and not is_list:
-            # The first one: others may restore the number of steps done.
-            schedule = ScheduleOfFit(kwargs.get("initial_epoch", 0))
-            given = callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
-            callbacks = [schedule, *(each for each in given if each is not None)]
         return super().fit(
             x,
             y,

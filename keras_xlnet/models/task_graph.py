@@ -10,6 +10,7 @@ from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.layers import PairComparison, SequencePooling, SequenceSummary
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
 from keras_xlnet.models.long_documents import DivideIntoWindows, GroupWindows, SegmentReader
+from keras_xlnet.training.distributed_training import DistributedTraining
 from keras_xlnet.types import Shape, Tensor
 
 if TYPE_CHECKING:
@@ -167,8 +168,12 @@ def new_logits(backbone: keras.Model, units: int) -> keras.layers.Dense:
 def features_of(model: Any) -> keras.Model:
     """Returns the model from the inputs of a task model to the inputs of its last layer."""
     if "features" not in model.derived:
-        model.derived["features"] = keras.Model(model.input, model.logits_dense.input)
+        model.derived["features"] = _Features(model.input, model.logits_dense.input)
     return model.derived["features"]
+
+
+class _Features(DistributedTraining, keras.Model):
+    """Predicts on several devices."""
 
 
 class JoinChoices(keras.Operation):
