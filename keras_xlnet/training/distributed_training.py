@@ -4,8 +4,9 @@ Upstream, with a `tf.distribute` strategy of several replicas, `fit` of Keras fa
 `steps_per_execution` above 1, (2) where an input is bool, (3) with several workers. (4) It gives
 the rows of a smaller replica a larger part of the gradient.
 Reproduction: docs/upstream.md, "Bool inputs fail with several replicas", "`steps_per_execution`
-fails with several replicas" and "`fit` fails with several workers".
-Delete this file when: all three train.
+fails with several replicas", "`fit` fails with several workers" and "Rows of a smaller replica have
+a larger weight".
+Delete this file when: all four are mended, and `divisible_batches.py` is deleted.
 """
 
 from typing import Any
@@ -31,10 +32,10 @@ class DistributedTraining:
     All models of this package have this mixin. In a model of your own, put it before
     `keras.Model`. With one device it changes nothing.
 
-    The rules of Keras for `tf.distribute` hold: make the model, and compile it, in `strategy.scope()`; pass a
-    `tf.data.Dataset` with global batches of equal size (`drop_remainder=True`). With several
-    workers, make the strategy before any other use of TensorFlow; `BackupAndRestore` needs a
-    directory for each worker.
+    The rules of Keras for `tf.distribute` hold: make the model, and compile it, in
+    `strategy.scope()`; pass a `tf.data.Dataset` with global batches. With several workers, make the
+    strategy before any other use of TensorFlow; `BackupAndRestore` needs a directory for each
+    worker.
 
     Raises:
         RuntimeError: By `fit` and `evaluate`, if this version of Keras is not supported.

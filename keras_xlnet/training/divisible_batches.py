@@ -1,6 +1,6 @@
 """Batches that several JAX devices can divide.
 
-Upstream: with `keras.distribution` on JAX, Keras divides the rows of each batch between the devices,
+Upstream: with `keras.distribution` on JAX, Keras divides the rows of a batch between the devices,
 and JAX refuses a number of rows that it cannot divide equally, such as in a last batch.
 Reproduction: docs/upstream.md, "Batches that devices cannot divide are refused".
 Delete this file when: `fit` takes such batches.
@@ -94,8 +94,8 @@ def divisible_batches(
         steps: The `steps_per_epoch` of `fit`.
 
     Returns:
-        Arrays and a `PyDataset` as a `PyDataset`, and a generator as a generator. Other data is
-        returned as it is.
+        Arrays and a `PyDataset` as a `PyDataset`, a generator and a `tf.data.Dataset` as such. Other
+        data is returned as it is.
     """
     rows = number_of_rows((x, y, sample_weight))
     if rows is not None:
@@ -105,12 +105,23 @@ def divisible_batches(
         return x if isinstance(x, _Divisible) else _Divisible(x)
     if isinstance(x, Iterator):
         return map(_fill, x)
-    return x
+    return x.map(_fill_in_graph) if hasattr(x, "element_spec") else x
 
 
 def _fill(batch):
     x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(batch)
     return keras.utils.pack_x_y_sample_weight(*fill_batch(x, y, sample_weight))
+
+
+def _fill_in_graph(*batch):
+    import tensorflow as tf
+
+    rows = tf.shape(tf.nest.flatten(batch)[0])[0]
+    missing = -rows % num_shards()
+    x, *others = tf.nest.map_structure(
+        lambda array: tf.concat([array, tf.repeat(array[-1:], missing, axis=0)], axis=0), batch
+    )
+    return (_Filled(x, tf.zeros((rows + missing, rows, 0), "bool")), *others)
 
 
 class _Divisible(keras.utils.PyDataset):

@@ -81,7 +81,7 @@ class FineTuningAdamW(RefusesUnknownArguments, keras.optimizers.AdamW):
         """
         if self.schedule.span is not None:
             # `self.iterations` would be the number of updates.
-            first = int(ops.convert_to_numpy(self._iterations)) - done
+            first = int(ops.convert_to_numpy(self._iterations)) - done if batches else 0
             self.schedule.span.assign([first, batches or 0])
 
     def end_schedule(self) -> None:
@@ -124,8 +124,10 @@ def schedule_of_fit(
         callbacks = [schedule, *(each for each in given if each is not None)]
     try:
         yield callbacks
-    finally:
-        optimizer.end_schedule()
+    except BaseException:  # Also of a user who interrupts `fit`.
+        optimizer.begin_schedule(None)
+        raise
+    optimizer.end_schedule()
 
 
 class _ScheduleOfFit(keras.callbacks.Callback):
