@@ -21,6 +21,7 @@ from keras_xlnet.preprocessing.weights import weights_by_class, weights_of_label
 from keras_xlnet.preset_files import presets
 from keras_xlnet.training.attention_memory import warn_of_attention_memory
 from keras_xlnet.training.distributed_training import DistributedTraining
+from keras_xlnet.training.fine_tuning_adamw import schedule_of_fit
 from keras_xlnet.types import PathLike
 
 if TYPE_CHECKING:
@@ -173,9 +174,16 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         self,
         x: Any = None,
         y: Any = None,
-        *args: Any,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: str | int = "auto",
+        callbacks: Any = None,
+        validation_split: float = 0.0,
         validation_data: Any = None,
+        shuffle: bool = True,
         class_weight: dict[Any, float] | None = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
         **kwargs: Any,
     ) -> keras.callbacks.History:
         """Trains as `keras.Model.fit` does.
@@ -194,8 +202,22 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         self._check_ranges(x)
         if isinstance(validation_data, (list, tuple)):
             self._check_ranges(validation_data[0])
-        self._warn_of_memory(x, kwargs.get("batch_size"))
-        return super().fit(x, y, *args, validation_data=validation_data, **kwargs)
+        self._warn_of_memory(x, batch_size)
+        with schedule_of_fit(self.optimizer, callbacks, initial_epoch) as callbacks:
+            return super().fit(
+                x,
+                y,
+                batch_size,
+                epochs,
+                verbose,
+                callbacks,
+                validation_split,
+                validation_data,
+                shuffle,
+                sample_weight=sample_weight,
+                initial_epoch=initial_epoch,
+                **kwargs,
+            )
 
     def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Evaluates as `keras.Model.evaluate` does, with the checks of `fit`.

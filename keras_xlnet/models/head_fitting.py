@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_xlnet.ops.linear_probe import check_l2, fit_linear
 from keras_xlnet.preprocessing.weights import weights_by_class
+from keras_xlnet.training.distributed_training import DistributedTraining
 
 BATCH_SIZE = 32  # That of Keras.
 L2 = 0.3
@@ -110,7 +111,7 @@ def read(
     """
     model._check_ranges(x)
     # Not kept: layers may be quantized or get LoRA before the next call.
-    reader = keras.Model(model.input, tensors)
+    reader = _Reader(model.input, tensors)
     x = keras.tree.map_structure(ops.convert_to_numpy, model._complete(x))
     if is_grouped:
         batches = model._data.by_length((x, None, None), batch_size or BATCH_SIZE)
@@ -123,6 +124,10 @@ def read(
             row = int(np.argwhere(~np.isfinite(array))[0][0])
             raise ValueError(f"The outputs of the model must be finite. NaN or infinite in: {row=}")
     return values
+
+
+class _Reader(DistributedTraining, keras.Model):
+    """A part of a model, which predicts on several devices too."""
 
 
 def _weights_of(dense):

@@ -1,6 +1,5 @@
 """Memory that a language model keeps in variables from batch to batch."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,12 @@ from keras_xlnet.compat.loss_of_all_rows import with_mask
 from keras_xlnet.layers import StatefulMemory
 from keras_xlnet.layers.memory import ensure_batch_size
 from keras_xlnet.preprocessing.weights import weights_of_labels
-from keras_xlnet.training.full_batches import fill_last_batch, number_of_rows, weights_of_rows
+from keras_xlnet.training.full_batches import (
+    fill_last_batch,
+    number_of_rows,
+    split_rows,
+    weights_of_rows,
+)
 from keras_xlnet.types import Tensor
 
 # Inputs that are remembered with the content, and the names of their memories.
@@ -68,7 +72,7 @@ class KeepsMemory:
             rows = number_of_rows((x, y, sample_weight))
             if rows is not None and validation_split:
                 # Divided here, because the validation rows may have to be filled up.
-                (x, y, sample_weight), validation_data = _split(
+                (x, y, sample_weight), validation_data = split_rows(
                     (x, y, sample_weight), rows, validation_split
                 )
                 validation_split, rows = 0.0, number_of_rows(x)
@@ -233,16 +237,6 @@ def _check_order(shuffle):
             "`shuffle` must be False for a stateful model: row r of a batch continues row r of the "
             f"batch before. Received: shuffle={shuffle!r}"
         )
-
-
-def _split(data, rows, validation_split):
-    """The first rows of arrays and the others, as `keras.Model.fit` divides them."""
-    at = math.floor(rows * (1.0 - validation_split))
-
-    def part(rows):
-        return keras.tree.map_structure(lambda x: None if x is None else x[rows], data)
-
-    return part(slice(None, at)), part(slice(at, None))
 
 
 def new_memories(

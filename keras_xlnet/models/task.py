@@ -24,7 +24,7 @@ from keras_xlnet.preprocessing.preprocessor import Preprocessor
 from keras_xlnet.preprocessing.texts import plain_columns
 from keras_xlnet.preset_files.adapter import Adapter
 from keras_xlnet.preset_files.adapter_writing import save_adapter
-from keras_xlnet.training.fine_tuning_adamw import FineTuningAdamW, ScheduleOfFit
+from keras_xlnet.training.fine_tuning_adamw import FineTuningAdamW
 from keras_xlnet.types import PathLike
 
 if TYPE_CHECKING:
@@ -348,12 +348,6 @@ class Task(BaseModel):
             validation_split, shuffle = 0.0, False
         elif not has_end and isinstance(x, keras.utils.PyDataset) and x.num_batches:
             x, shuffle = Passes(x, bool(shuffle)), False
-        is_list = isinstance(callbacks, keras.callbacks.CallbackList)
-        if isinstance(self.optimizer, FineTuningAdamW) and not is_list:
-            # The first one: others may restore the number of steps done.
-            schedule = ScheduleOfFit(kwargs.get("initial_epoch", 0))
-            given = callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
-            callbacks = [schedule, *(each for each in given if each is not None)]
         return super().fit(
             x,
             y,

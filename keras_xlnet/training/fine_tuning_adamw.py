@@ -1,3 +1,5 @@
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
@@ -12,9 +14,10 @@ from keras_xlnet.types import Tensor
 class FineTuningAdamW(RefusesUnknownArguments, keras.optimizers.AdamW):
     """AdamW whose learning rate warms up and decays to 0 in each call of `fit`.
 
-    `fit` counts its steps, so their number need not be known in advance. Task models use this
+    `fit` counts its batches, so their number need not be known in advance. Task models use this
     optimizer by default. In `train_on_batch`, and in `fit` on data of unknown length, the learning
-    rate is constant.
+    rate is constant. With `gradient_accumulation_steps`, each update has the rate of the batch that
+    completes it.
 
     As with any schedule in Keras, the learning rate cannot be set, by callbacks either. For
     `ReduceLROnPlateau` compile with `keras.optimizers.AdamW(learning_rate)`.
@@ -53,6 +56,41 @@ class FineTuningAdamW(RefusesUnknownArguments, keras.optimizers.AdamW):
         )
         self.schedule = schedule
 
+    def build(self, variables: Sequence[keras.Variable]) -> None:
+        if self.built:
+            return
+        super().build(variables)
+        # A compiled train step reads the place of the schedule from a variable, so that the next
+        # `fit` need not compile it again. It is a variable of the optimizer because JAX passes only
+        # these to the update.
+        self.schedule.span = self.add_variable((2,), dtype="int", name="span_of_schedule")
+
+    def load_own_variables(self, store: Any) -> None:
+        """Loads the state. The schedule of the `fit` that was saved ends, and may be missing."""
+        if self.built:
+            last = str(len(self.variables) - 1)
+            store = {**{key: store[key] for key in store.keys()}, last: [0, 0]}
+        super().load_own_variables(store)
+
+    def begin_schedule(self, batches: int | None, done: int = 0) -> None:
+        """Begins a rise and a fall of the learning rate at the next batch.
+
+        Args:
+            batches: Int, the batches of the schedule; `None` for a constant learning rate.
+            done: Int, how many of them are done already.
+        """
+        if self.schedule.span is not None:
+            # `self.iterations` would be the number of updates.
+            first = int(ops.convert_to_numpy(self._iterations)) - done if batches else 0
+            self.schedule.span.assign([first, batches or 0])
+
+    def end_schedule(self) -> None:
+        """Makes the learning rate constant, the highest, from the next batch on."""
+        if self.schedule.span is not None:
+            first, batches = map(int, ops.convert_to_numpy(self.schedule.span))
+            done = int(ops.convert_to_numpy(self._iterations)) - first
+            self.schedule.span.assign([first, min(batches, done)])
+
     def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
@@ -61,49 +99,76 @@ class FineTuningAdamW(RefusesUnknownArguments, keras.optimizers.AdamW):
         }
 
 
-class ScheduleOfFit(keras.callbacks.Callback):
-    """Tells a `FineTuningAdamW` how many steps a call of `fit` has. `Task.fit` adds it.
+@contextlib.contextmanager
+def schedule_of_fit(
+    optimizer: keras.optimizers.Optimizer | None, callbacks: Any, initial_epoch: int
+) -> Iterator[Any]:
+    """Tells a `FineTuningAdamW` the steps of a call of `fit`, which is in this context.
 
     Args:
-        initial_epoch: Int, as in `fit`.
+        optimizer: Any optimizer, or `None`. One that scales the loss has another one inside.
+        callbacks, initial_epoch: As in `fit`.
+
+    Yields:
+        The `callbacks` that `fit` has to take.
     """
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    if not isinstance(optimizer, FineTuningAdamW):
+        yield callbacks
+        return
+    schedule = _ScheduleOfFit(optimizer, initial_epoch)
+    if isinstance(callbacks, keras.callbacks.CallbackList):
+        callbacks.append(schedule)
+    else:
+        given = callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
+        callbacks = [schedule, *(each for each in given if each is not None)]
+    try:
+        yield callbacks
+    except BaseException:  # Also of a user who interrupts `fit`.
+        optimizer.begin_schedule(None)
+        raise
+    optimizer.end_schedule()
 
-    def __init__(self, initial_epoch: int = 0) -> None:
+
+class _ScheduleOfFit(keras.callbacks.Callback):
+    def __init__(self, optimizer, initial_epoch):
         super().__init__()
-        self._initial_epoch = initial_epoch
+        self._optimizer, self._initial_epoch = optimizer, initial_epoch
+        self._has_begun = False
 
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        optimizer: Any = self.model.optimizer
-        steps = self.params["steps"]
-        if steps is not None:
-            steps *= self.params["epochs"] - self._initial_epoch
-        optimizer.schedule.begin(int(ops.convert_to_numpy(optimizer.iterations)), steps)
-        # The schedule is a constant of a function that was compiled before.
-        self.model.make_train_function(force=True)
+    def on_train_begin(self, logs=None):
+        # TensorFlow would build it in the first step.
+        if not self.model.optimizer.built and self.model.trainable_variables:
+            self.model.optimizer.build(self.model.trainable_variables)
+
+    def on_epoch_begin(self, epoch, logs=None):
+        # Other callbacks may have restored the state of a `fit` that was interrupted.
+        batches = self.params.get("steps")
+        if not self._has_begun and batches is not None:
+            epochs, done = (n - self._initial_epoch for n in (self.params["epochs"], epoch))
+            self._optimizer.begin_schedule(epochs * batches, done * batches)
+        self._has_begun = True
 
 
 @register
 class _WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """A linear rise and a linear fall to 0 over a number of steps that is told later."""
+    """A linear rise and a linear fall to 0 over steps that a variable tells."""
 
     def __init__(self, highest, warmup_ratio):
         super().__init__()
         self.highest, self.warmup_ratio = highest, warmup_ratio
-        self._first, self._steps = 0, None
-
-    def begin(self, first: int, steps: int | None) -> None:
-        """Sets the step that the schedule begins with, and its steps, `None` if unknown."""
-        self._first, self._steps = first, steps
+        # The first step and the number of steps, an int variable `(2,)`; no steps: constant.
+        self.span: keras.Variable | None = None
 
     def __call__(self, step: Any) -> Tensor:
-        if not self._steps:
+        if self.span is None:
             return ops.convert_to_tensor(self.highest, "float32")
-        done = ops.cast(step, "float32") - self._first
-        rise = (done + 1) / max(1.0, self.warmup_ratio * self._steps)
-        fall = (self._steps - done) / max(1.0, (1 - self.warmup_ratio) * self._steps)
+        done = ops.cast(ops.subtract(step, self.span[0]), "float32")
+        steps = ops.cast(self.span[1], "float32")
+        rise = (done + 1) / ops.maximum(1.0, self.warmup_ratio * steps)
+        fall = (steps - done) / ops.maximum(1.0, (1 - self.warmup_ratio) * steps)
         part = ops.clip(ops.minimum(rise, fall), 0.0, 1.0)
-        # `train_on_batch` after `fit` has no schedule.
-        return self.highest * ops.where(done < self._steps, part, 1.0)
+        return self.highest * ops.where(done < steps, part, 1.0)
 
     def get_config(self):
         return {"highest": self.highest, "warmup_ratio": self.warmup_ratio}

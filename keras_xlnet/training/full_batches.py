@@ -1,5 +1,6 @@
 """Fills up the last batch of arrays for models whose batches all have the same size."""
 
+import math
 from typing import Any
 
 import keras
@@ -62,3 +63,13 @@ def weights_of_rows(y: Any, sample_weight: Any, rows: int) -> Any:
         return weights
 
     return keras.tree.map_structure(without_added, sample_weight)
+
+
+def split_rows(data: Any, rows: int, validation_split: float) -> tuple[Any, Any]:
+    """Returns the first rows of arrays and the others, as `keras.Model.fit` divides them."""
+    at = math.floor(rows * (1.0 - validation_split))
+
+    def part(rows):
+        return keras.tree.map_structure(lambda x: None if x is None else x[rows], data)
+
+    return part(slice(None, at)), part(slice(at, None))

@@ -60,18 +60,17 @@ class GradualUnfreezing(RefusesUnknownArguments, keras.callbacks.Callback):
         self._num_trained: int | None = None
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        num_trained = min(epoch // self.epochs_per_block, len(self._groups))
-        if num_trained != self._num_trained:
-            self._unfreeze(num_trained)
-            # The train step is traced with the layers that are trainable at that time.
-            self.model.make_train_function(force=True)
-        self._num_trained = num_trained
+        self._unfreeze(min(epoch // self.epochs_per_block, len(self._groups)))
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         self._unfreeze(len(self._groups))
-        self.model.make_train_function(force=True)
 
     def _unfreeze(self, count):
+        if count == self._num_trained:
+            return
+        self._num_trained = count
         for i, weights in enumerate(self._groups):
             for weight in weights:
                 weight.trainable = i < count
+        # The train step is traced with the layers that are trainable at that time.
+        self.model.make_train_function(force=True)

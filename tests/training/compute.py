@@ -10,7 +10,7 @@ import tempfile
 import keras
 import numpy as np
 
-from keras_xlnet import training
+from keras_xlnet import models, training
 from tests.training import original_steps
 from tests.training.train_and_be_killed import Interrupt
 
@@ -82,7 +82,54 @@ def resume():
     return (a - b for a, b in zip(actual, expected, strict=True))
 
 
+class CountedLoss(keras.losses.SparseCategoricalCrossentropy):
+    """Counts how often Python computes it: once for each trace of a step."""
+
+    traces = 0
+
+    def call(self, y_true, y_pred):
+        self.traces += 1
+        return super().call(y_true, y_pred)
+
+
+class Rates(keras.callbacks.Callback):
+    """Keeps the rate that each step is done with."""
+
+    def on_train_begin(self, logs=None):
+        self.found = []
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if getattr(self.model, "_jax_state", None):
+            self.model.jax_state_sync()
+        self.found.append(float(self.model.optimizer.learning_rate))
+
+
+def rates_and_traces(policy="float32", num_fits=3, **arguments):
+    """The rates of each of several calls of `fit`, and how often each traced its step."""
+    backbone = models.XLNetBackbone(40, 1, 2, 8, 8, dtype=policy)
+    model = models.XLNetTextClassifier(backbone, num_classes=2)
+    loss, rates, found = CountedLoss(), Rates(), []
+    model.compile(training.FineTuningAdamW(1e-2, **arguments), loss)
+    x = {"token_ids": np.random.default_rng(3).integers(0, 40, (12, 5))}
+    for _ in range(num_fits):
+        loss.traces = 0
+        model.fit(x, np.arange(12) % 2, batch_size=2, epochs=3, callbacks=rates, verbose=0)
+        found.append((rates.found, loss.traces))
+    return found
+
+
+def later_fits():
+    """Differences of the rates of three fits from their mean, and the traces of the later ones."""
+    found = rates_and_traces(gradient_accumulation_steps=4)
+    rates = np.array([rates for rates, _ in found])
+    yield rates - rates.mean(axis=0)
+    assert rates[0, 0] < rates[0, 1] > rates[0, -1]
+    if keras.backend.backend() != "torch":  # It computes the loss in each step.
+        yield np.array([traces for _, traces in found[1:]])
+
+
 if __name__ == "__main__":
-    found = {f.__name__: f() for f in (adam_weight_decay, lamb_weight_decay, accumulation, resume)}
+    computations = (adam_weight_decay, lamb_weight_decay, accumulation, later_fits, resume)
+    found = {f.__name__: f() for f in computations}
     worst = {name: max(float(np.abs(d).max()) for d in found[name]) for name in found}
     print(json.dumps(worst))

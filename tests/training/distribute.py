@@ -1,9 +1,14 @@
 """Prints losses and numbers of shards on 8 virtual devices of the JAX backend, as JSON.
 
 KERAS_BACKEND=jax XLA_FLAGS=--xla_force_host_platform_device_count=8 python distribute.py
+
+With numbers of devices as arguments, it prints what a training on batches gives that they cannot
+divide.
 """
 
+import importlib.util
 import json
+import sys
 
 import keras
 import numpy as np
@@ -64,7 +69,45 @@ def losses(make, distribution):
     return [float(np.asarray(loss[0])) for loss in history], shards
 
 
+def uneven_batches(num_devices):
+    """All numbers of a training with dropout, on 5 rows and 3 rows, in batches of 2 and of 3."""
+    devices = [f"cpu:{i}" for i in range(num_devices)]
+    distribution = keras.distribution.DataParallel(devices=devices, auto_shard_dataset=False)
+    keras.distribution.set_distribution(distribution if num_devices > 1 else None)
+    keras.utils.set_random_seed(3)
+    model = XLNetTextClassifier(XLNetBackbone(32, 1, 2, 8, 8), num_classes=2)
+    model.compile(keras.optimizers.SGD(0.1), metrics=["accuracy"])
+    x, y, weights = {"token_ids": TOKEN_IDS[:5]}, TOKEN_IDS[:5, 0] % 2, np.arange(1.0, 6.0)
+    held_out = {"token_ids": TOKEN_IDS[5:8]}, TOKEN_IDS[5:8, 0] % 2
+
+    def batches():
+        yield from ((({"token_ids": TOKEN_IDS[i : i + 3]}), y[i : i + 3]) for i in (0, 3))
+
+    arguments = {"validation_data": held_out, "sample_weight": weights, "verbose": 0}
+    history = model.fit(x, y, batch_size=2, epochs=2, **arguments).history
+    history["of_generator"] = model.fit(batches(), steps_per_epoch=2, verbose=0).history["loss"]
+    history["of_split"] = model.fit(x, y, 2, validation_split=0.4, verbose=0).history["val_loss"]
+    if importlib.util.find_spec("tensorflow"):
+        import tensorflow as tf
+
+        dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(3)
+        history["of_dataset"] = model.evaluate(dataset, verbose=0)
+    model.fit_head(x, y, batch_size=3, verbose=0)
+    numbers = [
+        *history.values(),
+        model.evaluate(x, y, batch_size=3, verbose=0),
+        model.predict(x, batch_size=3, verbose=0).tolist(),
+        [float(number) for number in model.train_on_batch(x, y)],
+        [float(number) for number in model.test_on_batch(x, y)],
+        [float(np.abs(weight).sum()) for weight in model.get_weights()],
+    ]
+    return [np.ravel(each).tolist() for each in numbers]
+
+
 def main():
+    if sys.argv[1:]:
+        print(json.dumps([uneven_batches(int(number)) for number in sys.argv[1:]]))
+        return
     mesh = keras.distribution.DeviceMesh((2, 4), ["batch", "model"])
     model_parallel = keras.distribution.ModelParallel(
         layout_map=layout_map(mesh), batch_dim_name="batch", auto_shard_dataset=False

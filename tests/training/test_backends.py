@@ -1,4 +1,4 @@
-"""Optimizers and backups on JAX and PyTorch, each in its own process."""
+"""Optimizers, schedules and backups on JAX and PyTorch, each in its own process."""
 
 import importlib.util
 import json
@@ -31,5 +31,10 @@ def test_steps_and_resume(backend):
     assert run.returncode == 0, run.stderr
     worst = json.loads(run.stdout.splitlines()[-1])
     assert worst.pop("resume") == 0
-    assert set(worst) == {"adam_weight_decay", "lamb_weight_decay", "accumulation"}
+    assert set(worst) == {
+        "adam_weight_decay",
+        "lamb_weight_decay",
+        "accumulation",
+        "later_fits",
+    }
     assert all(difference < 1e-6 for difference in worst.values()), worst

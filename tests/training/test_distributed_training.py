@@ -44,6 +44,26 @@ def test_two_replicas_train_as_one_device(steps_per_execution, two_replicas, one
     assert int(model.optimizer.iterations.numpy()) == 2 * STEPS
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_replicas_with_different_numbers_of_rows_train_as_one_device(two_replicas, weighted, rng):
+    """Of 21 rows in batches of 10, the last batch is a row on one replica and none on the other."""
+    inputs = {"token_ids": rng.integers(0, 40, (21, 6))}
+    weights = rng.random(21) if weighted else None
+
+    def train(strategy, batch_size):
+        with strategy.scope():
+            model = make_model()
+        arguments = {"batch_size": batch_size, "shuffle": False, "verbose": 0}
+        y = np.arange(21) % 3
+        loss = model.fit(inputs, y, sample_weight=weights, **arguments).history["loss"]
+        return [*loss, *np.concatenate([np.ravel(w) for w in model.get_weights()])]
+
+    for batch_size in (21, 10):
+        expected = train(tf.distribute.get_strategy(), batch_size)
+        actual = train(two_replicas, batch_size)
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)
+
+
 def test_eager_steps_are_those_of_keras(two_replicas):
     with two_replicas.scope():
         model = make_model()

@@ -1,4 +1,4 @@
-"""Model parallel training on 8 virtual devices of the JAX backend, in its own process."""
+"""Training on 8 virtual devices of the JAX backend, in its own process."""
 
 import importlib.util
 import json
@@ -33,22 +33,36 @@ MEMORY = re.compile(r"memory_\w+/.*")
 trains = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def found():
+def run_script(*arguments):
     if importlib.util.find_spec("jax") is None:
         pytest.skip("jax is not installed: pip install '.[jax]' brings it")
+    flags = "--xla_force_host_platform_device_count=8"
     environment = {
         **os.environ,
         "KERAS_BACKEND": "jax",
         "JAX_PLATFORMS": "cpu",
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
+        "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {flags}",
         "PYTHONPATH": str(SCRIPT.parents[2]),
     }
     run = subprocess.run(
-        [sys.executable, str(SCRIPT)], env=environment, capture_output=True, text=True
+        [sys.executable, str(SCRIPT), *arguments], env=environment, capture_output=True, text=True
     )
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def found():
+    return run_script()
+
+
+@pytest.mark.parametrize("devices", ["2", pytest.param("4", marks=pytest.mark.slow)])
+def test_batches_that_devices_cannot_divide(devices):
+    """Arrays, a generator, a dataset, `fit`, `evaluate`, `predict`, weights: as on one device."""
+    one, several = run_script("1", devices)
+    assert [len(part) for part in several] == [len(part) for part in one]
+    for actual, expected in zip(several, one, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-6)
 
 
 @trains

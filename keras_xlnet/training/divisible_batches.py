@@ -1,0 +1,168 @@
+"""Batches that several JAX devices can divide.
+
+Upstream: with `keras.distribution` on JAX, Keras divides the rows of a batch between the devices,
+and JAX refuses a number of rows that it cannot divide equally, such as in a last batch.
+Reproduction: docs/upstream.md, "Batches that devices cannot divide are refused".
+Delete this file when: `fit` takes such batches.
+
+Such a batch is filled up on its way to the devices. The compiled step leaves out the rows that were
+added before it computes anything, and each device computes the whole batch: every number, random
+ones too, is as on one device.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_xlnet.training.full_batches import number_of_rows
+
+
+def num_shards() -> int:
+    """Returns into how many parts the rows of a batch are divided by `keras.distribution`."""
+    distribution = keras.distribution.distribution()
+    if distribution is None or keras.backend.backend() != "jax":
+        return 1
+    import jax
+
+    if jax.process_count() > 1:  # Each process has a part of the rows.
+        return 1
+    layout: Any = distribution.get_data_layout((1,))
+    mesh = layout.device_mesh
+    return mesh.shape[mesh.axis_names.index(layout.axes[0])]
+
+
+class _Filled(NamedTuple):
+    """The inputs of a batch with added rows at its end."""
+
+    inputs: Any
+    # An empty array `(rows, given rows, 0)`: its shape is known when a step is compiled.
+    given: Any
+
+
+def fill_batch(x: Any, y: Any = None, sample_weight: Any = None) -> tuple[Any, Any, Any]:
+    """Returns inputs, labels and weights of a batch, filled up to rows that devices can divide."""
+    rows = number_of_rows((x, y, sample_weight))
+    if rows is None:
+        return x, y, sample_weight
+    missing = -rows % num_shards()
+
+    def fill(array):
+        if array is None or not missing:
+            return array
+        array = ops.convert_to_numpy(array)
+        return np.concatenate([array, np.repeat(array[-1:], missing, axis=0)])
+
+    x, y, sample_weight = keras.tree.map_structure(fill, (x, y, sample_weight))
+    return _Filled(x, np.empty((rows + missing, rows, 0), bool)), y, sample_weight
+
+
+def without_added_rows(data: Any) -> Any:
+    """Returns a batch without the rows that `fill_batch` added. Others are returned as they are."""
+    x, *others = data if isinstance(data, (tuple, list)) and len(data) else (data,)
+    if not isinstance(x, _Filled):
+        return data
+    rows, given, _ = x.given.shape
+    if rows == given:
+        return (x.inputs, *others)
+    mesh = keras.distribution.distribution().device_mesh
+
+    def cut(array):
+        if array is None:
+            return None
+        everywhere = keras.distribution.TensorLayout((None,) * len(array.shape), mesh)
+        return keras.distribution.distribute_tensor(array[:given], everywhere)
+
+    return keras.tree.map_structure(cut, (x.inputs, *others))
+
+
+def divisible_batches(
+    x: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    batch_size: int | None = None,
+    steps: int | None = None,
+    shuffle: bool | str = False,
+) -> Any:
+    """Returns batches that devices can divide, of data in one of the forms that `fit` takes.
+
+    Args:
+        x, y, sample_weight, batch_size, shuffle: As in `fit`.
+        steps: The `steps_per_epoch` of `fit`.
+
+    Returns:
+        Arrays and a `PyDataset` as a `PyDataset`; a generator and a `tf.data.Dataset` as such.
+        Other data are returned unchanged.
+    """
+    rows = number_of_rows((x, y, sample_weight))
+    if rows is not None:
+        batch_size = batch_size or (math.ceil(rows / steps) if steps else 32)
+        return _Divisible(_Batches((x, y, sample_weight), rows, batch_size, shuffle))
+    if isinstance(x, keras.utils.PyDataset):
+        return x if isinstance(x, _Divisible) else _Divisible(x)
+    if isinstance(x, Iterator):
+        return map(_fill, x)
+    return x.map(_fill_in_graph) if hasattr(x, "element_spec") else x
+
+
+def _fill(batch):
+    x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(batch)
+    return keras.utils.pack_x_y_sample_weight(*fill_batch(x, y, sample_weight))
+
+
+def _fill_in_graph(*batch):
+    import tensorflow as tf
+
+    rows = tf.shape(tf.nest.flatten(batch)[0])[0]
+    missing = -rows % num_shards()
+    x, *others = tf.nest.map_structure(
+        lambda array: tf.concat([array, tf.repeat(array[-1:], missing, axis=0)], axis=0), batch
+    )
+    return (_Filled(x, tf.zeros((rows + missing, rows, 0), "bool")), *others)
+
+
+class _Divisible(keras.utils.PyDataset):
+    """Batches of another `PyDataset`, filled up."""
+
+    def __init__(self, batches):
+        super().__init__(workers=batches.workers, max_queue_size=batches.max_queue_size)
+        self._given = batches
+        self.on_epoch_begin, self.on_epoch_end = batches.on_epoch_begin, batches.on_epoch_end
+
+    @property
+    def num_batches(self):
+        return self._given.num_batches
+
+    def __getitem__(self, index):
+        return _fill(self._given[index])
+
+
+class _Batches(keras.utils.PyDataset):
+    """Batches of arrays, in the order in which Keras would take them."""
+
+    def __init__(self, data, rows, batch_size, shuffle):
+        super().__init__()
+        counts = {len(array) for array in keras.tree.flatten(data) if array is not None}
+        if len(counts) > 1:
+            raise ValueError(f"All arrays must have equally many rows. Received: {sorted(counts)}")
+        self._data = keras.tree.map_structure(
+            lambda array: None if array is None else ops.convert_to_numpy(array), data
+        )
+        self._rows, self._batch_size, self._shuffle = rows, batch_size, shuffle
+        self._order = np.arange(rows)
+
+    def __len__(self):
+        return math.ceil(self._rows / self._batch_size)
+
+    def __getitem__(self, index):
+        if not index and self._shuffle and self._shuffle != "batch":
+            self._order = np.random.permutation(self._rows)
+        rows = self._order[index * self._batch_size : (index + 1) * self._batch_size]
+        if self._shuffle == "batch":
+            rows = np.random.permutation(rows)
+        return keras.utils.pack_x_y_sample_weight(
+            *keras.tree.map_structure(lambda a: None if a is None else a[rows], self._data)
+        )
