@@ -176,7 +176,10 @@ def save_huggingface(
     text = json.dumps(config, indent=2, sort_keys=True)
     (directory / CONFIG).write_text(text + "\n", encoding="utf-8")
     if tokenizer is not None:
-        huggingface_tokenizer.write_tokenizer(directory, tokenizer)
+        # transformers pools over padding too: the first or the last token has to be a real one.
+        side = "right" if getattr(model, "pooling", None) == "first" else "left"
+        length = getattr(getattr(model, "preprocessor", None), "sequence_length", None)
+        huggingface_tokenizer.write_tokenizer(directory, tokenizer, side, length)
 
 
 def _xlnet_config(model, entry):

@@ -1,12 +1,18 @@
 """The tokenizer files of a Hugging Face directory, in and out."""
 
 import base64
+import dataclasses
 import json
 import pathlib
+import sys
+import unicodedata
 
+from keras_xlnet.preprocessing.packing import SEGMENT_CLS
 from keras_xlnet.preset_files import file_in
 from keras_xlnet.preset_files.files import read_json
 from keras_xlnet.tokenizers import XLNetTokenizer
+from keras_xlnet.tokenizers.digit_comma import ends_in_digit_comma
+from keras_xlnet.tokenizers.sentencepiece_model import SPECIAL_TOKENS
 from keras_xlnet.tokenizers.sentencepiece_proto import (
     CONTROL,
     NORMAL,
@@ -20,6 +26,11 @@ from keras_xlnet.types import PathLike
 VOCABULARY = "spiece.model"
 _FAST, _CONFIG = "tokenizer.json", "tokenizer_config.json"
 FILES = (VOCABULARY, _FAST, _CONFIG)
+# What transformers calls the first special tokens.
+_SPECIAL = tuple(f"{name}_token" for name in "unk bos eos cls sep pad mask".split())
+_SPACE = "\u2581"
+# Begins what no text can contain: it is not a character.
+_NEVER = "\ufdd0"
 _NUM_CONTROL = 8  # <unk> to <eod>; <eop> and what follows may be in a text.
 
 
@@ -62,35 +73,107 @@ def read_tokenizer(directory: PathLike) -> XLNetTokenizer | None:
         raise ValueError(f"{file}: {error}") from error
 
 
-def write_tokenizer(directory: PathLike, tokenizer: XLNetTokenizer) -> None:
-    """Writes the files that transformers loads the tokenizer from.
+def write_tokenizer(
+    directory: PathLike,
+    tokenizer: XLNetTokenizer,
+    padding_side: str = "left",
+    sequence_length: int | None = None,
+) -> None:
+    """Writes the files that transformers loads the tokenizer from, as one with the same ids.
 
     Args:
         directory: Path of a directory.
         tokenizer: An `XLNetTokenizer`.
+        padding_side: `"left"` or `"right"`.
+        sequence_length: Int, the length that transformers truncates texts to if it is asked to
+            (`model_max_length`). `None` for no such length.
     """
     tokenizer.save_assets(str(directory))
-    # It may be of another tokenizer, and transformers prefers it.
-    (pathlib.Path(directory) / _FAST).unlink(missing_ok=True)
-    special = {
-        "bos_token": "<s>",
-        "eos_token": "</s>",
-        "unk_token": "<unk>",
-        "sep_token": "<sep>",
-        "pad_token": "<pad>",
-        "cls_token": "<cls>",
-        "mask_token": "<mask>",
-    }
+    directory = pathlib.Path(directory)
     config = {
-        "tokenizer_class": "XLNetTokenizer",
+        # It does what `tokenizer.json` says. The class XLNetTokenizer of transformers 5 drops marks
+        # of vowels too, drops accents whatever `keep_accents` says, and splits at `.` or `(`.
+        "tokenizer_class": "PreTrainedTokenizerFast",
         "do_lower_case": tokenizer.lowercase,
         "keep_accents": not tokenizer.remove_accents,
         "remove_space": tokenizer.remove_space,
-        "padding_side": "left",
-        **special,
+        "padding_side": padding_side,
+        # Without it, transformers 5 makes no `token_type_ids` for an XLNet, and so puts all tokens
+        # in segment 0, `<cls>` too.
+        "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+        **dict(zip(_SPECIAL, SPECIAL_TOKENS, strict=False)),
     }
-    text = json.dumps(config, indent=2)
-    (pathlib.Path(directory) / _CONFIG).write_text(text + "\n", encoding="utf-8")
+    if sequence_length:
+        config["model_max_length"] = sequence_length
+    for name, content in ((_CONFIG, config), (_FAST, _fast_tokenizer(tokenizer, directory))):
+        text = json.dumps(content, indent=2)
+        (directory / name).write_text(text + "\n", encoding="utf-8")
+
+
+def _fast_tokenizer(tokenizer, directory):
+    """Returns the content of `tokenizer.json`, for the `spiece.model` in a directory."""
+    model = SentencePieceProto.parse((directory / VOCABULARY).read_bytes())
+    normalizers = [_replacement("String", quote, '"') for quote in ("``", "''")]
+    if tokenizer.remove_accents:
+        codes = [c for c in range(sys.maxunicode) if unicodedata.combining(chr(c))]
+        combining = "".join(rf"\x{{{code:x}}}" for code in codes)
+        normalizers += [{"type": "NFKD"}, _replacement("Regex", f"[{combining}]", "")]
+    if tokenizer.lowercase:
+        normalizers.append({"type": "Lowercase"})
+    if model.charsmap:
+        charsmap = base64.b64encode(model.charsmap).decode()
+        normalizers.append({"type": "Precompiled", "precompiled_charsmap": charsmap})
+    spaces = {"type": "Metaspace", "replacement": _SPACE, "prepend_scheme": "always"}
+    first, second = (
+        [{"Sequence": {"id": name, "type_id": i}}, {"SpecialToken": {"id": "<sep>", "type_id": i}}]
+        for i, name in enumerate("AB")
+    )
+    end = [{"SpecialToken": {"id": "<cls>", "type_id": SEGMENT_CLS}}]
+    options = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    return {
+        "version": "1.0",
+        "added_tokens": [
+            {"id": index, "content": piece.piece, "special": True, **options}
+            for index, piece in enumerate(model.pieces)
+            if piece.type in (UNKNOWN, CONTROL)
+        ],
+        "normalizer": {"type": "Sequence", "normalizers": normalizers},
+        "pre_tokenizer": {
+            "type": "Sequence",
+            "pretokenizers": [{"type": "WhitespaceSplit"}, spaces],
+        },
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": first + end,
+            "pair": first + second + end,
+            "special_tokens": {
+                token: {"id": token, "ids": [SPECIAL_TOKENS.index(token)], "tokens": [token]}
+                for token in ("<sep>", "<cls>")
+            },
+        },
+        "decoder": spaces,
+        "model": {"type": "Unigram", "unk_id": 0, "vocab": _scored_pieces(model.pieces)},
+    }
+
+
+def _replacement(kind, pattern, content):
+    return {"type": "Replace", "pattern": {kind: pattern}, "content": content}
+
+
+def _scored_pieces(pieces):
+    """Returns the pieces with the scores that they have while SentencePiece splits a text."""
+    normal = [piece.score for piece in pieces if piece.type == NORMAL] or [0.0]
+    lowest, highest = min(normal), max(normal)
+    scored = []
+    for piece, score, kind in map(dataclasses.astuple, pieces):
+        if kind == USER_DEFINED:
+            # SentencePiece's own formula: above the pieces that such a piece could be split into.
+            score = max(len(piece.encode()) * highest - 0.1, lowest)
+        elif kind != NORMAL:
+            score = lowest
+        # Pieces that are always split again, such as `9,`, are not found in a text.
+        scored.append((_NEVER * ends_in_digit_comma(piece) + piece, score))
+    return scored
 
 
 def _sentencepiece_model(file):
@@ -100,7 +183,7 @@ def _sentencepiece_model(file):
         if content["model"]["type"] != "Unigram":
             raise TypeError("another type")
         pieces = [
-            Piece(piece, float(score), _type(index, score))
+            Piece(piece.removeprefix(_NEVER), float(score), _type(index, score))
             for index, (piece, score) in enumerate(content["model"]["vocab"])
         ]
         normalizers = {entry["type"]: entry for entry in _leaves(content.get("normalizer"))}
