@@ -1,6 +1,5 @@
 """Tokenizer files of transformers: ours there, theirs here."""
 
-import csv
 import json
 
 import pytest
@@ -9,7 +8,7 @@ from keras_xlnet.checkpoints import save_huggingface, save_original
 from keras_xlnet.checkpoints.huggingface_tokenizer import read_tokenizer, write_tokenizer
 from keras_xlnet.models import XLNetBackbone
 from keras_xlnet.tokenizers import XLNetTokenizer
-from tests.examples import EXAMPLES
+from tests.examples import spam_messages
 
 TEXTS = [
     "the turtle sat on 12,345 mats",
@@ -64,8 +63,6 @@ def test_the_defaults_of_transformers_give_our_ids(source, transformers, golden_
     write_tokenizer(tmp_path, tokenizer)
     (tmp_path / "config.json").write_text('{"model_type": "xlnet"}')
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
-    with open(EXAMPLES / "data" / "spam_messages.tsv", encoding="utf-8") as file:
-        messages = [row[1] for row in csv.reader(file, "excel-tab", quoting=csv.QUOTE_NONE)][1:]
     others = [
         "free日本prize",
         "हिन्दी में",
@@ -74,7 +71,7 @@ def test_the_defaults_of_transformers_give_our_ids(source, transformers, golden_
         "a\tb\nc",
         "x9,y 8, 1,234,567,",
     ]
-    texts = [*TEXTS[2:], *others, *messages]
+    texts = [*TEXTS[2:], *others, *spam_messages()]
     ids = theirs(texts, add_special_tokens=False)["input_ids"]
     assert [row.tolist() for row in tokenizer.encode(texts)] == ids
 
