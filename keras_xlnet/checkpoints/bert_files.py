@@ -11,6 +11,15 @@ import numpy as np
 
 from keras_xlnet.checkpoints.huggingface import CONFIG, open_files
 from keras_xlnet.checkpoints.huggingface_config import ACTIVATIONS
+from keras_xlnet.checkpoints.huggingface_tokenizer import (
+    FAST,
+    FAST_CLASSES,
+    TOKENIZER_CONFIG,
+    TOKENIZER_FILES,
+    check_settings,
+    check_tokens,
+    read_if_there,
+)
 from keras_xlnet.preset_files import file_in
 from keras_xlnet.preset_files.files import quoted, read_json
 from keras_xlnet.preset_files.weights import FLOATS, check_matches
@@ -18,12 +27,8 @@ from keras_xlnet.tokenizers import WordPieceVocabulary
 from keras_xlnet.tokenizers.wordpiece import SPECIAL_TOKENS
 
 MODEL_TYPE = "bert"
-_VOCABULARY, _FAST, _CONFIG = "vocab.txt", "tokenizer.json", "tokenizer_config.json"
-_TOKEN_FILES = ("added_tokens.json", "special_tokens_map.json")
-OPTIONAL = (
-    *("*.safetensors", "model.safetensors.index.json"),
-    *(_VOCABULARY, _FAST, _CONFIG, *_TOKEN_FILES),
-)
+_VOCABULARY = "vocab.txt"
+OPTIONAL = ("*.safetensors", "model.safetensors.index.json", _VOCABULARY, *TOKENIZER_FILES)
 _SIZES = (
     *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"),
     *("intermediate_size", "max_position_embeddings", "type_vocab_size"),
@@ -39,23 +44,27 @@ _LAYERS = "encoder.layer."
 _OLD_NAMES = {".gamma": ".weight", ".beta": ".bias"}
 
 
-# Classes of transformers that follow `tokenizer_config.json`, and that follow `tokenizer.json`.
+# Classes of transformers that follow `tokenizer_config.json`.
 _BERT_CLASSES = (None, "BertTokenizer", "BertTokenizerFast")
-_FAST_CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
-# Flags: our names, those of these two files, and the defaults.
+# Flags: our names, those of `tokenizer_config.json` and `tokenizer.json`, and the defaults.
 _FLAGS = (
     ("lowercase", "do_lower_case", "lowercase", True),
     ("strip_accents", "strip_accents", "strip_accents", None),
     ("split_ideographs", "tokenize_chinese_chars", "handle_chinese_chars", True),
 )
 # What other settings have to be, the default first.
-_OF_CONFIG = {"do_basic_tokenize": (True, None), "never_split": (None, []), "auto_map": (None,)}
+_OF_CONFIG: dict[str, Any] = {
+    "do_basic_tokenize": (True, None),
+    "never_split": (None, []),
+    "auto_map": (None,),
+}
 _OF_NORMALIZER = {"type": ("BertNormalizer",), "clean_text": (True,)}
 _OF_MODEL = {
     "unk_token": ("[UNK]",),
     "continuing_subword_prefix": ("##",),
     "max_input_chars_per_word": (100,),
 }
+_TOKENS = {f"{token[1:-1].lower()}_token": token for token in SPECIAL_TOKENS}
 _ROW = ["[CLS]", "A", "[SEP]"]
 
 
@@ -275,17 +284,17 @@ def read_vocabulary(
         ValueError: If a file is damaged, is not of a WordPiece vocabulary, does not fit the
             embeddings, or has a setting with which a `WordPieceVocabulary` does not split texts.
     """
-    fast, config = (_read_if_there(directory, name) for name in (_FAST, _CONFIG))
-    file = file_in(directory, _FAST if fast else _VOCABULARY)
+    fast, config = (read_if_there(directory, name) for name in (FAST, TOKENIZER_CONFIG))
+    file = file_in(directory, FAST if fast else _VOCABULARY)
     tokens = _tokens_of_json(fast, file) if fast else _lines(file)
     if vocabulary_size is not None:
         _check_size(tokens, vocabulary_size, file)
     # transformers asks the configuration of the model last.
-    of_model = _read_if_there(directory, CONFIG).get("tokenizer_class")
+    of_model = read_if_there(directory, CONFIG).get("tokenizer_class")
     config["tokenizer_class"] = config.get("tokenizer_class") or of_model
     try:
         flags = _read_settings(directory, config, fast)
-        _check_tokens(directory, config, fast)
+        check_tokens(directory, config, fast, _TOKENS, SPECIAL_TOKENS)
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise ValueError(f"{directory} has a damaged tokenizer: {error!r}") from error
     try:
@@ -332,43 +341,31 @@ def _check_size(tokens, vocabulary_size, file):
 def _read_settings(directory, config, fast):
     """Returns the flags of `WordPieceVocabulary`. `ValueError` for other settings."""
     of_bert = config["tokenizer_class"] in _BERT_CLASSES
-    classes = _BERT_CLASSES + (_FAST_CLASSES if fast else ())
-    file, part, place = directory / _CONFIG, "", config
-    _check_settings(file, part, config, {"tokenizer_class": classes, **_OF_CONFIG})
+    classes = _BERT_CLASSES + (FAST_CLASSES if fast else ())
+    file, part, place = directory / TOKENIZER_CONFIG, "", config
+    check_settings(file, part, config, {"tokenizer_class": classes, **_OF_CONFIG})
     if fast:
-        file = directory / _FAST
+        file = directory / FAST
         # The classes of BERT make what is missing, the general ones do without.
-        missing = {} if of_bert else None
+        missing: Any = {} if of_bert else None
         normalizer = fast.get("normalizer", missing)
-        _check_settings(file, "normalizer", normalizer, _OF_NORMALIZER)
+        check_settings(file, "normalizer", normalizer, _OF_NORMALIZER)
         pre_tokenizer = fast.get("pre_tokenizer", missing)
-        _check_settings(file, "pre_tokenizer", pre_tokenizer, {"type": ("BertPreTokenizer",)})
-        _check_settings(file, "model", fast["model"], _OF_MODEL)
+        check_settings(file, "pre_tokenizer", pre_tokenizer, {"type": ("BertPreTokenizer",)})
+        check_settings(file, "model", fast["model"], _OF_MODEL)
         row = _row_of(fast.get("post_processor"))
         rows = (_ROW, None) if of_bert else (_ROW,)
-        _check_settings(file, "", {"post_processor": row}, {"post_processor": rows})
+        check_settings(file, "", {"post_processor": row}, {"post_processor": rows})
     if of_bert:
-        file = directory / _CONFIG
+        file = directory / TOKENIZER_CONFIG
     else:
         part, place = "normalizer", normalizer
     flags = {}
     for ours, *names, default in _FLAGS:
         key = names[not of_bert]
-        _check_settings(file, part, place, {key: tuple({default: 0, True: 0, False: 0})})
+        check_settings(file, part, place, {key: tuple({default: 0, True: 0, False: 0})})
         flags[ours] = place.get(key, default)
     return flags
-
-
-def _check_settings(file, part, entries, expected):
-    """Refuses values that are not expected. The first expected value is the default."""
-    for key, options in expected.items():
-        value = entries.get(key, options[0]) if isinstance(entries, dict) else entries
-        # 1 is not True, and 100.0 not 100.
-        if (type(value), value) not in [(type(option), option) for option in options]:
-            raise ValueError(
-                f"{file} has {quoted(value)} as `{part and part + '.'}{key}`, but only "
-                f"{' or '.join(map(repr, options))} is supported"
-            )
 
 
 def _row_of(processor):
@@ -379,33 +376,3 @@ def _row_of(processor):
     if kind == "TemplateProcessing":
         return [entry["id"] for step in processor["single"] for entry in step.values()]
     return kind
-
-
-def _check_tokens(directory, config, fast):
-    """Refuses tokens that transformers finds before it splits a text."""
-    added, special = (_read_if_there(directory, name) for name in _TOKEN_FILES)
-    for name, entries in (
-        (_CONFIG, config),
-        (_FAST, {"added_tokens": fast.get("added_tokens")}),
-        (_TOKEN_FILES[0], {"added_tokens": [*added]}),
-        (_TOKEN_FILES[1], special),
-    ):
-        for key, value in entries.items():
-            if not key.endswith(("_token", "_tokens", "_tokens_decoder")):
-                continue
-            if isinstance(value, dict) and "content" not in value:
-                value = [*value.values()]
-            usual = f"[{key.removesuffix('_token').upper()}]"
-            expected = (usual,) if usual in SPECIAL_TOKENS else SPECIAL_TOKENS
-            for token in value if isinstance(value, list) else [value]:
-                content = token["content"] if isinstance(token, dict) else token
-                # Others are flags, such as `split_special_tokens`.
-                if isinstance(content, str) and content not in expected:
-                    raise ValueError(
-                        f"{directory / name} has the token {quoted(content)} (`{key}`), but only "
-                        f"{', '.join(expected)} is supported"
-                    )
-
-
-def _read_if_there(directory, name):
-    return read_json(file_in(directory, name)) if (directory / name).exists() else {}

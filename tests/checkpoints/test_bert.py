@@ -453,7 +453,7 @@ REFUSED = {
     "added-to-config": ({"config": {"added_tokens_decoder": {"9": URL}}}, "'<url>' .`added_tok"),
     "additional": ({"config": {"additional_special_tokens": ["<e>"]}}, "'<e>' .`additional"),
     "extra": ({"config": {"extra_special_tokens": {"end": "<e>"}}}, "'<e>' .`extra_special"),
-    "separator": ({"config": {"sep_token": "</s>"}}, r"'</s>' .`sep_token`., but only \[SEP\]"),
+    "separator": ({"config": {"sep_token": "</s>"}}, r"'</s>' .`sep_token`., expected '\[SEP\]'"),
     "swapped": ({"config": {"cls_token": "[SEP]"}}, r"'\[SEP\]' .`cls_token`"),
     "added-file": (
         {"files": {"added_tokens.json": {"<e>": 99}}},

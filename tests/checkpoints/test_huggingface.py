@@ -18,6 +18,8 @@ from keras_xlnet.models import (
     XLNetTextRegressor,
     XLNetTokenClassifier,
 )
+from keras_xlnet.tokenizers import XLNetTokenizer
+from tests.examples import spam_messages
 from tests.small_models import small_backbone
 
 SIZES = {"vocab_size": 90, "d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 24}
@@ -400,6 +402,28 @@ def test_the_next_token_of_texts(texts_there, torch, transformers, tokenizer, tm
     assert_close(logits, ours(features)["logits"])
 
 
+def test_without_the_names_of_inputs(transformers, torch, tmp_path):
+    """How far means are from ours for a tokenizer of others, who do not name `token_type_ids`."""
+    backbone = XLNetBackbone.from_preset("xlnet_mini_en")
+    save_huggingface(backbone, tmp_path, XLNetTokenizer.from_preset("xlnet_mini_en"))
+    model = transformers.AutoModel.from_pretrained(tmp_path).eval()
+
+    def means():
+        theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+        with torch.no_grad():
+            rows = [model(**theirs(text, return_tensors="pt")) for text in spam_messages()[:8]]
+        rows = np.stack([row.last_hidden_state[0].mean(axis=0) for row in rows])
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    expected = means()
+    file = tmp_path / "tokenizer_config.json"
+    config = json.loads(file.read_text())
+    del config["model_input_names"]
+    file.write_text(json.dumps(config))
+    cosines = (means() * expected).sum(axis=1)
+    assert 0.94 < cosines.min() and cosines.max() < 0.99
+
+
 # === Without transformers ===
 
 
@@ -490,6 +514,20 @@ def test_gelu_of_a_conversion_gives_a_warning(saved):
     assert load_huggingface(saved, activation="gelu_tanh").activation.__name__ == "gelu_tanh"
 
 
+def test_a_tokenizer_without_segments_gives_a_warning(saved, tokenizer):
+    backbone = XLNetBackbone(200, 1, 2, 8, 12)
+    save_huggingface(XLNetTextClassifier(backbone, 2), saved, tokenizer=tokenizer)
+    file = saved / "tokenizer_config.json"
+    edit_config(saved, transformers_version="5.1.0")
+    load_huggingface(saved, task="text_classifier")
+    config = json.loads(file.read_text())
+    for names, version in ((None, "5.1.0"), (["input_ids"], "4.30.0")):
+        edit_config(saved, transformers_version=version)
+        file.write_text(json.dumps({**config, "model_input_names": names}))
+        with pytest.warns(UserWarning, match="makes no `token_type_ids` in transformers"):
+            load_huggingface(saved, task="text_classifier")
+
+
 def test_a_missing_head_is_named_in_a_warning(saved):
     with pytest.warns(UserWarning, match="no fine-tuned 'start_logits.dense.weight', .*answer_cla"):
         load_huggingface(saved, task="question_answering")
@@ -557,6 +595,14 @@ BAD_DIRECTORIES = {
     "labels": (
         lambda d: edit_config(d, id2label={"a": "b"}),
         "config.json has `id2label` {'a': 'b'}, expected names by number",
+    ),
+    "labels-of-other-numbers": (
+        lambda d: edit_config(d, id2label={"1": "a", "2": "b", "3": "c"}),
+        "config.json has `id2label` {'1': 'a', '2': 'b', '3': 'c'}, expected names by number",
+    ),
+    "reversed-half": (
+        lambda d: edit_config(d, bi_data=True),
+        "config.json has `bi_data` True, .*Pass `bidirectional_data`",
     ),
     "endless": (
         lambda d: edit_config(d, n_layer=10**12),

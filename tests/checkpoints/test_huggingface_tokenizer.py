@@ -110,6 +110,38 @@ def test_no_tokenizer(tmp_path):
 @pytest.mark.parametrize(
     "name, content, message",
     [
+        ("tokenizer_config.json", {"tokenizer_class": "T5Tokenizer"}, "'T5Tokenizer' as `tok"),
+        ("tokenizer_config.json", {"do_lower_case": "no"}, "'no' as `do_lower_case`"),
+        (
+            "tokenizer_config.json",
+            {"sep_token": "[SEP]"},
+            "`sep_token`., expected '<sep>",
+        ),
+        (
+            "tokenizer_config.json",
+            {"added_tokens_decoder": {"200": {"content": "<url>"}}},
+            "the token '<url>' .`added_tokens_decoder`., expected one of the vocabulary",
+        ),
+        ("tokenizer_config.json", {"additional_special_tokens": ["<url>"]}, "the token '<url>'"),
+        ("added_tokens.json", {"<url>": 200}, "added_tokens.json has the token '<url>'"),
+        ("special_tokens_map.json", {"cls_token": {"content": "<s>"}}, "the token '<s>' .`cls_t"),
+        ("tokenizer.json", {"normalizer": {"type": "NFC"}}, "'NFC' as `normalizer.type`"),
+    ],
+)
+def test_settings_that_are_not_read_are_refused(name, content, message, tokenizer, tmp_path):
+    write_tokenizer(tmp_path, tokenizer)
+    if name == "tokenizer.json":
+        (tmp_path / "spiece.model").unlink()
+    file = tmp_path / name
+    old = json.loads(file.read_text()) if file.exists() else {}
+    file.write_text(json.dumps(old | content))
+    with pytest.raises(ValueError, match=message):
+        read_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
         ("spiece.model", "no model", "spiece.model: `proto` must be a SentencePiece model"),
         ("tokenizer.json", "{", "tokenizer.json is not JSON"),
         ("tokenizer.json", json.dumps({"model": {"type": "BPE"}}), "it has no Unigram model"),
