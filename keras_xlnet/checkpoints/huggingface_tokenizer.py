@@ -74,11 +74,10 @@ def read_tokenizer(directory: PathLike) -> XLNetTokenizer | None:
     config = read_if_there(directory, TOKENIZER_CONFIG)
     check_settings(directory / TOKENIZER_CONFIG, "", config, _OF_CONFIG)
     config = {key: value for key, value in config.items() if value is not None}
-    fast: dict[str, Any] = {}
+    fast = read_if_there(directory, FAST)
     if name == VOCABULARY:
         proto = file.read_bytes()
     else:
-        fast = read_json(file)
         proto, normalizers = _sentencepiece_model(file, fast)
         config.setdefault("do_lower_case", "Lowercase" in normalizers)
     try:

@@ -133,11 +133,12 @@ def _read_config(file):
     config = read_json(file)
     if config.get("registered_name") != _NAME:
         raise ValueError(f"{file} is of {quoted(config.get('registered_name'))}, not {_NAME!r}")
-    config = config.get("config")
-    missing = [name for name in _SIZES if not isinstance(config, dict) or name not in config]
+    entries = config.get("config")
+    config = entries if isinstance(entries, dict) else {}
+    missing = [name for name in _SIZES if name not in config]
     if missing:
         raise ValueError(f"{file} has no {missing}")
-    unknown = sorted({*config} - {*_SIZES, *_OTHERS})
+    unknown = sorted(set(config) - {*_SIZES, *_OTHERS})
     if unknown:
         raise ValueError(f"{file} has {unknown}, which XLNetBackbone of KerasHub does not have")
     return config
