@@ -9,15 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from keras_xlnet.checkpoints.huggingface import open_files
+from keras_xlnet.checkpoints.huggingface import CONFIG, open_files
 from keras_xlnet.checkpoints.huggingface_config import ACTIVATIONS
+from keras_xlnet.checkpoints.huggingface_tokenizer import (
+    FAST,
+    FAST_CLASSES,
+    TOKENIZER_CONFIG,
+    TOKENIZER_FILES,
+    check_settings,
+    check_tokens,
+    read_if_there,
+)
 from keras_xlnet.preset_files import file_in
 from keras_xlnet.preset_files.files import quoted, read_json
 from keras_xlnet.preset_files.weights import FLOATS, check_matches
 from keras_xlnet.tokenizers import WordPieceVocabulary
+from keras_xlnet.tokenizers.wordpiece import SPECIAL_TOKENS
 
 MODEL_TYPE = "bert"
-OPTIONAL = ("*.safetensors", "model.safetensors.index.json", "vocab.txt", "tokenizer*.json")
+_VOCABULARY = "vocab.txt"
+OPTIONAL = ("*.safetensors", "model.safetensors.index.json", _VOCABULARY, *TOKENIZER_FILES)
 _SIZES = (
     *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"),
     *("intermediate_size", "max_position_embeddings", "type_vocab_size"),
@@ -31,6 +42,30 @@ _PREFIX = "bert."
 _LAYERS = "encoder.layer."
 # The names of older releases.
 _OLD_NAMES = {".gamma": ".weight", ".beta": ".bias"}
+
+
+# Classes of transformers that follow `tokenizer_config.json`.
+_BERT_CLASSES = (None, "BertTokenizer", "BertTokenizerFast")
+# Flags: our names, those of `tokenizer_config.json` and `tokenizer.json`, and the defaults.
+_FLAGS = (
+    ("lowercase", "do_lower_case", "lowercase", True),
+    ("strip_accents", "strip_accents", "strip_accents", None),
+    ("split_ideographs", "tokenize_chinese_chars", "handle_chinese_chars", True),
+)
+# What other settings have to be, the default first.
+_OF_CONFIG: dict[str, Any] = {
+    "do_basic_tokenize": (True, None),
+    "never_split": (None, []),
+    "auto_map": (None,),
+}
+_OF_NORMALIZER = {"type": ("BertNormalizer",), "clean_text": (True,)}
+_OF_MODEL = {
+    "unk_token": ("[UNK]",),
+    "continuing_subword_prefix": ("##",),
+    "max_input_chars_per_word": (100,),
+}
+_TOKENS = {f"{token[1:-1].lower()}_token": token for token in SPECIAL_TOKENS}
+_ROW = ["[CLS]", "A", "[SEP]"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -237,7 +272,7 @@ def _norm(name, size):
 def read_vocabulary(
     directory: pathlib.Path, vocabulary_size: int | None = None, keep: Any = None
 ) -> WordPieceVocabulary:
-    """Reads `vocab.txt`, or `tokenizer.json`, which newer releases write instead.
+    """Reads `tokenizer.json`, or `vocab.txt`, as the `AutoTokenizer` of transformers 5 does.
 
     Args:
         directory: Path of the directory.
@@ -246,23 +281,24 @@ def read_vocabulary(
 
     Raises:
         FileNotFoundError: If there is neither.
-        ValueError: If a file is damaged, is not of a WordPiece vocabulary, or does not fit the
-            embeddings.
+        ValueError: If a file is damaged, is not of a WordPiece vocabulary, does not fit the
+            embeddings, or has a setting with which a `WordPieceVocabulary` does not split texts.
     """
-    fast = {}
-    if (directory / "tokenizer.json").exists():
-        fast = read_json(file_in(directory, "tokenizer.json"))
-    if (directory / "vocab.txt").exists() or not fast:
-        file = file_in(directory, "vocab.txt")
-        tokens = _lines(file)
-    else:
-        file = file_in(directory, "tokenizer.json")
-        tokens = _tokens_of_json(fast, file)
+    fast, config = (read_if_there(directory, name) for name in (FAST, TOKENIZER_CONFIG))
+    file = file_in(directory, FAST if fast else _VOCABULARY)
+    tokens = _tokens_of_json(fast, file) if fast else _lines(file)
     if vocabulary_size is not None:
         _check_size(tokens, vocabulary_size, file)
-    lowercase, strip_accents = _flags(directory, fast)
+    # transformers asks the configuration of the model last.
+    of_model = read_if_there(directory, CONFIG).get("tokenizer_class")
+    config["tokenizer_class"] = config.get("tokenizer_class") or of_model
     try:
-        return WordPieceVocabulary(tokens, lowercase, strip_accents, keep)
+        flags = _read_settings(directory, config, fast)
+        check_tokens(directory, config, fast, _TOKENS, SPECIAL_TOKENS)
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise ValueError(f"{directory} has a damaged tokenizer: {error!r}") from error
+    try:
+        return WordPieceVocabulary(tokens, keep=keep, **flags)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from error
 
@@ -272,8 +308,13 @@ def _lines(file):
         text = file.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"{file} is not UTF-8: {error}") from error
+    if text.startswith("\ufeff"):
+        raise ValueError(
+            f"{file} begins with a byte order mark, which transformers takes for a part of the "
+            "first token: remove it"
+        )
     # Not `splitlines`: a token may be another character that ends lines.
-    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+    return [line.rstrip() for line in text.removesuffix("\n").split("\n")]
 
 
 def _tokens_of_json(content, file):
@@ -294,12 +335,44 @@ def _check_size(tokens, vocabulary_size, file):
         )
 
 
-def _flags(directory, fast):
-    """Returns whether texts are converted to lower case, and whether accents are dropped."""
-    normalizer = fast.get("normalizer")
-    if isinstance(normalizer, dict) and normalizer.get("type") == "BertNormalizer":
-        return normalizer.get("lowercase", True), normalizer.get("strip_accents")
-    config = {}
-    if (directory / "tokenizer_config.json").exists():
-        config = read_json(file_in(directory, "tokenizer_config.json"))
-    return config.get("do_lower_case", True), config.get("strip_accents")
+# === The settings of the tokenizer ===
+
+
+def _read_settings(directory, config, fast):
+    """Returns the flags of `WordPieceVocabulary`. `ValueError` for other settings."""
+    of_bert = config["tokenizer_class"] in _BERT_CLASSES
+    classes = _BERT_CLASSES + (FAST_CLASSES if fast else ())
+    file, part, place = directory / TOKENIZER_CONFIG, "", config
+    check_settings(file, part, config, {"tokenizer_class": classes, **_OF_CONFIG})
+    if fast:
+        file = directory / FAST
+        # The classes of BERT make what is missing, the general ones do without.
+        missing: Any = {} if of_bert else None
+        normalizer = fast.get("normalizer", missing)
+        check_settings(file, "normalizer", normalizer, _OF_NORMALIZER)
+        pre_tokenizer = fast.get("pre_tokenizer", missing)
+        check_settings(file, "pre_tokenizer", pre_tokenizer, {"type": ("BertPreTokenizer",)})
+        check_settings(file, "model", fast["model"], _OF_MODEL)
+        row = _row_of(fast.get("post_processor"))
+        rows = (_ROW, None) if of_bert else (_ROW,)
+        check_settings(file, "", {"post_processor": row}, {"post_processor": rows})
+    if of_bert:
+        file = directory / TOKENIZER_CONFIG
+    else:
+        part, place = "normalizer", normalizer
+    flags = {}
+    for ours, *names, default in _FLAGS:
+        key = names[not of_bert]
+        check_settings(file, part, place, {key: tuple({default: 0, True: 0, False: 0})})
+        flags[ours] = place.get(key, default)
+    return flags
+
+
+def _row_of(processor):
+    """Returns the row that a `post_processor` makes of a text, or its type."""
+    kind = processor.get("type") if isinstance(processor, dict) else processor
+    if kind == "BertProcessing":
+        return [processor["cls"][0], "A", processor["sep"][0]]
+    if kind == "TemplateProcessing":
+        return [entry["id"] for step in processor["single"] for entry in step.values()]
+    return kind

@@ -293,6 +293,8 @@ def not_in_format(model: keras.Model, format: str) -> list[str]:
     if task and entry.has_backbone:
         stated = set(entry.sizes)
         if format == "huggingface":
+            if getattr(model, "pooling", None) == "mean":
+                lost.append("pooling='mean' over real tokens only")
             config: dict[str, Any] = {}
             for group in entry.config:
                 config |= group.write(model)

@@ -89,6 +89,11 @@ def open_huggingface(
         return _open_language_model(directory, config, config_file, overrides)
     fixed = huggingface_config.fixed_arguments(config, config_file)
     defaults = huggingface_config.default_arguments(config, entry.has_memory, config_file)
+    if config.get("bi_data") and "bidirectional_data" not in defaults | overrides:
+        raise ValueError(
+            f"{config_file} has `bi_data` True, with which transformers takes the second half of "
+            "each batch for text in reverse. Pass `bidirectional_data`"
+        )
     if not overrides.get("memory_length", defaults.get("memory_length")):
         defaults.pop("reuse_length", None)
     files = open_files(directory, config)
@@ -97,7 +102,9 @@ def open_huggingface(
     for group in entry.config:
         head |= group.read(config, config_file)
     if entry.takes_text and "preprocessor" not in overrides:
-        head["preprocessor"] = entry.preprocessor(huggingface_tokenizer.read_tokenizer(directory))
+        tokenizer = huggingface_tokenizer.read_tokenizer(directory)
+        head["preprocessor"] = entry.preprocessor(tokenizer)
+        _warn_of_segments(config, directory, tokenizer)
     model = build(task, fixed, overrides, head, defaults, config_file=config_file, files=files)
     has_prefix = any(name.startswith(_PREFIX) for name in files.shapes)
     matches = match_model(model, "huggingface", found=files.shapes)
@@ -176,7 +183,10 @@ def save_huggingface(
     text = json.dumps(config, indent=2, sort_keys=True)
     (directory / CONFIG).write_text(text + "\n", encoding="utf-8")
     if tokenizer is not None:
-        huggingface_tokenizer.write_tokenizer(directory, tokenizer)
+        # transformers pools over padding too: the first or the last token has to be a real one.
+        side = "right" if getattr(model, "pooling", None) == "first" else "left"
+        length = getattr(getattr(model, "preprocessor", None), "sequence_length", None)
+        huggingface_tokenizer.write_tokenizer(directory, tokenizer, side, length)
 
 
 def _xlnet_config(model, entry):
@@ -249,5 +259,18 @@ def _warn_of_gelu(config, file, overrides):
             f"{file} has the activation `gelu`, which is the erf form. If the weights were "
             "converted from the original's, they were trained with the tanh form: pass "
             "activation='gelu_tanh'",
+            stacklevel=4,
+        )
+
+
+def _warn_of_segments(config, directory, tokenizer):
+    version = str(config.get("transformers_version", ""))
+    if tokenizer and not huggingface_tokenizer.has_token_type_ids(directory, version):
+        warnings.warn(
+            f"The tokenizer in {directory} makes no `token_type_ids` in transformers {version}, "
+            "which then takes all tokens, `<cls>` too, for segment 0, and computes other numbers. "
+            "Here `<cls>` is in segment 2, as in the original. If the model was trained there, "
+            "pass inputs with `segment_ids` of 0; if not, add `model_input_names` to "
+            "tokenizer_config.json",
             stacklevel=4,
         )

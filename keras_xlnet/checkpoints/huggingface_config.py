@@ -63,7 +63,8 @@ def read_config(file: pathlib.Path) -> dict[str, Any]:
             expected = " or ".join(kind.__name__ for kind in types)
             raise ValueError(f"{file} has `{key}` {config[key]!r}, expected {expected}")
     labels = config.get("id2label", {})
-    if not all(key.isdecimal() and isinstance(name, str) for key, name in labels.items()):
+    numbers = {str(i) for i in range(len(labels))}
+    if set(labels) != numbers or not all(isinstance(name, str) for name in labels.values()):
         raise ValueError(f"{file} has `id2label` {labels}, expected names by number")
     return config
 

@@ -3,6 +3,8 @@
 import dataclasses
 from typing import Any
 
+import keras
+
 from keras_xlnet.checkpoints.hdf5_files import HDF5File
 from keras_xlnet.checkpoints.opening import OpenCheckpoint, build
 from keras_xlnet.checkpoints.tasks import get_task
@@ -16,6 +18,10 @@ CONFIG, _WEIGHTS = "config.json", "model.weights.h5"
 PACKAGE = "keras_hub>"
 _NAME = f"{PACKAGE}XLNetBackbone"
 _SIZES = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
+_OTHERS = (
+    *("dropout", "activation", "kernel_initializer_range", "bias_initializer"),
+    *("dtype", "name", "trainable"),
+)
 
 # Keras names a layer in the file after its class and its place, a variable by its number.
 _ENCODER = "layers/xl_net_encoder"
@@ -101,6 +107,9 @@ def open_keras_hub(
         "dropout": config.get("dropout", 0.0),
         "attention_dropout": 0.0,
         "activation": _name(config.get("activation", "gelu")),
+        "kernel_initializer": keras.initializers.RandomNormal(
+            stddev=config.get("kernel_initializer_range", 0.02)
+        ),
     }
     if defaults["activation"] is None and "activation" not in overrides:
         raise ValueError(
@@ -109,6 +118,7 @@ def open_keras_hub(
     model = build(
         None, _sizes(config), overrides, {}, defaults, config_file=config_file, files=files
     )
+    model.trainable = bool(config.get("trainable", True))
     matches = match_weights(model_weights(model), ROWS, "keras_hub")
     return OpenCheckpoint(
         model,
@@ -123,10 +133,14 @@ def _read_config(file):
     config = read_json(file)
     if config.get("registered_name") != _NAME:
         raise ValueError(f"{file} is of {quoted(config.get('registered_name'))}, not {_NAME!r}")
-    config = config.get("config")
-    missing = [name for name in _SIZES if not isinstance(config, dict) or name not in config]
+    entries = config.get("config")
+    config = entries if isinstance(entries, dict) else {}
+    missing = [name for name in _SIZES if name not in config]
     if missing:
         raise ValueError(f"{file} has no {missing}")
+    unknown = sorted(set(config) - {*_SIZES, *_OTHERS})
+    if unknown:
+        raise ValueError(f"{file} has {unknown}, which XLNetBackbone of KerasHub does not have")
     return config
 
 

@@ -25,6 +25,11 @@ _BIASES = {
     "position_bias": ("Relative-Bias", "bias_relative"),
     "segment_bias": ("Segment-Bias", "bias_segment"),
 }
+# What `build_xlnet` makes and other programs can change.
+_FIXED = (
+    *(("Attention-1", "activation", "linear"), ("Attention-1", "use_bias", False)),
+    ("FeedForward-1", "use_bias", True),
+)
 _IN_LAYER = {
     "attention_add_and_norm/norm/gamma": "Attention-Normal-{number}/gamma",
     "attention_add_and_norm/norm/beta": "Attention-Normal-{number}/beta",
@@ -248,6 +253,11 @@ def _defaults(files, layers, overrides):
             f"{files} has `clamp_len` {clamp_length}, with which keras-xlnet takes all later "
             "tokens for distance 0, as no other implementation does. Pass `clamp_length`, or `None`"
         )
+    for layer, key, expected in _FIXED:
+        if entry(layer, key, type(expected)) not in (None, expected):
+            raise ValueError(
+                f"{files} has another `{key}` than {expected!r} in the layer {layer!r}"
+            )
     activation = entry("FeedForward-1", "activation", str) or "gelu"
     return {
         "dropout": entry("FeedForward-1", "dropout_rate", (int, float)) or 0.0,
@@ -257,5 +267,5 @@ def _defaults(files, layers, overrides):
         "attention_type": "uni" if is_causal else "bi",
         "memory_length": entry("Memory-0", "memory_len", int),
         "clamp_length": clamp_length,
-        "layer_norm_epsilon": 1e-14,
+        "layer_norm_epsilon": entry("Attention-Normal-1", "epsilon", float) or 1e-14,
     }

@@ -31,6 +31,8 @@ _DEFAULTS = {
     "same_length": "same_length",
     "layer_norm_epsilon": "layer_norm_epsilon",
 }
+# Of `TransfoXLConfig`, where they are not ours.
+_THEIR_DEFAULTS = {"mem_len": 1600, "clamp_len": 1000, "same_length": True, "dropatt": 0.0}
 _TYPES: dict[str, Any] = {
     **dict.fromkeys(_FIXED, int),
     **dict.fromkeys(("mem_len", "clamp_len", "attn_type", "sample_softmax"), int),
@@ -51,6 +53,7 @@ def arguments_of_config(
     Raises:
         ValueError: If an entry is missing or invalid, or the model is one that is not supported.
     """
+    config = _THEIR_DEFAULTS | config
     for key, kind in _TYPES.items():
         if key in config and not isinstance(config[key], kind):
             raise ValueError(f"{file} has `{key}` {config[key]!r}")

@@ -9,6 +9,12 @@ from typing import Any
 _WORD_START = "\u2581"
 
 
+def ends_in_digit_comma(piece: str) -> bool:
+    """Returns whether the rule applies to a piece, which then is never in the result."""
+    # As in the original: str.isdigit is also true for other scripts and for superscripts.
+    return len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit()
+
+
 def split_digit_comma(piece: str, encode_as_pieces: Callable[[str], list[str]]) -> list[str]:
     """Splits a piece such as `9,` again, so that a comma is never part of a number.
 
@@ -19,8 +25,7 @@ def split_digit_comma(piece: str, encode_as_pieces: Callable[[str], list[str]]) 
     Returns:
         List of pieces, `[piece]` where the rule does not apply.
     """
-    # As in the original: str.isdigit is also true for other scripts and for superscripts.
-    if not (len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit()):
+    if not ends_in_digit_comma(piece):
         return [piece]
     pieces = encode_as_pieces(piece[:-1].replace(_WORD_START, ""))
     # Encoding adds a word start, which is removed if the piece had none.

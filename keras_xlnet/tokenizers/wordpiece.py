@@ -42,6 +42,7 @@ class WordPieceVocabulary(RefusesUnknownArguments):
         keep: Optional collection of tokens to keep, or a function from a token to a bool. Others
             are left out, but for the characters of kept tokens. Tokens `[unused0]`, `[unused1]`,
             ... are always left out.
+        split_ideographs: Bool, whether each Chinese character is a word (`tokenize_chinese_chars`).
 
     Raises:
         ValueError: If `[PAD]`, `[UNK]`, `[CLS]`, `[SEP]` or `[MASK]` is not in the vocabulary.
@@ -66,10 +67,12 @@ class WordPieceVocabulary(RefusesUnknownArguments):
         lowercase: bool = True,
         strip_accents: bool | None = None,
         keep: Collection[str] | Callable[[str], bool] | None = None,
+        split_ideographs: bool = True,
     ) -> None:
         self.tokens = tuple(tokens)
         self.lowercase = bool(lowercase)
         self.strip_accents = self.lowercase if strip_accents is None else bool(strip_accents)
+        self.split_ideographs = bool(split_ideographs)
         # Of equal lines the last one counts, as in transformers.
         ids = {token: index for index, token in enumerate(self.tokens)}
         missing = [token for token in SPECIAL_TOKENS if token not in ids]
@@ -181,7 +184,8 @@ class WordPieceVocabulary(RefusesUnknownArguments):
                 for part in unicodedata.normalize("NFD", character)
                 if unicodedata.category(part) != "Mn"
             )
-        return "".join(f" {part} " if _is_word(part) else part for part in character)
+        is_word = _is_word if self.split_ideographs else _is_punctuation
+        return "".join(f" {part} " if is_word(part) else part for part in character)
 
     def _split_word(self, word):
         if len(word) > _MOST_CHARACTERS:
@@ -227,7 +231,11 @@ def _as_piece(token):
 def _is_word(character):
     """Returns whether a character is a word of its own: punctuation, symbols, ideographs."""
     code = ord(character)
-    if code < 128:
-        return character.isprintable() and not character.isalnum() and character != " "
     is_ideograph = any(first <= code <= last for first, last in _IDEOGRAPHS)
-    return is_ideograph or unicodedata.category(character).startswith("P")
+    return is_ideograph or _is_punctuation(character)
+
+
+def _is_punctuation(character):
+    if character.isascii():
+        return character.isprintable() and not character.isalnum() and character != " "
+    return unicodedata.category(character).startswith("P")

@@ -18,10 +18,11 @@ from keras_xlnet.checkpoints import (
 )
 from keras_xlnet.checkpoints.bert import bert_ids, random_texts
 from keras_xlnet.checkpoints.bert_encoder import BertEncoder
-from keras_xlnet.checkpoints.bert_files import BertFiles, read_config
+from keras_xlnet.checkpoints.bert_files import BertFiles, read_config, read_vocabulary
 from keras_xlnet.checkpoints.bert_positions import sinusoids
 from keras_xlnet.layers import RelativePositionEncoding
 from keras_xlnet.tokenizers import WordPieceVocabulary
+from tests.examples import spam_messages
 
 TEXTS = ["the turtle swims in the sea.", "in the sea, the turtle swims", "swimming, the turtles"]
 POSITIONS = "bert.embeddings.position_embeddings.weight"
@@ -312,6 +313,164 @@ def test_cased(copy):
     tokenizer = load_tokenizer(copy)
     pieces = [tokenizer.id_to_token(index) for index in tokenizer.encode(["The the"])[0]]
     assert pieces == ["\u2581", "<unk>", "h", "e", "\u2581the"]
+
+
+# === The settings of a tokenizer, next to transformers ===
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+LETTERS = [*"abcdefghijklmnopqrstuvwxyz0123456789éïABCDEFÅ日本,.!'-"]
+WORDS = ["free", "prize", "you", "call", "##ing", "##ed", "the"]
+TOKENS = [*SPECIAL, *WORDS, *LETTERS, *(f"##{letter}" for letter in LETTERS)]
+TEXT = "\n".join(TOKENS)
+FAST = {"tokenizer_class": "PreTrainedTokenizerFast"}
+
+
+@pytest.fixture
+def settings(tmp_path):
+    """`settings(config=..., normalizer=...)`: a directory with these settings."""
+
+    def make(config=(), files=(), text=TEXT, **fast):
+        (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+        (tmp_path / "vocab.txt").write_text(text, encoding="utf-8", newline="")
+        contents = {"tokenizer_config.json": dict(config), **dict(files)}
+        if fast:
+            (tmp_path / "vocab.txt").unlink()
+            model = {"type": "WordPiece", "unk_token": "[UNK]"}
+            model |= {"continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
+            model["vocab"] = {token: index for index, token in enumerate(TOKENS)}
+            contents["tokenizer.json"] = {
+                **{"version": "1.0", "added_tokens": [], "decoder": None},
+                **{"normalizer": NORMALIZER, "pre_tokenizer": {"type": "BertPreTokenizer"}},
+                "post_processor": {
+                    "type": "BertProcessing",
+                    "sep": ["[SEP]", 3],
+                    "cls": ["[CLS]", 2],
+                },
+                **fast,
+                "model": model | fast.get("model", {}),
+            }
+        for name, content in contents.items():
+            (tmp_path / name).write_text(json.dumps(content))
+        return tmp_path
+
+    return make
+
+
+NORMALIZER = {
+    "type": "BertNormalizer",
+    "clean_text": True,
+    "handle_chinese_chars": True,
+    "strip_accents": None,
+    "lowercase": True,
+}
+READ = {
+    "defaults": {},
+    "cased": {"config": {"do_lower_case": False}},
+    "accents": {"config": {"strip_accents": False}},
+    "cased-no-accents": {"config": {"do_lower_case": False, "strip_accents": True}},
+    "ideographs": {"config": {"tokenize_chinese_chars": False}},
+    "class": {"config": {"tokenizer_class": "BertTokenizer", "never_split": None}},
+    "crlf": {"text": "\r\n".join(TOKENS)},
+    "spaces": {"text": " \n".join(TOKENS) + "\n"},
+    "twice": {"text": "\n".join([*TOKENS, "free", "##ing"])},
+    "config-against-normalizer": {
+        "config": {"do_lower_case": False, "tokenizer_class": "BertTokenizerFast"},
+        "normalizer": NORMALIZER,
+    },
+    "normalizer-is-not-read": {"normalizer": {**NORMALIZER, "handle_chinese_chars": False}},
+    "fast": {"config": FAST, "normalizer": {**NORMALIZER, "lowercase": False}},
+    "fast-against-config": {"config": {**FAST, "do_lower_case": False}, "normalizer": NORMALIZER},
+    "fast-ideographs": {
+        "config": FAST,
+        "normalizer": {**NORMALIZER, "handle_chinese_chars": False, "strip_accents": False},
+    },
+    "truncation": {
+        "truncation": {
+            "max_length": 3,
+            "strategy": "LongestFirst",
+            "stride": 0,
+            "direction": "Right",
+        }
+    },
+    "padding": {"config": {"padding_side": "left", "model_max_length": 4}},
+}
+
+
+@pytest.mark.parametrize("given", READ.values(), ids=READ)
+def test_settings_are_read_as_transformers_reads_them(given, settings):
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    directory = settings(**given)
+    theirs = transformers.AutoTokenizer.from_pretrained(directory)
+    ours = read_vocabulary(directory)
+    texts = [
+        "free日本prize",
+        "FREE Prize! caféing naïve Å",
+        "日本, you",
+        "don't call-ed",
+        "x" * 101,
+    ]
+    for text in [*texts, *spam_messages()]:
+        assert ours.encode(text) == theirs(text, add_special_tokens=False)["input_ids"], text
+
+
+def test_ideographs_that_are_no_words(settings):
+    tokenizer = load_tokenizer(settings(config={"tokenize_chinese_chars": False}))
+    pieces = [tokenizer.id_to_token(index) for index in tokenizer.encode(["free日本prize"])[0]]
+    assert pieces[:3] == ["\u2581free", "日", "本"] and "\u2581" not in "".join(pieces[1:])
+
+
+def sequence(*types):
+    return {"type": "Sequence", "normalizers": [{"type": name} for name in types]}
+
+
+URL = {"id": 9, "content": "<url>", "lstrip": True, "normalized": False, "special": False}
+ROW = {
+    "type": "TemplateProcessing",
+    "single": [{"Sequence": {"id": "A", "type_id": 0}}],
+}
+REFUSED = {
+    "bom": ({"text": "\ufeff" + TEXT}, "begins with a byte order mark"),
+    "class": ({"config": {"tokenizer_class": "BertJapaneseTokenizer"}}, "BertJapaneseTokenizer"),
+    "class-without-json": ({"config": FAST}, "'PreTrainedTokenizerFast' as `tokenizer_class`"),
+    "basic": ({"config": {"do_basic_tokenize": False}}, "False as `do_basic_tokenize`"),
+    "never-split": ({"config": {"never_split": ["a"]}}, r"\['a'\] as `never_split`"),
+    "code": ({"config": {"auto_map": {"AutoTokenizer": ["x.Y", None]}}}, "as `auto_map`"),
+    "number": ({"config": {"do_lower_case": 1}}, "has 1 as `do_lower_case`"),
+    "text": ({"config": {"strip_accents": "no"}}, "'no' as `strip_accents`"),
+    "null": ({"normalizer": None}, "None as `normalizer.type`"),
+    "Lowercase": ({"normalizer": {"type": "Lowercase"}}, "'Lowercase' as `normalizer.type`"),
+    "NFD": ({"normalizer": sequence("NFD", "Lowercase", "StripAccents")}, "'Sequence' as"),
+    "clean": ({"normalizer": {**NORMALIZER, "clean_text": False}}, "`normalizer.clean_text`"),
+    "Whitespace": ({"pre_tokenizer": {"type": "Whitespace"}}, "'Whitespace' as `pre_tokenizer"),
+    "no-pre-tokenizer": ({"pre_tokenizer": None}, "None as `pre_tokenizer.type`"),
+    "prefix": ({"model": {"continuing_subword_prefix": "@@"}}, "'@@' as `model.continuing"),
+    "length": ({"model": {"max_input_chars_per_word": 9}}, "9 as `model.max_input_chars"),
+    "model": ({"model": {"type": "WordLevel"}}, "it has no WordPiece model"),
+    "unknown": ({"model": {"unk_token": "<unk>"}}, "'<unk>' as `model.unk_token`"),
+    "row": ({"post_processor": ROW}, r"\['A'\] as `post_processor`"),
+    "no-row": ({"config": FAST, "post_processor": None}, "None as `post_processor`"),
+    "added": ({"added_tokens": [URL]}, "tokenizer.json has the token '<url>' .`added_tokens`"),
+    "added-to-config": ({"config": {"added_tokens_decoder": {"9": URL}}}, "'<url>' .`added_tok"),
+    "additional": ({"config": {"additional_special_tokens": ["<e>"]}}, "'<e>' .`additional"),
+    "extra": ({"config": {"extra_special_tokens": {"end": "<e>"}}}, "'<e>' .`extra_special"),
+    "separator": ({"config": {"sep_token": "</s>"}}, r"'</s>' .`sep_token`., expected '\[SEP\]'"),
+    "swapped": ({"config": {"cls_token": "[SEP]"}}, r"'\[SEP\]' .`cls_token`"),
+    "added-file": (
+        {"files": {"added_tokens.json": {"<e>": 99}}},
+        "added_tokens.json has the token",
+    ),
+    "map": (
+        {"files": {"special_tokens_map.json": {"pad_token": {"content": "<pad>"}}}},
+        "special_tokens_map.json has the token '<pad>'",
+    ),
+    "damaged": ({"config": {"added_tokens_decoder": {"9": {}}}}, "has a damaged tokenizer"),
+}
+
+
+@pytest.mark.parametrize("given, message", REFUSED.values(), ids=REFUSED)
+def test_other_settings_are_refused_by_name(given, message, settings):
+    with pytest.raises(ValueError, match=message):
+        read_vocabulary(settings(**given))
 
 
 def replace_weight(name, value):

@@ -16,7 +16,12 @@ from keras_xlnet.checkpoints import (
 )
 from keras_xlnet.checkpoints.formats import not_in_format
 from keras_xlnet.checkpoints.tasks import BACKBONE
-from keras_xlnet.models import TransformerXLLanguageModel, XLNetBackbone, XLNetTextClassifier
+from keras_xlnet.models import (
+    TransformerXLLanguageModel,
+    XLNetBackbone,
+    XLNetTextClassifier,
+    XLNetTextRegressor,
+)
 from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.checkpoints.new_models import new_model
@@ -118,6 +123,8 @@ def test_what_a_format_cannot_say(tokenizer):
     model.backbone.blocks[0].trainable = False
     assert not_in_format(model, "huggingface") == [*expected, "trainability"]
     assert not_in_format(model.backbone, "huggingface") == ["trainability"]
+    regressor = XLNetTextRegressor(XLNetBackbone(20, 1, 2, 8, 12), pooling="mean")
+    assert not_in_format(regressor, "huggingface") == ["pooling='mean' over real tokens only"]
     backbone = XLNetBackbone(20, 1, 2, 8, 12, memory_length=4, activation="relu")
     assert not_in_format(backbone, "original") == ["memory_length=4"]
     lm = TransformerXLLanguageModel(20, 1, 2, 8, 12, activation="gelu_tanh")

@@ -11,10 +11,16 @@ import pytest
 from keras_xlnet.checkpoints import load_huggingface, load_original, save_huggingface
 from keras_xlnet.models import (
     XLNetBackbone,
+    XLNetMultipleChoice,
     XLNetPermutationLM,
+    XLNetQuestionAnswering,
     XLNetTextClassifier,
+    XLNetTextRegressor,
     XLNetTokenClassifier,
 )
+from keras_xlnet.tokenizers import XLNetTokenizer
+from tests.examples import spam_messages
+from tests.small_models import small_backbone
 
 SIZES = {"vocab_size": 90, "d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 24}
 LENGTH = 10
@@ -270,6 +276,154 @@ def test_original_to_transformers(golden, golden_dir, transformers, torch, tmp_p
     assert_close(numbers["output"].swapaxes(0, 1), output)
 
 
+# === Texts, with the defaults of transformers ===
+
+SENTENCES = [
+    "The turtle sat on 12,345 mats.",
+    "(a) £5 - naïve – “quoted”",
+    "a cat, a dog and 30, or 3.50 the",
+]
+
+
+@pytest.fixture
+def texts_there(transformers, torch, tokenizer, tmp_path):
+    """`texts_there("AutoModel", ours, texts)`: their outputs for texts, one by one and together."""
+
+    def call(name, ours, *columns):
+        save_huggingface(ours, tmp_path, tokenizer=tokenizer)
+        model = getattr(transformers, name).from_pretrained(tmp_path).eval()
+        theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+        with torch.no_grad():
+            alone = [
+                model(**theirs(*row, return_tensors="pt")) for row in zip(*columns, strict=True)
+            ]
+            batch = theirs(*columns, padding=True, return_tensors="pt")
+            return alone, model(**batch), batch["attention_mask"].bool().numpy()
+
+    return call
+
+
+def test_summaries_of_texts(texts_there, tokenizer, rng):
+    def assert_same(ours, activate, *columns):
+        inputs = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
+        expected = ours.predict(inputs, verbose=0)
+        alone, together, _ = texts_there("AutoModelForSequenceClassification", ours, *columns)
+        assert_close(expected, activate(together.logits.numpy()))
+        assert_close(expected, activate(np.concatenate([row.logits for row in alone])))
+
+    def classifier(**arguments):
+        preprocessor = XLNetTextClassifier.preprocessor_cls(tokenizer)
+        return XLNetTextClassifier(small_backbone(), 3, preprocessor, **arguments)
+
+    def sigmoid(logits):
+        return 1 / (1 + np.exp(-logits))
+
+    assert_same(classifier(), softmax, SENTENCES)
+    assert_same(classifier(pooling="first"), softmax, SENTENCES)
+    assert_same(
+        classifier(pooling="cls", activation="sigmoid"), sigmoid, SENTENCES, SENTENCES[::-1]
+    )
+    calibrated = classifier()
+    calibrated.calibrate(SENTENCES * 2, np.array([0, 1, 2, 2, 1, 1]))
+    assert_same(calibrated, softmax, SENTENCES)
+    preprocessor = XLNetTextRegressor.preprocessor_cls(tokenizer)
+    assert_same(XLNetTextRegressor(small_backbone(), preprocessor), np.asarray, SENTENCES)
+
+
+def test_tokens_of_texts(texts_there, tokenizer):
+    preprocessor = XLNetTextClassifier.preprocessor_cls(tokenizer)
+    features = preprocessor.encode(SENTENCES).features
+    backbone = small_backbone()
+    tagger = XLNetTokenClassifier(backbone, 3)
+    for name, ours, expected, attribute, activate in [
+        (
+            "AutoModel",
+            backbone,
+            backbone(features)["sequence_output"],
+            "last_hidden_state",
+            np.array,
+        ),
+        ("AutoModelForTokenClassification", tagger, tagger(features), "logits", softmax),
+    ]:
+        alone, together, is_real = texts_there(name, ours, SENTENCES)
+        expected = np.asarray(expected)[np.asarray(features["padding_mask"])]
+        assert_close(expected, activate(getattr(together, attribute).numpy())[is_real])
+        rows = [getattr(row, attribute)[0].numpy() for row in alone]
+        assert_close(expected, activate(np.concatenate(rows)))
+
+
+def test_pairs_of_texts(transformers, torch, tokenizer, tmp_path):
+    """Choices, and answers, whose model transformers has no `AutoModel` for."""
+    choices = [["a mat", "30, or 3.50"], ["no", "the dog - a cat"]]
+    ours = XLNetMultipleChoice(small_backbone(), XLNetMultipleChoice.preprocessor_cls(tokenizer))
+    save_huggingface(ours, tmp_path / "choices")
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "choices")
+    model = transformers.AutoModelForMultipleChoice.from_pretrained(tmp_path / "choices").eval()
+    texts = [text for text in SENTENCES[:2] for _ in range(2)]
+    batch = theirs(texts, sum(choices, []), padding=True, return_tensors="pt")
+    with torch.no_grad():
+        logits = model(**{key: value.reshape(2, 2, -1) for key, value in batch.items()}).logits
+    inputs = {"text": SENTENCES[:2], "choices": choices}
+    assert_close(ours.predict(inputs, verbose=0), softmax(logits.numpy()))
+
+    preprocessor = XLNetQuestionAnswering.preprocessor_cls(tokenizer)
+    ours = XLNetQuestionAnswering(small_backbone(), preprocessor, 3, 2)
+    save_huggingface(ours, tmp_path / "answers")
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "answers")
+    model = transformers.XLNetForQuestionAnswering.from_pretrained(tmp_path / "answers").eval()
+    batch = theirs(SENTENCES[::-1], SENTENCES, padding=True, return_tensors="pt")
+    # Starts of answers are in the context, or at `<cls>`, as in the original.
+    may_start = [[*(part == 0 for part in batch.sequence_ids(i)[:-1]), True] for i in range(3)]
+    with torch.no_grad():
+        outputs = model(**batch, p_mask=1 - torch.tensor(may_start).float())
+    questions = {"question": SENTENCES, "context": SENTENCES[::-1]}
+    expected = ours(preprocessor.encode(questions).features)
+    assert_close(np.exp(expected["start_top_log_probs"]), outputs.start_top_log_probs)
+    assert_close(expected["cls_logits"], outputs.cls_logits)
+
+
+def test_the_next_token_of_texts(texts_there, torch, transformers, tokenizer, tmp_path):
+    ours = XLNetPermutationLM(small_backbone())
+    save_huggingface(ours, tmp_path, tokenizer=tokenizer)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path).eval()
+    batch = theirs(SENTENCES, padding=True, return_tensors="pt")
+    length = batch["input_ids"].shape[1]
+    mask = np.arange(length)[:, None] > np.arange(length)
+    target = np.eye(length, dtype="float32")[None, [length - 3]].repeat(3, axis=0)
+    with torch.no_grad():
+        hidden = torch.tensor(~mask).float().expand(3, -1, -1)
+        logits = model(**batch, perm_mask=hidden, target_mapping=torch.tensor(target)).logits
+    features = XLNetTextClassifier.preprocessor_cls(tokenizer).encode(SENTENCES).features
+    # Ours are rounded up in length, on the left.
+    features = {key: value[:, -length:] for key, value in features.items()}
+    features["permutation_mask"] = np.broadcast_to(mask, (3, length, length))
+    features["target_positions"] = np.full((3, 1), length - 3)
+    assert_close(logits, ours(features)["logits"])
+
+
+def test_without_the_names_of_inputs(transformers, torch, tmp_path):
+    """How far means are from ours for a tokenizer of others, who do not name `token_type_ids`."""
+    backbone = XLNetBackbone.from_preset("xlnet_mini_en")
+    save_huggingface(backbone, tmp_path, XLNetTokenizer.from_preset("xlnet_mini_en"))
+    model = transformers.AutoModel.from_pretrained(tmp_path).eval()
+
+    def means():
+        theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+        with torch.no_grad():
+            rows = [model(**theirs(text, return_tensors="pt")) for text in spam_messages()[:8]]
+        rows = np.stack([row.last_hidden_state[0].mean(axis=0) for row in rows])
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    expected = means()
+    file = tmp_path / "tokenizer_config.json"
+    config = json.loads(file.read_text())
+    del config["model_input_names"]
+    file.write_text(json.dumps(config))
+    cosines = (means() * expected).sum(axis=1)
+    assert 0.94 < cosines.min() and cosines.max() < 0.99
+
+
 # === Without transformers ===
 
 
@@ -360,6 +514,20 @@ def test_gelu_of_a_conversion_gives_a_warning(saved):
     assert load_huggingface(saved, activation="gelu_tanh").activation.__name__ == "gelu_tanh"
 
 
+def test_a_tokenizer_without_segments_gives_a_warning(saved, tokenizer):
+    backbone = XLNetBackbone(200, 1, 2, 8, 12)
+    save_huggingface(XLNetTextClassifier(backbone, 2), saved, tokenizer=tokenizer)
+    file = saved / "tokenizer_config.json"
+    edit_config(saved, transformers_version="5.1.0")
+    load_huggingface(saved, task="text_classifier")
+    config = json.loads(file.read_text())
+    for names, version in ((None, "5.1.0"), (["input_ids"], "4.30.0")):
+        edit_config(saved, transformers_version=version)
+        file.write_text(json.dumps({**config, "model_input_names": names}))
+        with pytest.warns(UserWarning, match="makes no `token_type_ids` in transformers"):
+            load_huggingface(saved, task="text_classifier")
+
+
 def test_a_missing_head_is_named_in_a_warning(saved):
     with pytest.warns(UserWarning, match="no fine-tuned 'start_logits.dense.weight', .*answer_cla"):
         load_huggingface(saved, task="question_answering")
@@ -427,6 +595,14 @@ BAD_DIRECTORIES = {
     "labels": (
         lambda d: edit_config(d, id2label={"a": "b"}),
         "config.json has `id2label` {'a': 'b'}, expected names by number",
+    ),
+    "labels-of-other-numbers": (
+        lambda d: edit_config(d, id2label={"1": "a", "2": "b", "3": "c"}),
+        "config.json has `id2label` {'1': 'a', '2': 'b', '3': 'c'}, expected names by number",
+    ),
+    "reversed-half": (
+        lambda d: edit_config(d, bi_data=True),
+        "config.json has `bi_data` True, .*Pass `bidirectional_data`",
     ),
     "endless": (
         lambda d: edit_config(d, n_layer=10**12),

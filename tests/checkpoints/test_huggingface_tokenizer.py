@@ -8,6 +8,7 @@ from keras_xlnet.checkpoints import save_huggingface, save_original
 from keras_xlnet.checkpoints.huggingface_tokenizer import read_tokenizer, write_tokenizer
 from keras_xlnet.models import XLNetBackbone
 from keras_xlnet.tokenizers import XLNetTokenizer
+from tests.examples import spam_messages
 
 TEXTS = [
     "the turtle sat on 12,345 mats",
@@ -43,13 +44,36 @@ def test_transformers_writes_what_we_read(tokenizer, transformers, tmp_path):
     (tmp_path / "ours").mkdir()
     write_tokenizer(tmp_path / "ours", tokenizer)
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "ours")
-    assert type(theirs).__name__ == "XLNetTokenizer"
     ids = theirs(TEXTS[0], add_special_tokens=False)["input_ids"]
     assert theirs.decode(ids) == TEXTS[0]
     theirs.save_pretrained(tmp_path / "theirs")
     assert not (tmp_path / "theirs" / "spiece.model").exists()
     # The vocabulary is made again from tokenizer.json.
     assert read_tokenizer(tmp_path / "theirs")(TEXTS).to_list() == tokenizer(TEXTS).to_list()
+
+
+@pytest.mark.parametrize("source", ["golden", "lowercase", "xlnet_mini_en", "xlnet_small_en"])
+def test_the_defaults_of_transformers_give_our_ids(source, transformers, golden_dir, tmp_path):
+    """Vocabularies with `9,`, with symbols that are never split, with accents, of a BERT."""
+    if source.startswith("xlnet"):
+        tokenizer = XLNetTokenizer.from_preset(source)
+    else:
+        flags = dict.fromkeys(("lowercase", "remove_accents"), source == "lowercase")
+        tokenizer = XLNetTokenizer(str(golden_dir / "spiece.model"), **flags)
+    write_tokenizer(tmp_path, tokenizer)
+    (tmp_path / "config.json").write_text('{"model_type": "xlnet"}')
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    others = [
+        "free日本prize",
+        "हिन्दी में",
+        "한국어 리뷰",
+        "x\u200by",
+        "a\tb\nc",
+        "x9,y 8, 1,234,567,",
+    ]
+    texts = [*TEXTS[2:], *others, *spam_messages()]
+    ids = theirs(texts, add_special_tokens=False)["input_ids"]
+    assert [row.tolist() for row in tokenizer.encode(texts)] == ids
 
 
 @pytest.mark.parametrize("lowercase", [False, True])
@@ -68,10 +92,8 @@ def test_tokenizer_json_alone(lowercase, transformers, golden_dir, tmp_path):
 def test_an_older_tokenizer_does_not_stay(tokenizer, tmp_path):
     (tmp_path / "tokenizer.json").write_text("{}")
     write_tokenizer(tmp_path, tokenizer)
-    assert sorted(file.name for file in tmp_path.iterdir()) == [
-        "spiece.model",
-        "tokenizer_config.json",
-    ]
+    (tmp_path / "spiece.model").unlink()
+    assert read_tokenizer(tmp_path)(TEXTS).to_list() == tokenizer(TEXTS).to_list()
 
 
 @pytest.mark.parametrize("save", [save_original, save_huggingface])
@@ -83,6 +105,38 @@ def test_a_tokenizer_that_is_larger_than_the_model(save, tokenizer, tmp_path):
 
 def test_no_tokenizer(tmp_path):
     assert read_tokenizer(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("tokenizer_config.json", {"tokenizer_class": "T5Tokenizer"}, "'T5Tokenizer' as `tok"),
+        ("tokenizer_config.json", {"do_lower_case": "no"}, "'no' as `do_lower_case`"),
+        (
+            "tokenizer_config.json",
+            {"sep_token": "[SEP]"},
+            "`sep_token`., expected '<sep>",
+        ),
+        (
+            "tokenizer_config.json",
+            {"added_tokens_decoder": {"200": {"content": "<url>"}}},
+            "the token '<url>' .`added_tokens_decoder`., expected one of the vocabulary",
+        ),
+        ("tokenizer_config.json", {"additional_special_tokens": ["<url>"]}, "the token '<url>'"),
+        ("added_tokens.json", {"<url>": 200}, "added_tokens.json has the token '<url>'"),
+        ("special_tokens_map.json", {"cls_token": {"content": "<s>"}}, "the token '<s>' .`cls_t"),
+        ("tokenizer.json", {"normalizer": {"type": "NFC"}}, "'NFC' as `normalizer.type`"),
+    ],
+)
+def test_settings_that_are_not_read_are_refused(name, content, message, tokenizer, tmp_path):
+    write_tokenizer(tmp_path, tokenizer)
+    if name == "tokenizer.json":
+        (tmp_path / "spiece.model").unlink()
+    file = tmp_path / name
+    old = json.loads(file.read_text()) if file.exists() else {}
+    file.write_text(json.dumps(old | content))
+    with pytest.raises(ValueError, match=message):
+        read_tokenizer(tmp_path)
 
 
 @pytest.mark.parametrize(

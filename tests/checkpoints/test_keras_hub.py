@@ -94,6 +94,13 @@ def edit_weight(directory, name, edit):
         root[name] = value
 
 
+def test_what_is_no_size_is_read_too(copy):
+    edit_config(copy, trainable=False, kernel_initializer_range=0.5)
+    model = load_keras_hub(copy)
+    assert not model.trainable_weights
+    assert model.kernel_initializer.stddev == 0.5
+
+
 def test_activations(copy):
     function = {"module": "builtins", "class_name": "function", "config": "relu"}
     edit_config(copy, activation=function)
@@ -171,6 +178,7 @@ BAD_PRESETS = {
         lambda d: edit_config(d, num_heads="2"),
         "config.json: `num_heads` must be a positive integer",
     ),
+    "unknown": (lambda d: edit_config(d, rotary=True), r"config.json has \['rotary'\], which"),
     "endless": (lambda d: edit_config(d, num_layers=10**12), "has only"),
     "few-layers": (
         lambda d: edit_config(d, num_layers=1),

@@ -159,6 +159,10 @@ def edit(file, name, value=None):
 
 BIAS = "model_weights/Segment-Bias/Segment-Bias/bias_segment:0"
 BAD_FILES = {
+    "attention": (
+        lambda f: edit_config(f, "Attention-1", activation="relu"),
+        "has another `activation` than 'linear' in the layer 'Attention-1'",
+    ),
     "not-hdf5": (lambda f: f.write_bytes(b"not at all"), "encoder.h5 cannot be read as HDF5"),
     "none": (lambda f: f.unlink(), "encoder.h5 is missing"),
     "missing": (
@@ -246,3 +250,9 @@ def test_the_newer_layout_of_keras_is_refused(golden_dir):
 def test_bad_arguments(name, arguments, message, folder):
     with pytest.raises(ValueError, match=message):
         load_keras_xlnet_h5(folder / name, **arguments)
+
+
+def test_the_epsilon_is_read(copies):
+    file = copies / "encoder.h5"
+    edit_config(file, "Attention-Normal-1", epsilon=1e-3)
+    assert load_keras_xlnet_h5(file).layer_norm_epsilon == 1e-3

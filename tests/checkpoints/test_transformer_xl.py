@@ -18,6 +18,7 @@ from keras_xlnet.checkpoints import (
     save_original,
 )
 from keras_xlnet.checkpoints.original_files import write_checkpoint
+from keras_xlnet.checkpoints.transformer_xl import arguments_of_config
 from keras_xlnet.models import TransformerXLLanguageModel
 
 HUGGINGFACE = (
@@ -165,6 +166,15 @@ def test_bad_configurations(entry, value, message, huggingface_dir, tmp_path):
     (directory / "config.json").write_text(json.dumps(config), encoding="utf-8")
     with pytest.raises(ValueError, match=message):
         load_huggingface(directory, "language_model")
+
+
+def test_missing_entries_are_the_defaults_of_transformers(huggingface_dir):
+    config = json.loads((huggingface_dir / "plain" / "config.json").read_text(encoding="utf-8"))
+    for key in ("mem_len", "clamp_len", "same_length", "dropatt"):
+        config.pop(key, None)
+    _, defaults = arguments_of_config(config, "config.json")
+    assert (defaults["memory_length"], defaults["clamp_length"]) == (1600, 1000)
+    assert defaults["same_length"] is True and defaults["attention_dropout"] == 0.0
 
 
 def test_refusals(huggingface_dir, golden_dir, tmp_path):

@@ -1,5 +1,6 @@
 """What the tests of the examples have in common."""
 
+import csv
 import pathlib
 import subprocess
 import sys
@@ -27,3 +28,9 @@ def assert_one_error(result, message):
     errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
     assert len(errors) == 1 and message in errors[0]
     assert "Traceback" not in result.stderr
+
+
+def spam_messages():
+    """Returns the texts of `spam_messages.tsv`."""
+    with open(EXAMPLES / "data" / "spam_messages.tsv", encoding="utf-8") as file:
+        return [row[1] for row in csv.reader(file, "excel-tab", quoting=csv.QUOTE_NONE)][1:]

@@ -1,6 +1,5 @@
 """WordPiece vocabularies: as BERT splits texts, and as a SentencePiece model does."""
 
-import csv
 import unicodedata
 
 import hypothesis
@@ -12,7 +11,7 @@ from keras_xlnet.tokenizers import WordPieceVocabulary, XLNetTokenizer
 from keras_xlnet.tokenizers.sentencepiece_model import SPECIAL_TOKENS
 from keras_xlnet.tokenizers.sentencepiece_proto import SentencePieceProto
 from keras_xlnet.tokenizers.wordpiece_model import normalization_rules
-from tests.examples import EXAMPLES
+from tests.examples import spam_messages
 
 SPECIAL = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -20,14 +19,9 @@ PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~£\u2026中"
 SUFFIXES = "s ed ing er ness ly ful able tion al ist ism est ment ou un ig at en th".split()
 
 
-def words_of_texts():
-    with open(EXAMPLES / "data" / "spam_messages.tsv", encoding="utf-8") as file:
-        return [row[1] for row in csv.reader(file, "excel-tab", quoting=csv.QUOTE_NONE)][1:]
-
-
 @pytest.fixture(scope="module")
 def messages():
-    return words_of_texts()
+    return spam_messages()
 
 
 @pytest.fixture(scope="module")
