@@ -117,10 +117,24 @@ def check_positions(shape: Shape | None) -> Shape:
 
 
 def as_values(x: Any) -> np.ndarray | None:
-    """Returns a NumPy array of what has values, otherwise `None`."""
+    """Returns a NumPy array of what has values, `None` for what is symbolic or traced."""
     if x is None or isinstance(x, keras.KerasTensor):
         return None
-    return ops.convert_to_numpy(x) if ops.is_tensor(x) else np.asarray(x)
+    if not ops.is_tensor(x):
+        return np.asarray(x)
+    return None if _is_traced(x) else ops.convert_to_numpy(x)
+
+
+def _is_traced(tensor):
+    if keras.backend.backend() == "tensorflow":
+        return not hasattr(tensor, "numpy")
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return isinstance(tensor, jax.core.Tracer)
+    import torch
+
+    return tensor.device.type == "meta" or torch.compiler.is_compiling()
 
 
 def check_range(name: str, array: np.ndarray | None, low: int, high: int, reason: str) -> None:

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_rate
+from keras_xlnet.compat.lora import Dense
 from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.hash_dropout import HashDropout
@@ -229,7 +230,7 @@ class Answerability(RestoresSublayers, keras.layers.Layer):
 
 def _tanh_dense(head, units, name):
     """A dense layer with tanh, with the initializer and the dtype policy of `head`."""
-    return keras.layers.Dense(
+    return Dense(
         units,
         activation="tanh",
         kernel_initializer=clone_initializer(head.kernel_initializer),
@@ -240,7 +241,7 @@ def _tanh_dense(head, units, name):
 
 def _float32_logit(head, name, use_bias=True):
     """A dense layer with one output. Half precision is too coarse to compare logits."""
-    return keras.layers.Dense(
+    return Dense(
         1,
         use_bias=use_bias,
         kernel_initializer=clone_initializer(head.kernel_initializer),

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_positive_int, check_rate
+from keras_xlnet.compat.lora import Dense
 from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.hash_dropout import HashDropout
@@ -63,7 +64,7 @@ class PairComparison(RestoresSublayers, keras.layers.Layer):
         self.units = check_positive_int("units", units)
         self.dropout = check_rate("dropout", dropout)
         self.seed = seed
-        self.dense = keras.layers.Dense(units, activation="gelu", dtype="float32", name="dense")
+        self.dense = Dense(units, activation="gelu", dtype="float32", name="dense")
         self.dropout_layer = HashDropout(dropout, seed=seed, dtype="float32", name="dropout")
 
     def build(self, levels_shape: Shape) -> None:

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_choice, check_positive_int, check_rate
+from keras_xlnet.compat.lora import Dense
 from keras_xlnet.compat.sublayers import RestoresSublayers, set_trainable
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.hash_dropout import HashDropout
@@ -253,7 +254,7 @@ class SequenceSummary(RestoresSublayers, keras.layers.Layer):
         )
 
     def build(self, sequence_shape: Shape) -> None:
-        self.dense = keras.layers.Dense(
+        self.dense = Dense(
             sequence_shape[-1],
             activation="tanh",
             kernel_initializer=clone_initializer(self.kernel_initializer),

@@ -1,5 +1,6 @@
 import types
 import warnings
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -7,6 +8,7 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import as_values, check_range
+from keras_xlnet.compat.changed_layers import NoticesChangedLayers
 from keras_xlnet.compat.compiled_update import compiled_update
 from keras_xlnet.compat.eager_variables import eager_variables
 from keras_xlnet.compat.loss_of_all_rows import LossTracker, num_replicas, with_mask
@@ -43,7 +45,7 @@ class _ClassProperty:
         return self.function(cls)
 
 
-class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
+class BaseModel(RestoresSublayers, NoticesChangedLayers, DistributedTraining, keras.Model):
     """Base class of all models: what Keras has to be told about them, in one place.
 
     The mixins close gaps of Keras; each says which. This class adds inputs that may be omitted,
@@ -68,18 +70,15 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         if not kwargs.get("trainable", True):
             self.trainable = False  # Also of the layers, which Keras did not know before.
 
-    @property
-    def derived(self) -> dict[str, Any]:
-        """Functional models that are made of this one when they are needed, by name.
-
-        They share its weights, and are neither saved nor tracked: they contain the model itself.
-        """
-        return self.__dict__.setdefault("_derived", {})
-
     # === Inputs ===
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """Computes the outputs as `keras.Model` does, with defaults for omitted inputs."""
+        """Computes the outputs as `keras.Model` does, with defaults for omitted inputs.
+
+        Raises:
+            ValueError: If an id or a position is out of range. Traced inputs are not checked.
+        """
+        self._check_ranges(inputs)
         return super().__call__(self._complete(inputs), *args, **kwargs)
 
     def call(
@@ -141,8 +140,10 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
     def get_compile_config(self) -> dict[str, Any] | None:
         config = super().get_compile_config()
         if config is not None and self.compiled:
-            config["has_optimizer_state"] = self.optimizer.built
-            config |= self._optimized_weights()
+            entry = keras.optimizers.serialize(keras.optimizers.get(config["optimizer"]))
+            # Models of Keras, which `clone_model` compiles with this, ignore keys of an entry.
+            state = {"is_built": self.optimizer.built, **self._optimized_weights()}
+            config["optimizer"] = {**entry, "state": state}
         return config
 
     def _optimized_weights(self):
@@ -159,12 +160,11 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
         """Compiles as a saved model was. Keras calls this when it loads a model."""
-        config = dict(config)
-        # A model that was not trained has no state. Keras would warn that it cannot load one.
-        has_optimizer_state = config.pop("has_optimizer_state", True)
-        paths = config.pop("optimizer_weights", None)
+        state = config["optimizer"].get("state", {})
+        paths = state.get("optimizer_weights")
         self.compile(**keras.saving.deserialize_keras_object(config))
-        if has_optimizer_state:
+        # A model that was not trained has no state. Keras would warn that it cannot load one.
+        if state.get("is_built", True):
             # Of the same weights as then: the state is loaded in their order.
             variables = variables_by_path(self)
             optimized = self.trainable_variables if paths is None else map(variables.get, paths)
@@ -248,7 +248,22 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
                 "A model with `dtype='float16'` cannot be trained: the updates of the weights are "
                 "too small for float16. Use `dtype='mixed_float16'`"
             )
+        self._check_optimizer()
         return super().make_train_function(force)
+
+    def _check_optimizer(self):
+        """Raises `ValueError` if the optimizer has no states of what is trained now."""
+        trained = list(map(id, self.trainable_variables))
+        optimized = list(map(id, getattr(self.optimizer, "_trainable_variables", [])))
+        # On JAX, Keras takes the weights and the states in their order.
+        is_in_order = keras.backend.backend() != "jax" or trained == optimized
+        if getattr(self.optimizer, "built", False) and not (
+            is_in_order and set(trained) <= set(optimized)
+        ):
+            raise ValueError(
+                "The weights that are trained have changed since the first training step. Call "
+                "`compile` again, for an optimizer of these weights"
+            )
 
     def train_on_batch(
         self,
@@ -258,9 +273,20 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         class_weight: dict[Any, float] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Trains as `keras.Model.train_on_batch` does, with the `class_weight` of `fit`."""
+        """Trains as `keras.Model.train_on_batch` does, with `class_weight` and checks of `fit`."""
         self._set_class_weight(class_weight)
+        self._check_ranges(x)
         return super().train_on_batch(x, y, sample_weight, **kwargs)
+
+    def test_on_batch(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        """Evaluates as `keras.Model.test_on_batch` does, with the checks of `fit`."""
+        self._check_ranges(x)
+        return super().test_on_batch(x, *args, **kwargs)
+
+    def predict_on_batch(self, x: Any) -> Any:
+        """Predicts as `keras.Model.predict_on_batch` does, with the checks of `fit`."""
+        self._check_ranges(x)
+        return super().predict_on_batch(x)
 
     def train_step(self, *args: Any) -> Any:
         """Computes a train step as `keras.Model` does, with one compiled update of all weights."""
@@ -349,7 +375,8 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
                 of the feed-forward networks.
 
         Raises:
-            ValueError: If a projection has another name.
+            ValueError: If an argument is not as above, or a layer has LoRA already or is quantized
+                in a mode without LoRA. Nothing is frozen then.
 
         Example:
 
@@ -361,23 +388,24 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         Source: Hu et al. 2021, "LoRA: low-rank adaptation of large language models".
         """
         known = ("query", "key", "value", "position", "output", "feed_forward")
-        unknown = [name for name in projections if name not in known]
-        if unknown:
-            raise ValueError(f"`projections` must be some of {known}. Received: {projections}")
+        is_list = isinstance(projections, Sequence) and not isinstance(projections, str)
+        if not is_list or not projections or any(name not in known for name in projections):
+            raise ValueError(
+                f"`projections` must be a list of some of {known}. Received: {projections!r}"
+            )
         backbone = backbone_of(self)
+        layers = []
+        for block in backbone.blocks:
+            of_block = {name: [getattr(block.attention, f"{name}_dense")] for name in known[:-1]}
+            feed_forward = block.feed_forward
+            of_block["feed_forward"] = [feed_forward.intermediate_dense, feed_forward.output_dense]
+            layers += [layer for name in dict.fromkeys(projections) for layer in of_block[name]]
+        for layer in layers:
+            layer.check_lora(rank, lora_alpha)
         for weight in backbone.weights:
             weight.trainable = False
-        for block in backbone.blocks:
-            layers = {name: [getattr(block.attention, f"{name}_dense")] for name in known[:-1]}
-            layers["feed_forward"] = [
-                block.feed_forward.intermediate_dense,
-                block.feed_forward.output_dense,
-            ]
-            for name in projections:
-                for dense in layers[name]:
-                    dense.enable_lora(rank, lora_alpha=lora_alpha)
-        # Functions that TensorFlow compiled before do not use the matrices.
-        self.train_function = self.test_function = self.predict_function = None
+        for layer in layers:
+            layer.enable_lora(rank, lora_alpha=lora_alpha)
 
     def quantize(self, *args: Any, **kwargs: Any) -> None:
         """Quantizes the weights of dense layers and embeddings, as `keras.Model.quantize` does.
@@ -565,6 +593,8 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
             object.__setattr__(self, name, value)
         else:
             super().__setattr__(name, value)
+        if name == "backbone":
+            vars(value).setdefault("_models", weakref.WeakSet()).add(self)
 
     def _hold(self, text_layer):
         """Keeps a layer of strings.
@@ -650,12 +680,13 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         if not isinstance(x, dict):
             return
         ids = as_values(x.get("token_ids"))
+        if ids is None:
+            return
         size = backbone_of(self).vocabulary_size
         check_range("token_ids", ids, 0, size - 1, f"vocabulary_size={size}")
-        if ids is not None and "target_positions" in x:
-            length = ids.shape[-1]
-            positions = as_values(x["target_positions"])
-            check_range("target_positions", positions, -1, length - 1, f"length {length}")
+        length = ids.shape[-1]
+        for key, low in (("target_positions", -1), ("start_positions", 0), ("cls_index", 0)):
+            check_range(key, as_values(x.get(key)), low, length - 1, f"length {length}")
 
     def _warn_of_memory(self, x, batch_size):
         spec = split_spec(x.element_spec)[0] if is_dataset(x) else x

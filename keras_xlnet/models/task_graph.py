@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_positive_int
+from keras_xlnet.compat.lora import Dense
 from keras_xlnet.layers import PairComparison, SequencePooling, SequenceSummary
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
 from keras_xlnet.models.long_documents import DivideIntoWindows, GroupWindows, SegmentReader
@@ -152,7 +153,7 @@ def _compare_pairs(backbone, inputs, dropout):
 
 def new_logits(backbone: keras.Model, units: int) -> keras.layers.Dense:
     """Returns a dense layer for logits, with the initializer of `backbone`."""
-    return keras.layers.Dense(
+    return Dense(
         units,
         kernel_initializer=clone_initializer(backbone.kernel_initializer),
         dtype=backbone.dtype_policy,

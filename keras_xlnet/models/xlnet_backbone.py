@@ -5,6 +5,7 @@ from typing import Any
 import keras
 
 from keras_xlnet.arguments import check_choice, check_positive_int, check_rate
+from keras_xlnet.compat.lora import ReversibleEmbedding
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers import (
     AttentionBiases,
@@ -425,7 +426,7 @@ def _new_layers(config):
     dtype = config.dtype_policy
     block_seeds = spawn_seeds(config.seed, config.num_layers, "TwoStreamBlock of XLNetBackbone")
     # First: a global seed gives layers their numbers in the order in which they are made.
-    token_embedding = keras.layers.ReversibleEmbedding(
+    token_embedding = ReversibleEmbedding(
         config.vocabulary_size,
         config.hidden_dim,
         embeddings_initializer=clone_initializer(config.kernel_initializer),

@@ -23,7 +23,7 @@ def save_weights(model: keras.Model, file: PathLike, dtype: str | None = None) -
     """Writes the weights of a model as safetensors, under the paths of its variables.
 
     The state of its optimizer and the memories of a stateful model are not saved. LoRA is merged
-    into the weights, so that they fit a model without it too.
+    into weights that are not quantized, so that they fit a model without it too.
 
     Args:
         model: A built model.
@@ -61,8 +61,8 @@ def load_weights(model: keras.Model, file: PathLike, cast: bool = False) -> None
     """Reads the weights that `save_weights` wrote.
 
     The headers of the file are compared with the model first: a model gets all of its weights or
-    none. Floating-point weights of the dtype that the file declares are converted. LoRA of the
-    model starts with a product of 0.
+    none. Floating-point weights of the dtype that the file declares are converted. LoRA that was
+    merged starts with a product of 0.
 
     Args:
         model: A built model.
@@ -79,10 +79,9 @@ def load_weights(model: keras.Model, file: PathLike, cast: bool = False) -> None
     unexpected = sorted(set(files.shapes) - {match.name for match in matches})
     check_matches(matches, files, FLOATS if cast else _declared_dtypes(files), unexpected)
     assign_matches(matches, files)
-    for layer in layers_with_lora(model):
-        for variable in layer.weights:
-            if is_lora(variable) and variable.name.endswith("_b"):
-                variable.assign(keras.ops.zeros(variable.shape))  # It is in the weights.
+    for layer in _layers_to_merge(model):
+        _, second = _matrices(layer)
+        second.assign(keras.ops.zeros(second.shape))  # It is in the weights.
 
 
 def _declared_dtypes(files):
@@ -97,7 +96,8 @@ def model_weights(model: keras.Model, merge_lora: bool = True) -> dict[str, kera
 
     The paths are the paths of the variables, without the name scope in which the model was made,
     for example of a layer that makes a backbone when it is built. Left out are the memories of a
-    stateful model, which `model.memories` lists, and the variables of LoRA.
+    stateful model, which `model.memories` lists, and the variables of LoRA, except where the
+    layer is quantized: its weights would be rounded again, with LoRA in them.
 
     Args:
         model: A built model.
@@ -116,12 +116,11 @@ def model_weights(model: keras.Model, merge_lora: bool = True) -> dict[str, kera
             f"`model` has several variables with the same path: {repeated[:_NUM_NAMED]}. Give "
             "their layers different names"
         )
-    for layer in layers_with_lora(model):
-        for variable in layer.weights:
-            if is_lora(variable):
-                weights.pop(variable.path, None)
+    for layer in _layers_to_merge(model):
+        for variable in _matrices(layer):
+            weights.pop(variable.path, None)
         if merge_lora:
-            weights |= _merged_weights(layer)
+            weights |= _merged_weight(layer)
     scope = _common_scope(weights)
     return {path.removeprefix(scope): weight for path, weight in weights.items()}
 
@@ -131,9 +130,14 @@ def layers_with_lora(model: keras.Model) -> list[Any]:
     return [layer for layer in model._flatten_layers() if getattr(layer, "lora_enabled", False)]
 
 
-def is_lora(variable: keras.Variable) -> bool:
-    """Returns whether a variable of a layer is a matrix of its LoRA."""
-    return variable.name.startswith("lora_")
+def _layers_to_merge(model):
+    return [layer for layer in layers_with_lora(model) if layer.quantization_mode is None]
+
+
+def _matrices(layer):
+    """The two variables of a layer's LoRA, in the order of their product."""
+    matrices = {v.name[-1]: v for v in layer.weights if v.name.startswith("lora_")}
+    return matrices["a"], matrices["b"]
 
 
 def _common_scope(paths):
@@ -141,15 +145,13 @@ def _common_scope(paths):
     return "".join(f"{part}/" for part in parts)
 
 
-def _merged_weights(layer):
-    """Returns `{path: value}` of a layer, with LoRA merged as Keras merges it when it saves."""
-    paths = {variable.name: variable.path for variable in layer.weights}
-    names = layer.variable_serialization_spec[layer.quantization_mode]
-    stored: dict[str, Any] = {}
-    layer.save_own_variables(stored)
-    # Keras numbers them. What has another key is not merged.
-    values = [value for key, value in stored.items() if key.isdecimal()]
-    return dict(zip((paths[n] for n in names if n in paths), values, strict=True))
+def _merged_weight(layer):
+    """Returns `{path: value}` of the weight with LoRA merged into it."""
+    first, second = _matrices(layer)
+    name = first.name.removeprefix("lora_").removesuffix("_a")
+    weight = next(variable for variable in layer.weights if variable.name == name)
+    product = layer.lora_alpha / layer.lora_rank * keras.ops.matmul(first, second)
+    return {weight.path: keras.ops.cast(keras.ops.add(weight, product), weight.dtype)}
 
 
 @dataclasses.dataclass(frozen=True)

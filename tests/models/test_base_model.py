@@ -1,11 +1,20 @@
 """What all models have in common: checks before the first step, seeds, LoRA, copies."""
 
+import copy
+import pickle
+
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_xlnet import models
-from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetTextClassifier
+from keras_xlnet.models import (
+    XLNetBackbone,
+    XLNetPermutationLM,
+    XLNetQuestionAnswering,
+    XLNetTextClassifier,
+)
 from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.tokenizers import XLNetTokenizer
 
@@ -73,14 +82,29 @@ def test_no_two_seeds_of_a_model_are_equal(name):
 
 
 @pytest.mark.parametrize("wrong", [-1, 40])
-@pytest.mark.parametrize("call", ["fit", "evaluate", "predict"])
-def test_ids_beyond_the_vocabulary_are_refused_before_the_first_step(call, wrong, rng):
+@pytest.mark.parametrize(
+    "name",
+    ["fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch", "call"],
+)
+def test_ids_beyond_the_vocabulary_are_refused_before_the_first_step(name, wrong, rng):
     model = XLNetTextClassifier(backbone_of(), 2)
     x, y = classifier_data(rng)
     x["token_ids"][2, 3] = wrong
-    arguments = (x,) if call == "predict" else (x, y)
-    with pytest.raises(ValueError, match=f"`token_ids`.*0 to 39.*Received: {wrong} in row 2"):
-        getattr(model, call)(*arguments, verbose=0)
+    calls = [model, model.backbone] if name == "call" else [getattr(model, name)]
+    arguments = (x,) if "predict" in name or name == "call" else (x, y)
+    silently = {"verbose": 0} if name in ("fit", "evaluate", "predict") else {}
+    for call in calls:
+        with pytest.raises(ValueError, match=f"`token_ids`.*0 to 39.*Received: {wrong} in row 2"):
+            call(*arguments, **silently)
+
+
+@pytest.mark.parametrize("key", ["cls_index", "start_positions"])
+@pytest.mark.parametrize("wrong", [-1, 5])
+def test_positions_of_answers_beyond_the_sequence_are_refused(key, wrong, rng):
+    model = XLNetQuestionAnswering(backbone_of())
+    x = {"token_ids": rng.integers(9, 40, (3, 5)), key: np.array([1, 4, wrong])}
+    with pytest.raises(ValueError, match=f"`{key}` must be from 0 to 4.*{wrong} in row 2"):
+        model(x)
 
 
 def test_validation_data_is_checked_too(rng):
@@ -104,11 +128,12 @@ def test_in_a_call_they_read_no_other_row(wrong, objective, rng):
     model = XLNetPermutationLM(backbone_of(), objective=objective)
     x, _ = lm_data(rng)
     x["target_positions"][1, 0] = wrong
-    before = np.asarray(model(x)["logits"])
+    call = tf.function(lambda x: model(x)["logits"])  # Values of a graph are not checked.
+    before = np.asarray(call(x))
     for row in (0, 2, 3):
         x["permutation_mask"][row] = ~x["permutation_mask"][row]
         x["token_ids"][row] = rng.integers(9, 40, 6)
-    np.testing.assert_array_equal(np.asarray(model(x)["logits"])[1], before[1])
+    np.testing.assert_array_equal(np.asarray(call(x))[1], before[1])
 
 
 def test_padded_targets_weigh_nothing(rng):
@@ -305,3 +330,42 @@ def test_a_layer_of_strings_set_later_does_not_keep_xla_from_compiling(name, gol
     # Keras replaces `True` by `False` if a layer does not support it.
     model.compile("sgd", "mse", jit_compile=True)
     assert model.jit_compile
+
+
+# === Copies by Keras ===
+
+
+@pytest.mark.parametrize("name", ["text_classifier", "attention_pooling", "question_answering"])
+def test_clone_model_of_keras_computes_the_same(name, rng):
+    model = MODELS[name]()
+    model.enable_lora(2, lora_alpha=7)
+    for weight in model.weights:
+        if weight.name.startswith("lora_"):
+            weight.assign(rng.normal(size=weight.shape))
+    x = {"token_ids": rng.integers(9, 40, (3, 6))}
+    x = {key: np.asarray(x.get(key, model._default(key, x))) for key in model.input}
+    expected = model(x)
+    clone = keras.models.clone_model(model)
+    clone.set_weights(model.get_weights())
+    for found, array in zip(*map(keras.tree.flatten, (clone(x), expected)), strict=True):
+        np.testing.assert_allclose(found, array, rtol=0, atol=1e-6)
+    assert clone.optimizer.get_config() == model.optimizer.get_config()
+
+
+@pytest.mark.parametrize("optimizer", ["auto", "sgd", keras.optimizers.Adam])
+def test_copies_have_the_state_of_the_optimizer(optimizer, rng):
+    model = XLNetTextClassifier(backbone_of(), 2)
+    model.compile(optimizer if isinstance(optimizer, str) else optimizer(0.01, epsilon=0.125))
+    x, y = classifier_data(rng)
+    assert not copy.deepcopy(model).optimizer.built
+    model.fit(x, y, verbose=0)
+    model.backbone.trainable = False  # The optimizer has states of weights that are frozen now.
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert other.optimizer.get_config() == model.optimizer.get_config()
+        states = [{v.path: v for v in m.optimizer.variables} for m in (other, model)]
+        assert states[0].keys() == states[1].keys()
+        for path, state in states[0].items():
+            np.testing.assert_array_equal(state, states[1][path])
+    assert keras.models.clone_model(model).optimizer.get_config() == model.optimizer.get_config()
+    entry = keras.saving.serialize_keras_object(model)
+    assert keras.saving.deserialize_keras_object(entry).optimizer.built

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from keras_xlnet import layers
-from keras_xlnet.models import XLNetBackbone
+from keras_xlnet.checkpoints import save_checkpoint
+from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
+from tests.small_models import small_backbone
 
 IDS = {"token_ids": np.random.default_rng(5).integers(0, 50, (3, 7))}
 
@@ -92,3 +94,121 @@ def test_lora_is_loaded_exactly(tmp_path):
     np.testing.assert_allclose(
         output(keras.saving.load_model(tmp_path / "model.keras")), trained, rtol=0, atol=0
     )
+
+
+# === Both ===
+
+IDS_OF_TEXTS = {"token_ids": np.random.default_rng(6).integers(10, 200, (4, 6))}
+
+
+def quantized_with_lora(mode, lora_first, rng):
+    """A classifier whose matrices are far from 0, also of the head and of the embedding."""
+    model = XLNetTextClassifier(small_backbone(), 2)
+    parts = (model.backbone.token_embedding, model.logits_dense)
+    if not lora_first:
+        model.quantize(mode)
+    model.enable_lora(2, lora_alpha=3, projections=("key", "output", "feed_forward"))
+    for part in parts:
+        part.enable_lora(2, lora_alpha=5)
+    for weight in model.weights:
+        if weight.name.startswith("lora_"):
+            weight.assign(rng.normal(size=weight.shape) * 0.3)
+    if lora_first:
+        model.quantize(mode)
+    return model
+
+
+def in_preset(model, folder):
+    model.save_to_preset(folder / "preset")
+    return XLNetTextClassifier.from_preset(folder / "preset")
+
+
+def in_keras_file(model, folder):
+    model.save(folder / "model.keras")
+    return keras.saving.load_model(folder / "model.keras")
+
+
+def in_weights(model, folder):
+    model.save_weights(folder / "model.weights.h5")
+    copy = model.clone()
+    copy.load_weights(folder / "model.weights.h5")
+    return copy
+
+
+@pytest.mark.parametrize("mode, lora_first", [("int8", True), ("int4", False)])
+def test_quantized_with_lora_is_saved_exactly(mode, lora_first, rng, tmp_path):
+    model = quantized_with_lora(mode, lora_first, rng)
+    expected = np.asarray(model(IDS_OF_TEXTS))
+    for save in (in_preset, in_keras_file, in_weights):
+        np.testing.assert_array_equal(save(model, tmp_path)(IDS_OF_TEXTS), expected)
+    np.testing.assert_array_equal(model.with_arguments()(IDS_OF_TEXTS), expected)
+
+
+def test_quantized_with_lora_is_not_rounded_into_other_models(rng, tmp_path):
+    model = quantized_with_lora("int8", True, rng)
+    model.save_weights(tmp_path / "model.weights.h5")
+    other = XLNetTextClassifier(small_backbone(), 2)
+    other.quantize("int8")
+    with pytest.raises(ValueError, match="could not be loaded"):
+        other.load_weights(tmp_path / "model.weights.h5")
+    with pytest.raises(ValueError, match="has no name for the weight"):
+        save_checkpoint(model, tmp_path / "huggingface", "huggingface")
+
+
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "bfloat16"])
+def test_lora_is_merged_in_the_dtype_of_the_weights(dtype, rng, tmp_path):
+    model = XLNetTextClassifier(small_backbone(dtype=dtype), 2)
+    model.enable_lora(2)
+    for weight in model.trainable_variables:
+        weight.assign(rng.normal(size=weight.shape) * 0.3)
+    query = model.backbone.blocks[0].attention.query_dense
+    product = keras.ops.matmul(query.lora_kernel_a, query.lora_kernel_b)
+    expected = keras.ops.cast(query._kernel + product, query._kernel.dtype)
+    loaded = in_preset(model, tmp_path)
+    found = loaded.backbone.blocks[0].attention.query_dense._kernel
+    assert found.dtype == dtype.replace("mixed_bfloat16", "float32")
+    np.testing.assert_array_equal(found, expected)
+    # In `mixed_bfloat16` the sum is one of rounded numbers, and is now rounded itself.
+    atol = 0.01 if dtype == "mixed_bfloat16" else 0
+    np.testing.assert_allclose(loaded(IDS_OF_TEXTS), model(IDS_OF_TEXTS), rtol=0, atol=atol)
+
+
+# === What is refused ===
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"rank": -1}, "`rank` must be a positive integer"),
+        ({"rank": 0}, "`rank` must be a positive integer"),
+        ({"rank": "a"}, "`rank` must be a positive integer"),
+        ({"rank": 2.0}, "`rank` must be a positive integer"),
+        ({"rank": 2, "lora_alpha": float("nan")}, "`lora_alpha` must be a number"),
+        ({"rank": 2, "lora_alpha": 0}, "`lora_alpha` must be above 0"),
+        ({"rank": 2, "lora_alpha": "a"}, "`lora_alpha` must be a number"),
+        ({"rank": 2, "projections": ()}, "`projections` must be a list of some of"),
+        ({"rank": 2, "projections": "query"}, "`projections` must be a list of some of"),
+        ({"rank": 2, "projections": ["query", "q"]}, "`projections` must be a list of some of"),
+        ({"rank": 2, "projections": [["query"]]}, "`projections` must be a list of some of"),
+    ],
+)
+def test_wrong_lora_changes_nothing(arguments, message):
+    model = XLNetTextClassifier(small_backbone(), 2)
+    trained = [weight.path for weight in model.trainable_variables]
+    with pytest.raises(ValueError, match=message):
+        model.enable_lora(**arguments)
+    assert [weight.path for weight in model.trainable_variables] == trained
+    if "projections" not in arguments:
+        with pytest.raises(ValueError, match=message):
+            model.logits_dense.enable_lora(**arguments)
+    model.enable_lora(2, projections=["query", "query"])
+    assert len(model.backbone.trainable_variables) == 2
+
+
+def test_lora_is_enabled_once(rng):
+    model = XLNetTextClassifier(small_backbone(), 2)
+    model.backbone.blocks[0].attention.value_dense.enable_lora(2)
+    trained = [weight.path for weight in model.trainable_variables]
+    with pytest.raises(ValueError, match="attention/value' has LoRA already, of rank 2"):
+        model.enable_lora(2)
+    assert [weight.path for weight in model.trainable_variables] == trained
