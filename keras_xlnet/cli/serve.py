@@ -10,6 +10,7 @@ def run(arguments: argparse.Namespace) -> int:
         import uvicorn
 
         from keras_xlnet.server import ModelStore, create_app
+        from keras_xlnet.server.slow_connections import protocol_with_timeout
     except ImportError as error:
         raise ImportError(
             f'`xlnet serve` needs pip install "xlnet-keras[serve]" ({error})'
@@ -43,6 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         log_level="warning",
         access_log=False,
         server_header=False,
+        http=protocol_with_timeout(arguments.timeout),
         timeout_graceful_shutdown=int(arguments.timeout) + 1,
     )
     return 0
