@@ -76,7 +76,7 @@ class OffsetFinder:
         self._is_space = [piece.piece == _WORD_START for piece in characters]
         with tf.init_scope(), tf.device("CPU:0"):
             self._counts = tf.constant([row[-1][1] for row in spans], tf.int64)
-            # A symbol of users is as many units as characters: its pieces may be found in its place.
+            # A symbol of users is as many units as characters: it may be split into other pieces.
             self._units_of = tf.ragged.constant(
                 [
                     [index] * (len(piece.piece) if piece.type == USER_DEFINED else 1)
