@@ -84,7 +84,9 @@ class TextModel:
             ValueError: If the model has no classes, or `outputs` is of another shape.
         """
         if "class_names" not in self.settings:
-            raise ValueError(f"A {self.settings['model']} of {self.settings['output']} has no labels")
+            raise ValueError(
+                f"A {self.settings['model']} of {self.settings['output']} has no labels"
+            )
         names, threshold = self.settings["class_names"], self.settings["threshold"]
         outputs = np.asarray(outputs)
         if outputs.ndim != 2 or outputs.shape[1] != len(names):
@@ -174,9 +176,7 @@ def _strings(name: str, values: Any) -> list[str]:
     strings = [x.decode("utf-8", "replace") if isinstance(x, bytes) else x for x in values]
     for place, string in enumerate(strings):
         if not isinstance(string, str):
-            raise ValueError(
-                f"`{name}` must be strings. Received: {string!r} at the place {place}"
-            )
+            raise ValueError(f"`{name}` must be strings. Received: {string!r} at the place {place}")
     return strings
 
 
