@@ -62,10 +62,6 @@ def _invalid_utf8(rng, _):
     return data[:place] + bytes([rng.integers(0x80, 0xC0)]) + data[place:]
 
 
-def _half_of_a_pair(rng, _):
-    return b'{"instances": ["\\ud83d"]}'
-
-
 def _nested(rng, _):
     depth = int(rng.integers(1, 20_000))
     return b'{"instances": ' + b"[" * (depth + 1) + b'"a"' + b"]" * (depth + 1) + b"}"
@@ -144,7 +140,6 @@ FAULTS = [
     _cut,
     _more,
     _invalid_utf8,
-    _half_of_a_pair,
     _nested,
     _long_number,
     _no_object,

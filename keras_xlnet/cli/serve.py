@@ -12,6 +12,7 @@ def run(arguments: argparse.Namespace) -> int:
         import uvicorn
 
         from keras_xlnet.server import ModelStore, create_app
+        from keras_xlnet.server.slow_connections import protocol_with_timeout
     except ImportError as error:
         raise ImportError(f"`xlnet serve` needs {install_command('serve')} ({error})") from error
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
@@ -43,6 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         log_level="warning",
         access_log=False,
         server_header=False,
+        http=protocol_with_timeout(arguments.timeout),
         timeout_graceful_shutdown=int(arguments.timeout) + 1,
     )
     return 0

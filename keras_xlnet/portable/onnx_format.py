@@ -16,6 +16,10 @@ import keras
 _OPSET = 20
 # The numbers of a weight from which on it is a constant that is stored in fewer bits.
 _SMALLEST = 1024
+# Constants of inputs that are rounded by row.
+_LAST_AXIS, _TINY, _MOST, _MIDDLE, _ZERO = (
+    f"by_row/{name}" for name in ("last_axis", "tiny", "most", "middle", "zero")
+)
 # Weights of any size are computed before the export where they come only from constants.
 _NO_LIMIT = 2**40
 
@@ -100,6 +104,52 @@ def _quantize(source, target):
         copy = pathlib.Path(folder) / source.name
         copy.write_bytes(source.read_bytes())
         quantize_dynamic(copy, target, per_channel=True, weight_type=QuantType.QInt8)
+    _round_by_row(target)
+
+
+def _round_by_row(file):
+    """Rounds the inputs of each product by the range of their row.
+
+    `DynamicQuantizeLinear` takes one range for a whole batch: an answer would depend on the other
+    texts of the batch and on their padding.
+    """
+    import onnx
+    from onnx import TensorProto, helper
+
+    model = onnx.load(file)
+    nodes, zeros = [], set()
+    for node in model.graph.node:
+        for place, name in enumerate(node.input):
+            if name in zeros:
+                node.input[place] = _ZERO
+        if node.op_type != "DynamicQuantizeLinear":
+            nodes.append(node)
+            continue
+        (x,), (rounded, scale, zero) = node.input, node.output
+        zeros.add(zero)
+        names = [f"{rounded}/{part}" for part in ("abs", "max", "range", "ratio", "even", "uint")]
+        size, largest, safe, ratio, even, shifted = names
+        nodes += [
+            helper.make_node("Abs", [x], [size]),
+            helper.make_node("ReduceMax", [size, _LAST_AXIS], [largest], keepdims=1),
+            helper.make_node("Max", [largest, _TINY], [safe]),
+            helper.make_node("Div", [safe, _MOST], [scale]),
+            helper.make_node("Div", [x, scale], [ratio]),
+            helper.make_node("Round", [ratio], [even]),
+            helper.make_node("Add", [even, _MIDDLE], [shifted]),
+            helper.make_node("Cast", [shifted], [rounded], to=TensorProto.UINT8),
+        ]
+    constants = [
+        helper.make_tensor(_LAST_AXIS, TensorProto.INT64, [1], [-1]),
+        helper.make_tensor(_TINY, TensorProto.FLOAT, [], [1e-30]),
+        helper.make_tensor(_MOST, TensorProto.FLOAT, [], [127]),
+        helper.make_tensor(_MIDDLE, TensorProto.FLOAT, [], [128]),
+        helper.make_tensor(_ZERO, TensorProto.UINT8, [], [128]),
+    ]
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    model.graph.initializer.extend(constants)
+    onnx.save(model, file)
 
 
 def _store_as_float16(source, target):

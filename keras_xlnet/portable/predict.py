@@ -13,13 +13,15 @@ to make token ids.
 import functools
 import json
 import pathlib
+import re
 import sys
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 # Arrays are as long as the longest text, rounded up to a multiple of this.
 _STEP = 16
 
@@ -46,15 +48,20 @@ class TextModel:
         self._start = functools.partial(start, network, self.settings["output"], num_threads)
         self._run: Callable[[dict[str, np.ndarray]], np.ndarray] | None = None
 
-    def __call__(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> np.ndarray:
+    def __call__(
+        self, texts: str | Iterable[str], pairs: str | Iterable[str] | None = None
+    ) -> np.ndarray:
         """Returns the outputs of the network.
 
         Args:
-            texts: List of strings.
-            pairs: Optional list of the second texts, one for each text.
+            texts: List, array or column of strings, or one string, which is one text.
+            pairs: Optional second texts, one for each text.
 
         Returns:
             Float32 array `(texts, n)`: probabilities, values or embeddings.
+
+        Raises:
+            ValueError: If something is not a string, or there is another number of `pairs`.
         """
         return self.run(self.encode(texts, pairs))
 
@@ -62,11 +69,30 @@ class TextModel:
         """Returns the outputs of the network for what `encode` returned."""
         if self._run is None:
             self._run = self._start()
-        return self._run(features)
+        num_rows = len(features["token_ids"])
+        if not num_rows:  # Runtimes need a row.
+            features = {name: np.zeros((1, _STEP), x.dtype) for name, x in features.items()}
+        return self._run(features)[:num_rows]
 
     def labels(self, outputs: np.ndarray) -> list[Any]:
-        """Returns the name of the class of each row, or a list of names with sigmoid outputs."""
+        """Returns the name of the class of each row, or a list of names with sigmoid outputs.
+
+        Args:
+            outputs: Array `(texts, n)`, what a call returned.
+
+        Raises:
+            ValueError: If the model has no classes, or `outputs` is of another shape.
+        """
+        if "class_names" not in self.settings:
+            raise ValueError(
+                f"A {self.settings['model']} of {self.settings['output']} has no labels"
+            )
         names, threshold = self.settings["class_names"], self.settings["threshold"]
+        outputs = np.asarray(outputs)
+        if outputs.ndim != 2 or outputs.shape[1] != len(names):
+            raise ValueError(
+                f"`outputs` must have shape (texts, {len(names)}). Received: {outputs.shape}"
+            )
         if self.settings["activation"] == "sigmoid":
             return [[names[i] for i in np.flatnonzero(row >= threshold)] for row in outputs]
         if len(names) == 2:
@@ -74,14 +100,20 @@ class TextModel:
         return [names[i] for i in outputs.argmax(axis=1)]
 
     def encode(
-        self, texts: Sequence[str], pairs: Sequence[str] | None = None
+        self, texts: str | Iterable[str], pairs: str | Iterable[str] | None = None
     ) -> dict[str, np.ndarray]:
-        """Returns the inputs of the network, `(texts, length)`.
+        """Returns the inputs of the network, `(texts, length)`, for the arguments of a call.
 
         A row is `[A, <sep>, <cls>]`, or `[A, <sep>, B, <sep>, <cls>]` for a pair, and padding.
         """
-        pairs = [""] * len(texts) if pairs is None else pairs
-        rows = [self._row(*pair) for pair in zip(texts, pairs, strict=True)]
+        texts = _strings("texts", texts)
+        pairs = [""] * len(texts) if pairs is None else _strings("pairs", pairs)
+        if len(pairs) != len(texts):
+            raise ValueError(
+                f"`pairs` must have a text for each of the {len(texts)} `texts`. Received: "
+                f"{len(pairs)}"
+            )
+        rows = [*map(self._row, texts, pairs)]
         longest = max((len(ids) for ids, _ in rows), default=0)
         length = max(-(-longest // _STEP), 1) * _STEP
         length = min(length, self.settings["sequence_length"])
@@ -121,6 +153,7 @@ class TextModel:
         return [part for index in ids for part in replaced.get(str(index), [index])]
 
     def _clean(self, text):
+        text = _SURROGATE.sub("\ufffd", text)
         if self.settings["remove_space"]:
             text = " ".join(text.split())
         text = text.replace("``", '"').replace("''", '"')
@@ -128,6 +161,23 @@ class TextModel:
             decomposed = unicodedata.normalize("NFKD", text)
             text = "".join(c for c in decomposed if not unicodedata.combining(c))
         return text.lower() if self.settings["lowercase"] else text
+
+
+def _strings(name: str, values: Any) -> list[str]:
+    """Returns the texts of an argument; bytes are UTF-8."""
+    if isinstance(values, np.ndarray) and values.ndim == 0:
+        values = values.item()
+    if isinstance(values, (str, bytes)):
+        values = [values]
+    # A table is its columns, not texts; a set has no order.
+    is_column = isinstance(values, Iterable) and not isinstance(values, (dict, set, frozenset))
+    if not is_column or hasattr(values, "columns"):
+        raise ValueError(f"`{name}` must be strings. Received: {values!r}")
+    strings = [x.decode("utf-8", "replace") if isinstance(x, bytes) else x for x in values]
+    for place, string in enumerate(strings):
+        if not isinstance(string, str):
+            raise ValueError(f"`{name}` must be strings. Received: {string!r} at the place {place}")
+    return strings
 
 
 def _start_onnx(

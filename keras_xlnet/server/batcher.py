@@ -35,7 +35,8 @@ class Batcher:
 
     Args:
         delay: Float, seconds.
-        max_rows: Int, a request with more rows is not divided and runs by itself.
+        max_rows: Int, a request with more rows is not divided and runs by itself. A signature with
+            a batch size reads it in parts of this size.
         num_threads: Int, groups that run at the same time.
         observe: Optional function of a version and the number of rows that it is going to read.
     """
@@ -63,11 +64,13 @@ class Batcher:
         Raises:
             RequestError: If the model cannot read the inputs.
         """
-        batch_size = _static_batch_size(version, signature_name)
+        batch_size = version.batch_size(signature_name)
         num_rows = _num_rows(version, signature_name, inputs)
-        if batch_size is not None and not 0 < (num_rows or 0) <= batch_size:
+        if batch_size is not None and not num_rows:
+            sizes = ", ".join(str(len(value)) for value in inputs.values())
             raise RequestError(
-                f"{signature_name} takes 1 to {batch_size} rows. Received: {num_rows}"
+                f"{signature_name} takes the same number of rows of each input, at least one. "
+                f"Received: {sizes}"
             )
         limit = self.max_rows if batch_size is None else batch_size
         key = (version, signature_name, _trailing_shapes(inputs))
@@ -122,23 +125,28 @@ class Batcher:
 
 
 def _run_rows(version, signature_name, inputs, batch_size):
-    """Outputs of any number of rows up to `batch_size`, if the signature has one."""
+    """Outputs of any number of rows, in batches of `batch_size` if the signature has one."""
     if batch_size is None:
         return version.run(signature_name, inputs)
     num_rows = len(next(iter(inputs.values())))
-    # The last row is repeated.
-    full = {k: np.take(v, range(batch_size), axis=0, mode="clip") for k, v in inputs.items()}
-    return {k: v[:num_rows] for k, v in version.run(signature_name, full).items()}
+    parts = []
+    for first in range(0, num_rows, batch_size):
+        # The last row is repeated.
+        rows = range(first, first + batch_size)
+        part = {k: np.take(v, rows, axis=0, mode="clip") for k, v in inputs.items()}
+        parts.append(version.run(signature_name, part))
+    return {k: _concatenated([part[k] for part in parts])[:num_rows] for k in parts[0]}
 
 
-def _static_batch_size(version, signature_name):
-    """The only number of rows of a signature, `None` for any number."""
-    specs = [
-        *version.input_specs(signature_name).values(),
-        *version.output_specs(signature_name).values(),
-    ]
-    sizes = {spec.shape[0] if spec.shape.rank else None for spec in specs}
-    return sizes.pop() if len(sizes) == 1 else None
+def _concatenated(arrays):
+    """Joins rows; those of shorter arrays end in zeros or empty strings."""
+    shape = np.max([array.shape for array in arrays], axis=0)
+    empty = b"" if arrays[0].dtype == object else 0
+    padded = []
+    for array in arrays:
+        missing = [(0, 0), *((0, size) for size in shape[1:] - array.shape[1:])]
+        padded.append(np.pad(array, missing, constant_values=empty))
+    return np.concatenate(padded)
 
 
 def _num_rows(version, signature_name, inputs):

@@ -62,7 +62,7 @@ def parse_request(
     specs = specs_of(name or _DEFAULT_SIGNATURE)
     if ("instances" in fields) == ("inputs" in fields):
         raise RequestError(
-            f"A request must have either 'instances' or 'inputs'. Received: {_shown([*fields])}"
+            f"A request must have either 'instances' or 'inputs'. Received: {_shown(fields)}"
         )
     is_row_format = "instances" in fields
     columns = _rows(fields["instances"], specs) if is_row_format else _columns(fields, specs)
@@ -222,10 +222,8 @@ def _check_type(expected, description):
 
 def _to_bytes(name, value):
     if isinstance(value, str):
-        try:
-            return value.encode()
-        except UnicodeEncodeError:
-            raise RequestError(f"`{name}` has half of a surrogate pair") from None
+        # Half of a surrogate pair is no character: U+FFFD, as for bytes that are not UTF-8.
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
     if not _is_binary(value):
         raise RequestError(
             f"`{name}` must be a string, or an object with 'b64'. Received: {_shown(value)}"
@@ -238,6 +236,8 @@ def _to_bytes(name, value):
 
 def _shown(value):
     # Not `json.dumps`, which fails on deep nesting and on half of a surrogate pair.
+    if value is None:
+        return "null"
     if isinstance(value, (list, dict)):
         kind = "a list" if isinstance(value, list) else "an object"
         keys = f" with {', '.join(map(ascii, value))}" if isinstance(value, dict) and value else ""

@@ -15,15 +15,17 @@ _LOG = logging.getLogger(__name__)
 _State = get_model_status_pb2.ModelVersionStatus.State
 # Of `tensorflow.error.Code`, which the status has.
 _OK, _UNKNOWN = 0, 2
+# Versions are int64, as in TF Serving.
+_MOST_DIGITS, _LARGEST_VERSION = 19, 2**63 - 1
 
 
 class ModelStore:
     """The models of a directory, each in the newest version that can be loaded.
 
     The directory has the layout of TF Serving: `NAME/VERSION/saved_model.pb`, where the version is
-        a
-    number. A version that cannot be loaded is reported by `status`, and the older one stays. It is
-    tried again when its files change. An older version takes its place when the newest is removed.
+    a number below 2^63. A version that cannot be loaded is reported by `status`, and the older one
+    stays. It is tried again when its files change. An older version takes its place when the newest
+    is removed.
 
     Args:
         directory: Path.
@@ -172,8 +174,14 @@ def _versions(path):
     return {
         int(p.name): p
         for p in _directories(path)
-        if p.name.isascii() and p.name.isdecimal() and (p / "saved_model.pb").exists()
+        if _is_version(p.name) and (p / "saved_model.pb").exists()
     }
+
+
+def _is_version(name):
+    digits = name.lstrip("0")
+    is_number = name.isascii() and name.isdecimal() and len(digits) <= _MOST_DIGITS
+    return is_number and int(name) <= _LARGEST_VERSION
 
 
 def _files(directory):

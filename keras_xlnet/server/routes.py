@@ -2,9 +2,12 @@
 
 import asyncio
 import contextlib
+import gzip
 import importlib.resources
+import io
 import logging
 import time
+import zlib
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -12,6 +15,7 @@ import prometheus_client
 from google.protobuf import any_pb2, json_format
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -26,11 +30,40 @@ from keras_xlnet.server.request_error import RequestError
 
 _LOG = logging.getLogger(__name__)
 _DISCONNECTED = 499
+_GZIP = ("gzip", "x-gzip")
 # The page loads nothing from elsewhere, and no other site may show it.
 _PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
     "script-src 'unsafe-inline'; connect-src 'self'; img-src data:; frame-ancestors 'none'"
 }
+
+
+class _ModelName(Convertor[str]):
+    """The name of a model in a path, without the verb, so that `GET ...:predict` is refused."""
+
+    regex = "[^/]+(?<!:predict)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+class _Version(Convertor[int]):
+    """A version in a path: `int` of Starlette takes more digits than Python converts."""
+
+    regex = "[0-9]{1,19}"
+
+    def convert(self, value: str) -> int:
+        return int(value)
+
+    def to_string(self, value: int) -> str:
+        return str(value)
+
+
+register_url_convertor("model_name", _ModelName())
+register_url_convertor("model_version", _Version())
 
 
 def create_app(
@@ -75,8 +108,8 @@ def create_app(
         polls.cancel()
         server.batcher.close()
 
-    model = "/v1/models/{name}"
-    version = model + "/versions/{number:int}"
+    model = "/v1/models/{name:model_name}"
+    version = model + "/versions/{number:model_version}"
     routes = [
         Route("/", _page),
         Route("/healthz", server.health),
@@ -138,7 +171,9 @@ class _Server:
         except asyncio.TimeoutError:
             raise RequestError(f"The body did not arrive in {self.timeout:g} s", 408) from None
         # In threads, so that a long request does not hold up the others.
-        parsed = await run_in_threadpool(parse_request, body, version.input_specs)
+        encoding = request.headers.get("content-encoding", "identity").strip().lower()
+        body = await run_in_threadpool(_decoded, body, encoding, self.max_body_bytes)
+        parsed = await run_in_threadpool(parse_request, body, version.row_specs)
         rows = max((len(x) for x in parsed.inputs.values() if x.ndim), default=0)
         if rows > self.max_rows:
             raise RequestError(f"A request may have {self.max_rows} rows. Received: {rows}")
@@ -154,8 +189,7 @@ class _Server:
         body = bytearray()
         async for part in request.stream():
             body += part
-            if len(body) > self.max_body_bytes:
-                raise RequestError(f"A body may have {self.max_body_bytes} bytes", 413)
+            _check_size(body, self.max_body_bytes)
         return bytes(body)
 
     async def status(self, request: Request) -> Response:
@@ -201,6 +235,27 @@ class _Server:
 
     def observe_batch(self, version: Any, num_rows: int) -> None:
         self.metrics.batch_rows.labels(version.name).observe(num_rows)
+
+
+def _check_size(body, most):
+    if len(body) > most:
+        raise RequestError(f"A body may have {most} bytes", 413)
+
+
+def _decoded(body, encoding, most):
+    """The body without its `Content-Encoding`."""
+    if encoding in ("", "identity"):
+        return body
+    if encoding not in _GZIP:
+        raise RequestError(
+            f"Content-Encoding must be gzip or identity. Received: {encoding[:60]!a}", 415
+        )
+    try:
+        decoded = gzip.GzipFile(fileobj=io.BytesIO(body)).read(most + 1)
+    except (EOFError, OSError, zlib.error) as error:
+        raise RequestError(f"The body is not gzip: {error}") from None
+    _check_size(decoded, most)
+    return decoded
 
 
 async def _poll(store, interval):

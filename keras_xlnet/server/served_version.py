@@ -59,6 +59,28 @@ class ServedVersion:
         # Sorted by name: TensorFlow's order differs between processes.
         return dict(sorted(specs.items()))
 
+    def batch_size(self, signature_name: str) -> int | None:
+        """Returns the exact number of rows of a signature, `None` for any number.
+
+        Raises:
+            RequestError: If there is no such signature.
+        """
+        inputs, outputs = self.input_specs(signature_name), self.output_specs(signature_name)
+        shapes = [spec.shape for spec in [*inputs.values(), *outputs.values()]]
+        sizes = {shape[0] if shape.rank else None for shape in shapes}
+        return sizes.pop() if len(sizes) == 1 else None
+
+    def row_specs(self, signature_name: str) -> Mapping[str, tf.TensorSpec]:
+        """Returns `input_specs` for any number of rows, which a `Batcher` brings to `batch_size`.
+
+        Raises:
+            RequestError: If there is no such signature.
+        """
+        specs = self.input_specs(signature_name)
+        if self.batch_size(signature_name) is None:
+            return specs
+        return {k: tf.TensorSpec((None, *x.shape[1:]), x.dtype, k) for k, x in specs.items()}
+
     def output_specs(self, signature_name: str) -> Mapping[str, tf.TensorSpec]:
         """Returns the `tf.TensorSpec` of the outputs of a signature by name.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +11,14 @@ from keras_xlnet.lazy_modules import tensorflow_text, tf
 from keras_xlnet.tokenizers.aligned_cleaning import clean_aligned
 from keras_xlnet.tokenizers.digit_comma import digit_comma_rows
 from keras_xlnet.tokenizers.normalization import preprocess_text
+from keras_xlnet.tokenizers.sentencepiece_proto import USER_DEFINED, SentencePieceProto
 from keras_xlnet.tokenizers.token_ids import remove_special_ids
 from keras_xlnet.tokenizers.token_offsets import OffsetFinder
+
+_WORD_START = "\u2581"
+# Characters that compose with the one before them: marks, vowels and final consonants of Hangul,
+# voiced sound marks.
+_COMPOSING = r"[\p{M}\x{1160}-\x{11ff}\x{ff9e}\x{ff9f}]"
 
 
 class GraphTokenizer:
@@ -35,6 +42,9 @@ class GraphTokenizer:
         self._processor = processor
         self._cleaning = (lowercase, remove_space, remove_accents)
         self._offset_finder: Any = None  # Made at the first use.
+        pieces = SentencePieceProto.parse(proto).pieces
+        self._is_space = [not piece.piece.strip(_WORD_START) for piece in pieces]
+        self._separate_symbols = _symbol_separator(pieces, processor)
         # In `init_scope`, because the object can be created while a graph is traced and must remain
         # usable after that.
         with tf.init_scope(), tf.device("CPU:0"):
@@ -72,7 +82,8 @@ class GraphTokenizer:
         """Returns the ids of a call of `XLNetTokenizer`, with offsets if asked for."""
         cleaned = preprocess_text(texts, *self._cleaning)
         if sampling_alpha is None:
-            pieces = self._pieces.tokenize(cleaned)
+            pieces = self._pieces.tokenize(self._separate_symbols(cleaned))
+            pieces = self._without_spaces_at_end(pieces)
         else:
             pieces = _sample_pieces(self._proto, cleaned, sampling_alpha)
         ids = self._split_digit_comma(pieces)
@@ -97,10 +108,37 @@ class GraphTokenizer:
     def _tokenize(self, texts):
         return self.split(texts, None, return_offsets=False)
 
+    def _without_spaces_at_end(self, ids):
+        """Drops the last pieces of texts that end in `▁`, which sentencepiece strips as a space."""
+        ids = ids.with_row_splits_dtype(tf.int64)
+        place = tf.ragged.range(ids.row_lengths())
+        is_other = ~tf.gather(self._is_space, ids.values)
+        kept = tf.reduce_max(ids.with_values(tf.where(is_other, place.values + 1, 0)), axis=1)
+        return tf.ragged.boolean_mask(ids, place < tf.maximum(kept, 0)[:, tf.newaxis])
+
     def _split_digit_comma(self, ids):
         ids = ids.with_row_splits_dtype(tf.int64)
         split = tf.gather(self._digit_comma_table, ids.values)
         return ids.with_values(split).merge_dims(1, 2)
+
+
+def _symbol_separator(pieces, processor):
+    """Returns a function of texts that keeps their symbols of users as they are.
+
+    sentencepiece finds these symbols before it normalizes a text, `FastSentencepieceTokenizer`
+    after it: there "<eop>" and a combining character become "<eop" and another character. A
+    character that normalization drops is put between them.
+    """
+    symbols = [piece.piece for piece in pieces if piece.type == USER_DEFINED]
+    # Without such a character there is no normalization that composes characters.
+    dropped = next(
+        (c for c in map(chr, range(1, 32)) if processor.normalize(f"a{c}b") == "▁ab"), ""
+    )
+    if not symbols or not dropped:
+        return lambda texts: texts
+    found = "|".join(map(re.escape, sorted(symbols, key=len, reverse=True)))
+    pattern = f"({found})({_COMPOSING})"
+    return lambda texts: tf.strings.regex_replace(texts, pattern, rf"\1{dropped}\2")
 
 
 def _sample_pieces(proto: bytes, texts: tf.Tensor, alpha: float) -> tf.RaggedTensor:

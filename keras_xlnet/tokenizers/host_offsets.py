@@ -84,7 +84,7 @@ class HostOffsetFinder:
             start, end = (np.concatenate([dummy, part]) for part in (text.start, text.end))
             return normalized, start, end
         normalized, places = self._processor.normalize(text.text, with_offsets=True)
-        start, end = _character_ranges(normalized, np.array(places, np.int64))
+        start, end = _character_ranges(normalized, np.array(places, np.int64), text.text)
         text_start = text.start[start]
         return normalized, text_start, np.where(end == start, text_start, text.end[end - 1])
 
@@ -113,7 +113,7 @@ class HostOffsetFinder:
         return np.minimum(start + begin, end), end - 1
 
 
-def _character_ranges(normalized, places):
+def _character_ranges(normalized, places, text):
     """For each character of the normalized form the part of the text that it is from."""
     if not normalized:
         return places[:0], places[:0]
@@ -126,8 +126,11 @@ def _character_ranges(normalized, places):
     first = np.flatnonzero(starts_group)
     group_end = places[np.append(first[1:], len(start))]
     end = group_end[np.cumsum(starts_group) - 1]
-    # SentencePiece has no place after a character whose rule puts a space at the end of a text.
-    return start, np.where((end == start) & ~is_space, start + 1, end)
+    # A rule that puts a space after a character joins it with the spaces that follow in the text.
+    places = np.arange(1, len(text) + 1)
+    last = np.maximum.accumulate(np.where([*map(str.isspace, text)], 0, places))
+    last = np.maximum(last[np.maximum(end - 1, 0)], start + 1)
+    return start, np.where(is_space, end, last)
 
 
 def _length(piece):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 
 from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
 from keras_xlnet.lazy_modules import tf
+from keras_xlnet.tokenizers.normalization import replace_surrogates
 from keras_xlnet.types import Shape
 
 
@@ -118,11 +121,18 @@ def _to_tensor(inputs, name):
     # TensorFlow converts an empty list to float32.
     if isinstance(inputs, list) and not inputs:
         return tf.zeros([0], tf.string)
+    for convert in (lambda x: x, _without_surrogates):
+        with contextlib.suppress(TypeError, ValueError):
+            return tf.convert_to_tensor(convert(inputs))
     try:
-        return tf.convert_to_tensor(inputs)
-    except (TypeError, ValueError):
-        pass
-    try:
-        return tf.ragged.constant(inputs, tf.string)
+        return tf.ragged.constant(_without_surrogates(inputs), tf.string)
     except (TypeError, ValueError) as error:
         raise ValueError(f"`{name}` must be strings. Received: {inputs!r}") from error
+
+
+def _without_surrogates(inputs):
+    """Strings in which U+FFFD stands for each surrogate, as in `encode`."""
+    inputs = inputs.tolist() if isinstance(inputs, np.ndarray) else inputs
+    if isinstance(inputs, (list, tuple)):
+        return [*map(_without_surrogates, inputs)]
+    return replace_surrogates(inputs) if isinstance(inputs, str) else inputs

@@ -15,6 +15,7 @@ import numpy as np
 
 from keras_xlnet.lazy_modules import tensorflow_text, tf
 from keras_xlnet.tokenizers.aligned_cleaning import AlignedText, starts_row
+from keras_xlnet.tokenizers.normalization import is_whitespace
 from keras_xlnet.tokenizers.sentencepiece_proto import (
     BYTE,
     NORMAL,
@@ -66,7 +67,7 @@ class OffsetFinder:
         model = SentencePieceProto.parse(proto)
         _check_characters(model.pieces)
         characters = _character_pieces(model.pieces)
-        spans = [_unit_spans(piece, processor.encode_as_pieces) for piece in model.pieces]
+        spans = [token_spans(piece, processor.encode_as_pieces) for piece in model.pieces]
         splits = np.cumsum([0, *map(len, spans)])
         # Unknown tokens of texts are the longest sequences of bytes.
         settings = {"byte_fallback": 1, "unk_id": 0, "bos_id": -1, "eos_id": -1, "pad_id": -1}
@@ -75,6 +76,15 @@ class OffsetFinder:
         self._is_space = [piece.piece == _WORD_START for piece in characters]
         with tf.init_scope(), tf.device("CPU:0"):
             self._counts = tf.constant([row[-1][1] for row in spans], tf.int64)
+            # A symbol of users is as many units as characters: it may be split into other pieces.
+            self._units_of = tf.ragged.constant(
+                [
+                    [index] * (len(piece.piece) if piece.type == USER_DEFINED else 1)
+                    for index, piece in enumerate(characters)
+                ],
+                tf.int32,
+                row_splits_dtype=tf.int64,
+            )
             # Where the tokens of each piece begin and end, in units.
             self._spans = tf.RaggedTensor.from_row_splits(
                 tf.constant(np.concatenate(spans), tf.int64), splits
@@ -96,7 +106,7 @@ class OffsetFinder:
         text_start, text_end = _characters_of(units, text)
         # Tokens of a space only: the place after the space.
         is_empty = first > last
-        last = tf.where(is_empty, last, tf.maximum(first, last))
+        last = tf.maximum(last, 0)
         end = tf.gather(text_end, last)
         start = tf.where(is_empty, end, tf.gather(text_start, tf.minimum(first, last)))
         rows = begin.value_rowids()
@@ -113,39 +123,52 @@ class OffsetFinder:
         ids, start, end = (
             part.with_row_splits_dtype(tf.int64) for part in splitter.tokenize_with_offsets(strings)
         )
-        is_space = tf.gather(self._is_space, ids.flat_values)
-        is_byte = tf.gather(self._is_byte, ids.flat_values)
-        return _Units(ids, start.flat_values, end.flat_values, is_space, is_byte)
+        units = tf.gather(self._units_of, ids.values)
+        start, end = (tf.repeat(part.values, units.row_lengths()) for part in (start, end))
+        ids = ids.with_values(units).merge_dims(1, 2)
+        is_space = tf.gather(self._is_space, ids.values)
+        is_byte = tf.gather(self._is_byte, ids.values)
+        return _Units(ids, start, end, is_space, is_byte)
 
     def _unit_ranges(self, units, pieces):
         """The first unit of each token, and the one after its last, of all texts together."""
-        counts = self._piece_counts(units, pieces.flat_values)
+        counts = self._piece_counts(units, pieces)
         spans = pieces.with_flat_values(tf.gather(self._spans, pieces.flat_values))
         num_tokens = spans.values.row_lengths()
         spans = spans.merge_dims(1, 2)
-        start = tf.repeat(tf.cumsum(counts, exclusive=True), num_tokens)
+        start = tf.repeat(_sums_before(counts, pieces, units.ids.row_starts()), num_tokens)
         begin, end = tf.unstack(spans.flat_values, axis=1)
         end = tf.where(end == FROM_TEXT, tf.repeat(counts, num_tokens), end)
         rows = spans.with_values(begin)
-        return rows.with_values(start + begin), rows.with_values(start + end)
+        # Also where two kernels split a text differently, tokens stay in their text, so that no
+        # text fails or changes the others of a batch.
+        limit = tf.gather(units.ids.row_limits(), rows.value_rowids())
+        return (rows.with_values(tf.minimum(start + place, limit)) for place in (begin, end))
 
     def _piece_counts(self, units, pieces):
         """The number of units of each piece."""
         starts_run = units.is_byte & (starts_row(units.ids) | ~_before(units.is_byte))
-        run = tf.cumsum(tf.cast(starts_run, tf.int64)) - 1
+        starts_run = tf.cast(starts_run, tf.int64)
+        run = tf.cumsum(starts_run) - 1
         lengths = tf.math.segment_sum(tf.cast(units.is_byte, tf.int64), tf.maximum(run, 0))
-        unknown = pieces == _UNKNOWN_ID
-        which = tf.cumsum(tf.cast(unknown, tf.int64)) - 1
-        known = tf.gather(self._counts, pieces)
-        check = tf.debugging.assert_equal(
-            tf.reduce_sum(tf.cast(unknown, tf.int64)),
-            tf.reduce_sum(tf.cast(starts_run, tf.int64)),
-            "The unknown tokens do not fit the text",
+        # One more, so that there is something to gather from.
+        lengths = tf.concat([lengths, [0]], 0)
+        # The unknown tokens of a text are its runs of bytes, in order.
+        unknown = pieces.flat_values == _UNKNOWN_ID
+        runs_before = tf.concat([[0], run + 1], 0)
+        first_run = tf.gather(runs_before, units.ids.row_starts())
+        which = _sums_before(tf.cast(unknown, tf.int64), pieces, first_run)
+        which = tf.minimum(which, tf.size(lengths, tf.int64) - 1)
+        return tf.where(
+            unknown, tf.gather(lengths, which), tf.gather(self._counts, pieces.flat_values)
         )
-        with tf.control_dependencies([check] if check is not None else []):
-            # One more, so that there is something to gather from.
-            lengths = tf.concat([lengths, [0]], 0)
-        return tf.where(unknown, tf.gather(lengths, tf.maximum(which, 0)), known)
+
+
+def _sums_before(counts, pieces, row_starts):
+    """For each piece the sum of the counts before it in its row, and the start of the row."""
+    sums = tf.concat([[0], tf.cumsum(counts)], 0)
+    offsets = row_starts - tf.gather(sums, pieces.row_starts())
+    return sums[:-1] + tf.gather(offsets, pieces.value_rowids())
 
 
 class _Units(NamedTuple):
@@ -175,7 +198,7 @@ def _characters_of(units, text):
     widths = sum(tf.cast(codes >= limit, tf.int64) for limit in (0, 0x80, 0x800, 0x10000))
     bytes_before = tf.concat([[0], tf.cumsum(widths)], 0)
     row_start = tf.gather(bytes_before, text.codes.row_splits)
-    character = tf.repeat(tf.range(tf.size(codes)), widths)
+    character = tf.repeat(tf.range(tf.size(codes, tf.int64)), widths)
     rows = units.ids.value_rowids()
     start = tf.cast(units.start, tf.int64) + tf.gather(row_start, rows)
     end = tf.cast(units.end, tf.int64) + tf.gather(row_start, rows)
@@ -183,12 +206,16 @@ def _characters_of(units, text):
     starts_group = starts_row(units.ids) | _before(units.is_space) | (start != _before(start))
     group = tf.cumsum(tf.cast(starts_group, tf.int32)) - 1
     end = tf.gather(tf.math.segment_max(end, group), group)
-    # There is no place after a character whose rule puts a space at the end of a text.
-    end = tf.where((end == start) & ~units.is_space, start + 1, end)
-    is_dummy = end == start  # The space that SentencePiece puts before a text.
-    text_end = tf.gather(text.end.flat_values, tf.gather(character, tf.maximum(end - 1, 0)))
-    text_start = tf.gather(text.start.flat_values, tf.gather(character, start))
-    return text_start, tf.where(is_dummy, text_start, text_end)
+    is_dummy = (end == start) & units.is_space  # The space that SentencePiece puts before a text.
+    first = tf.gather(character, start)
+    last = tf.gather(character, tf.maximum(end - 1, 0))
+    # A rule that puts a space after a character joins it with the spaces that follow in the text.
+    is_other = ~is_whitespace(codes)
+    others = tf.concat([[0], tf.where(is_other)[:, 0]], 0)
+    last_other = tf.gather(others, tf.cumsum(tf.cast(is_other, tf.int64)))
+    last = tf.where(units.is_space, last, tf.maximum(tf.gather(last_other, last), first))
+    text_start = tf.gather(text.start.flat_values, first)
+    return text_start, tf.where(is_dummy, text_start, tf.gather(text.end.flat_values, last))
 
 
 def _character_pieces(pieces):
@@ -204,12 +231,6 @@ def _character_pieces(pieces):
     if _WORD_START not in {piece.piece for piece in characters}:
         characters.append(Piece(_WORD_START, -1.0))
     return characters
-
-
-def _unit_spans(piece, encode_as_pieces):
-    """Returns `token_spans` in units."""
-    spans = token_spans(piece, encode_as_pieces)
-    return [(0, 1)] * len(spans) if piece.type == USER_DEFINED else spans
 
 
 def _check_characters(pieces):

@@ -276,8 +276,6 @@ class XLNetTokenizer(StringTokenizer):
 
         Args:
             tokens: List of strings. They are found wherever they occur in a text, also in a word.
-                Without `remove_accents`, the TensorFlow graph does not find a token whose last
-                letter has a combining accent after it in the text.
 
         Returns:
             An `XLNetTokenizer` with the other arguments of this one.

@@ -10,6 +10,7 @@ import urllib.request
 import uvicorn
 
 from keras_xlnet.server import ModelStore, create_app
+from keras_xlnet.server.slow_connections import protocol_with_timeout
 
 
 class Client:
@@ -20,12 +21,16 @@ class Client:
         # Without the proxy that the environment may name.
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
-    def request(self, path, body=None, method=None):
+    def open(self, path, data=None, method=None, headers=None):
+        """Returns the response."""
+        request = urllib.request.Request(self.url + path, data, headers or {}, method=method)
+        return self._opener.open(request, timeout=60)
+
+    def request(self, path, body=None, method=None, headers=None):
         """Returns the status and the bytes of the answer."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, method=method)
         try:
-            with self._opener.open(request, timeout=60) as response:
+            with self.open(path, data, method, headers) as response:
                 return response.status, response.read()
         except urllib.error.HTTPError as error:
             with error:
@@ -50,9 +55,10 @@ def serve(directory, **options):
     """Serves a directory on a free local port; yields a `Client` and the `ModelStore`."""
     store = ModelStore(directory)
     store.refresh()
-    server = uvicorn.Server(
-        uvicorn.Config(create_app(store, **options), log_level="error", lifespan="on")
-    )
+    app = create_app(store, **options)
+    http = protocol_with_timeout(options.get("timeout", 60))
+    config = uvicorn.Config(app, log_level="error", lifespan="on", http=http)
+    server = uvicorn.Server(config)
     # With its protocol named: otherwise asyncio sends small parts of an answer 40 ms apart.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))

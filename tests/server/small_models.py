@@ -104,6 +104,25 @@ def save_classifier(directory):
     tf.saved_model.save(model, str(directory), {"serving_default": classify})
 
 
+def save_pair_classifier(directory):
+    """Pairs of texts are equal or not; a text alone is never."""
+    model = tf.Module()
+    text, pair = (tf.TensorSpec((None,), tf.string, name) for name in ("text", "pair"))
+
+    def classify(text, pair):
+        equal = tf.cast(text == pair, tf.float32)
+        label = tf.where(text == pair, "equal", "different")
+        return {"probabilities": tf.stack([1 - equal, equal], axis=1), "label": label}
+
+    @tf.function(input_signature=[text])
+    def alone(text):
+        return classify(text, tf.zeros_like(text))
+
+    both = tf.function(classify, input_signature=[text, pair])
+    signatures = {"serving_default": alone, "serving_pair": both}
+    tf.saved_model.save(model, str(directory), signatures)
+
+
 def save_named_classifier(directory):
     """The classifier, with names of classes beside it, as `export` writes them."""
     save_classifier(directory)

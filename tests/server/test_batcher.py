@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 
+from keras_xlnet.server import batcher
 from keras_xlnet.server.batcher import Batcher
 from keras_xlnet.server.request_error import RequestError
 from keras_xlnet.server.served_version import ServedVersion
@@ -111,12 +112,30 @@ def test_a_static_batch_size_is_filled(texts):
         ("static", strings(b"a")),
         ("static", strings(b"bb", b"ccc")),
         ("static", strings()),
+        ("static", strings(b"a", b"bb", b"ccc", b"dd", b"e")),
     ]
     results, sizes = run(texts, requests, delay=0.05)
     assert results[0]["length"].tolist() == [1]
     assert results[1]["length"].tolist() == [2, 3]
     assert isinstance(results[2], RequestError)
-    assert "static takes 1 to 2 rows. Received: 0" in str(results[2])
+    assert "static takes the same number of rows of each input, at least one" in str(results[2])
+    assert results[3]["length"].tolist() == [1, 2, 3, 2, 1]
+
+
+def test_parts_of_a_request_are_padded_to_the_longest():
+    class Version:
+        """Words of two texts, as many as the longest text has."""
+
+        def run(self, _, inputs):
+            words = [text.split() for text in inputs["text"]]
+            most = max(map(len, words))
+            found = np.array([row + [b""] * (most - len(row)) for row in words], object)
+            return {"words": found, "places": np.ones((2, most), "int32")}
+
+    inputs = strings(b"a", b"b c", b"d e f", b"g", b"h")
+    outputs = batcher._run_rows(Version(), "words", inputs, 2)
+    assert outputs["words"].tolist()[1:3] == [[b"b", b"c", b""], [b"d", b"e", b"f"]]
+    assert outputs["places"].tolist() == [[1, 1, 0], [1, 1, 0], [1] * 3, [1] * 3, [1, 0, 0]]
 
 
 def test_only_the_request_that_is_refused_fails(half):

@@ -1,5 +1,7 @@
 """Limits of a server, and what is there for operators."""
 
+import contextlib
+import gzip
 import http.client
 import json
 import shutil
@@ -11,6 +13,8 @@ import pytest
 
 from keras_xlnet.server.served_version import ServedVersion
 from tests.server.running_server import serve
+
+BODY = b'{"instances": [1.0]}'
 
 
 def test_rows_and_bytes(models):
@@ -41,6 +45,57 @@ def raw_request(client, parts, headers):
     content = response.read()
     connection.close()
     return response.status, json.loads(content)
+
+
+@pytest.mark.parametrize(
+    "encoding, body, status",
+    [
+        ("gzip", gzip.compress(BODY), 200),
+        ("GZIP", gzip.compress(BODY[:5]) + gzip.compress(BODY[5:]), 200),
+        ("identity", BODY, 200),
+        ("gzip", BODY, 400),
+        ("gzip", gzip.compress(BODY)[:-3], 400),
+        ("gzip", b"", 400),
+        ("br", BODY, 415),
+        ("gzip, gzip", gzip.compress(gzip.compress(BODY)), 415),
+        # More than 4 MiB of 5 kB.
+        ("gzip", gzip.compress(BODY + b" " * 2**22), 413),
+    ],
+)
+def test_encodings_of_bodies(client, encoding, body, status):
+    path, headers = "/v1/models/half_plus_three:predict", {"Content-Encoding": encoding}
+    found, content = client.request(path, body, headers=headers)
+    assert found == status
+    assert [*json.loads(content)] == ["predictions" if status == 200 else "error"]
+
+
+def received(connection):
+    """What the server sends until it closes the connection."""
+    connection.settimeout(30)
+    return b"".join(iter(lambda: connection.recv(4096), b""))
+
+
+@pytest.mark.parametrize("first", [b"", b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"])
+@pytest.mark.parametrize("part", [b"", b"GET /healthz HTTP/1.1\r\nX: "])
+def test_connections_without_headers_are_closed(models, first, part):
+    with serve(models, timeout=0.3) as (client, _):
+        address = urllib.parse.urlsplit(client.url)
+        with socket.create_connection((address.hostname, address.port)) as connection:
+            connection.sendall(first)
+            begin = time.monotonic()
+            answer = b""
+            while first and not answer.endswith(b"}"):
+                answer += connection.recv(4096)
+            # One byte at a time is no progress.
+            with contextlib.suppress(OSError):
+                while part and time.monotonic() < begin + 10:
+                    connection.sendall(part[:1])
+                    part = part[1:] or b"x"
+                    time.sleep(0.02)
+            with contextlib.suppress(ConnectionError):
+                assert received(connection) == b""
+            # Idle after an answer, it is uvicorn that closes it: after five seconds.
+            assert time.monotonic() < begin + 9
 
 
 def test_time_of_the_body_and_of_the_answer(models, monkeypatch):

@@ -35,7 +35,7 @@ def check_refused(client, count, seed):
 
 def test_300_malformed_requests(client):
     assert set(check_refused(client, 300, seed=0)) == {400, 404, 405}
-    assert len(FAULTS) == 17
+    assert len(FAULTS) == 16
 
 
 @pytest.mark.slow

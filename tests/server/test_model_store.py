@@ -126,8 +126,11 @@ def test_warmup_requests_run(saved, folder, monkeypatch):
 
 
 def test_what_is_no_version_is_not_read(folder):
-    for name in ("latest", "-1", "1.5", ".2", "\u0663"):
+    numbers = (str(2**63), "1" * 20, "-1", "1.5", "\u0663", "1e3")
+    for name in ("latest", ".2", *numbers):
         (folder / "half" / name).mkdir()
+    for name in numbers:
+        shutil.copy(folder / "half" / "1" / "saved_model.pb", folder / "half" / name)
     (folder / "half" / "3").mkdir()  # Without a SavedModel: it is being copied.
     (folder / "half" / "4").write_text("a file")
     (folder / "readme.txt").write_text("a file")

@@ -1,5 +1,8 @@
 """The page to try a model. The slow tests look at it in a browser."""
 
+import importlib.resources
+import json
+import pathlib
 import re
 import shutil
 import subprocess
@@ -20,6 +23,7 @@ def page_client(tmp_path_factory):
     names = ("embedder", "classifier", "named_classifier", "tagger", "answerer", "ranker", "texts")
     for name in names:
         getattr(small_models, f"save_{name}")(folder / name / "1")
+    small_models.save_half_plus(folder / "half" / "1")
     with serve(folder, batch_delay=0) as (client, _):
         yield client
 
@@ -37,6 +41,44 @@ def test_every_field_has_a_label(page_client):
     page = page_client.request("/")[1].decode()
     fields = re.findall(r'<(?:select|textarea|input)[^>]* id="(\w+)"', page)
     assert fields == re.findall(r'<label for="(\w+)"', page) == ["model", "signature"]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_an_answer_that_comes_late_is_not_shown_with_another_model():
+    def model(outputs, *inputs):
+        shape = {"dim": [{}]}
+        fields = {name: {"dtype": "DT_STRING", "tensor_shape": shape} for name in inputs}
+        return {"inputs": fields, "outputs": dict.fromkeys(outputs, {})}
+
+    texts, numbers = (model([name], "text") for name in ("probabilities", "values"))
+    pairs = model(["probabilities"], "text", "pair")
+    models = {
+        "texts": {"serving_default": texts},
+        "numbers": {"numbers": numbers},
+        "pairs": {"serving_default": texts, "serving_pair": pairs},
+        "broken": {},
+    }
+    answers = {"v1/models": {"models": [*models]}, "serving_default": [0.25, 0.75], "numbers": [7]}
+    for name, signatures in models.items():
+        metadata = {"metadata": {"signature_def": {"signature_def": signatures}}}
+        answers[f"v1/models/{name}/metadata"] = metadata
+        answers[f"v1/models/{name}/classes"] = {"class_names": []}
+    answers["v1/models/broken/metadata"] = {"error": "it is gone"}
+    program = pathlib.Path(__file__).with_name("page_in_node.js")
+    page = importlib.resources.files("keras_xlnet.server") / "page.html"
+    command = ["node", str(program), str(page)]
+    run = subprocess.run(
+        command, input=json.dumps(answers), capture_output=True, text=True, timeout=60, check=True
+    )
+    assert json.loads(run.stdout) == {
+        "after_another_model": "",
+        "of_the_other_model": "AnswerClassValuevalue7.000",
+        "after_another_text": "",
+        "of_a_broken_model": ["No answerit is gone", True],
+        "of_a_pair": ["serving_pair", [{"text": "a", "pair": "b"}]],
+        "of_a_text": "serving_default",
+        "example": True,
+    }
 
 
 @pytest.fixture
@@ -123,5 +165,5 @@ def test_answers_of_other_models(open_page):
 @pytest.mark.slow
 @in_a_browser
 def test_errors_are_shown(open_page):
-    page = open_page(model="texts", signature="static", text="a")
-    assert '<p class="error">`text` must have shape (2,)' in page
+    page = open_page(model="half", text="a")
+    assert '<p class="error">No signature of this model takes text' in page

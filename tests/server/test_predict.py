@@ -2,6 +2,7 @@
 
 import base64
 import json
+import urllib.error
 
 import numpy as np
 import pytest
@@ -37,6 +38,10 @@ def test_rows_of_values_and_of_objects_and_columns(client):
 def test_pairs_and_bytes_that_are_no_utf8(client):
     body = {"signature_name": "pair", "instances": [{"text": b64(b"\xff"), "pair": "b"}]}
     assert client.predict("texts", body) == (200, {"predictions": ["\ufffd|b"]})
+    # Half of a surrogate pair does not fail the other rows.
+    status, answer = client.request("/v1/models/texts:predict", b'{"instances": ["\\ud800x", "c"]}')
+    assert status == 200
+    assert [row["label"] for row in json.loads(answer)["predictions"]] == ["\ufffdx", "c"]
     body = {"instances": [b64(b"\xff\x00"), "c"]}
     rows = client.predict("texts", body)[1]["predictions"]
     assert rows[0]["raw_bytes"] == b64(b"\xff\x00")
@@ -63,13 +68,13 @@ def test_types(client, number):
         (b'{"instances": [' + b"9" * 5000 + b"]}", "is not JSON"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"instances": ' + b"[" * 300 + b"]" * 300 + b"}", "`text` is nested too deeply"),
-        (b'{"instances": ["\\ud800"]}', "half of a surrogate pair"),
-        ({}, "either 'instances' or 'inputs'"),
+        ({}, "either 'instances' or 'inputs'. Received: an object of 0"),
+        ({"text": ["a"]}, "either 'instances' or 'inputs'. Received: an object of 1 with 'text'"),
         ({"instances": ["a"], "inputs": ["a"]}, "either 'instances' or 'inputs'"),
         ({"instances": []}, "must be a list with values"),
         ({"instances": "a"}, "must be a list with values. Received: 'a'"),
         ({"instances": [1]}, "`text` must be a string, or an object with 'b64'. Received: 1"),
-        ({"instances": [None]}, "`text` must be a string"),
+        ({"instances": [None]}, "or an object with 'b64'. Received: null"),
         ({"instances": ["a", ["b"]]}, "`text` must be a string, or an object"),
         ({"instances": [["a"], "b"]}, "must have lists of equal depth. Received: 'b'"),
         ({"instances": [["a"], ["b"]]}, "`text` must have shape (None,)"),
@@ -99,7 +104,8 @@ def test_types(client, number):
          "`ids` must have shape (None, 2)"),
         ({"signature_name": "types", "inputs": {"flag": [True], "ids": [[1, 2]], "number": [1e39]}},
          "`number` is no tensor of float32"),
-        ({"signature_name": "static", "instances": ["a", "b", "c"]}, "`text` must have shape (2,)"),
+        ({"signature_name": "static", "inputs": []}, "static takes the same number of rows"),
+        ({"signature_name": "static", "instances": [["a"]]}, "`text` must have shape (None,)"),
     ],
 )  # fmt: skip
 def test_errors(client, body, message):
@@ -134,7 +140,11 @@ def test_what_the_model_refuses(client):
         ("/v1/models/texts/labels/stable", "GET", 404),
         ("/v1/models/none/metadata", "GET", 404),
         ("/v1/models/..%2Ftexts", "GET", 404),
-        ("/v1/models/texts:predict", "GET", 404),
+        ("/v1/models/texts/versions/1.5", "GET", 404),
+        (f"/v1/models/texts/versions/{'9' * 5000}", "GET", 404),
+        ("/v1/models/texts/versions/9999999999999999999", "GET", 404),
+        ("/v1/models/texts:predict", "GET", 405),
+        ("/v1/models/texts/versions/1:predict", "PUT", 405),
         ("/v1/models/texts:classify", "POST", 405),
         ("/v1/models/texts", "DELETE", 405),
         ("/elsewhere", "GET", 404),
@@ -168,6 +178,18 @@ def test_any_json_has_an_answer(client, value, key, name):
         assert [*answer] == ["outputs" if key == "inputs" else "predictions"]
     else:
         assert status == 400 and [*answer] == ["error"] and "\n" not in answer["error"]
+
+
+@pytest.mark.parametrize("texts", [["a"], ["a", "bb"], ["a", "bb", "ccc", "dddd", "eeeee"]])
+def test_any_number_of_rows_of_a_signature_with_a_batch_size(client, texts):
+    body = {"signature_name": "static", "instances": texts}
+    assert client.predict("texts", body) == (200, {"predictions": [*map(len, texts)]})
+
+
+def test_a_refused_method_says_which_are_allowed(client):
+    with pytest.raises(urllib.error.HTTPError) as error:
+        client.open("/v1/models/texts:predict")
+    assert error.value.headers["Allow"] == "POST"
 
 
 def test_a_classifier_of_the_package(spam):  # noqa: F811

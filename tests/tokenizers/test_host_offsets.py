@@ -28,10 +28,13 @@ PACKAGE = pathlib.Path(keras_xlnet.__file__).parent
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 SQUAD = PACKAGE.parents[1] / "shared" / "data" / "squad" / "dev-v2.0-half.json"
 PROTO = (GOLDEN / "spiece.model").read_bytes()
-SHIPPED = PACKAGE / "shipped" / "xlnet_small_en" / "assets" / "spiece.model"
+SHIPPED, MINI = (
+    PACKAGE / "shipped" / name / "assets" / "spiece.model"
+    for name in ("xlnet_small_en", "xlnet_mini_en")
+)
 # None begins as another ends: symbols that overlap have splits of equal score. NFKC changes none of
-# them, and combines none with an accent that follows: the graph does not find such symbols.
-SYMBOLS = ["<☃ url>", "☃♫", "<pad>_", "x 1,0²,", "a7,", "<url>"]
+# them, but combines "=" with a mark that follows.
+SYMBOLS = ["<☃ url>", "☃♫", "<pad>_", "x 1,0²,", "a7,", "<url>", "zq="]
 STRINGS = [
     case["input"]
     for case in json.loads((GOLDEN / "text.json").read_text(encoding="utf-8"))["strings"]
@@ -44,6 +47,7 @@ PARTS = [
     *"ΣσİßéÅ½…\u0301\u05bf\ufb01ｗ٣²한\ufffd\u200b.'AaΑ\u00ad\uff9e¨ẞ⑨☃▁㎞\U0001d573😀",
     *["``", "''", "'''", "1,000,", "9,", "the ", " of", "हिन्दी", "👩‍👧", "e\u0301", "\u1100\u1161"],
     *["☃☃☃", "♫", "ﬁx", "ΑΣ", "  ", "＜ｕｒｌ＞", *SYMBOLS],
+    *["▁▁", " ▁", "\u0338", "zq=\u0338", "<sep>", "<unk>", ") a", "\u180e", "\u2028", "a" * 30],
 ]
 TEXTS = st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=3)), max_size=12).map("".join)
 
@@ -51,7 +55,8 @@ TEXTS = st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=3)), max_siz
 @functools.cache
 def tokenizers(name, flags):
     """A tokenizer, for the host, and its graph, which is not compiled."""
-    proto = {"golden": PROTO, "shipped": SHIPPED.read_bytes()}[name.partition("+")[0]]
+    protos = {"golden": PROTO, "shipped": SHIPPED.read_bytes(), "mini": MINI.read_bytes()}
+    proto = protos[name.partition("+")[0]]
     proto = add_tokens(proto, SYMBOLS) if "+" in name else proto
     lowercase, remove_space, remove_accents = flags
     tokenizer = XLNetTokenizer(proto, lowercase, remove_accents, remove_space)
@@ -79,7 +84,8 @@ def total_score(processor, ids):
     return sum(processor.get_score(int(index)) for index in ids)
 
 
-@pytest.mark.parametrize("name", ["golden+symbols", "shipped", "shipped+symbols"])
+# The rules of "mini" keep "▁", and put spaces around punctuation.
+@pytest.mark.parametrize("name", ["golden+symbols", "shipped", "shipped+symbols", "mini+symbols"])
 @settings(max_examples=12)
 @given(st.lists(TEXTS, min_size=1, max_size=12), st.sampled_from(FLAG_SETS))
 @example([" \u00ad \u0301x\u0301\u0301 ", "", " ", "\u0301", "ΑΣ ΑΣΑ Σ", "''' ```` ' '"], (1, 1, 1))
@@ -87,6 +93,7 @@ def total_score(processor, ids):
     ["☃♫<☃ url>☃ the <☃ url>", "☃☃♫☃♫♫x☃", "x☃ url", "9,☃9,", "가\u1100\u1161 ㎞ ¨"], (0, 1, 0)
 )
 @example(["the a7,☃", "＜ｕｒｌ＞ the", "x 1,0², the", "a7,a7,"], (0, 1, 1))
+@example(["▁", "a ▁\u180e▁", "▁▃▅ ▁ b▁", ") a", "x ) a", "zq=\u0338 zq=ﾞ \u0338"], (0, 1, 0))
 def test_offsets_of_any_text(name, texts, flags):
     check(name, (*map(bool, flags),), texts)
 
@@ -104,12 +111,41 @@ def test_bytes_that_are_no_utf8(texts):
     check("golden", (True, True, True), texts)
 
 
-def test_surrogates_are_replaced_as_invalid_bytes_are():
-    tokenizer, _, _ = tokenizers("golden", (False, True, True))
+@pytest.mark.parametrize("name", ["golden", "mini"])
+def test_surrogates_are_replaced_as_invalid_bytes_are(name):
+    tokenizer, _, _ = tokenizers(name, (False, True, True))
     found = tokenizer.encode(["a\ud800 b\udfff"], return_offsets=True)
     expected = tokenizer.encode(["a\ufffd b\ufffd"], return_offsets=True)
     for part, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(part[0], other[0])
+    for texts in (["a\ud800 b\udfff"], np.array(["a\ud800 b\udfff"]), [["a\ud800 b\udfff"], []]):
+        ids = tokenizer(texts)
+        np.testing.assert_array_equal(ids.flat_values, expected[0][0])
+
+
+def test_the_end_of_a_token_has_no_space_that_a_rule_joins():
+    tokenizer, _, _ = tokenizers("mini", (True, True, True))
+    # The second text has a character that changes, so that each place is looked up.
+    for text, rest in [("x ) a, b", ""), ("x ) a, b", "\u00bd")]:
+        _, (offsets,) = tokenizer.encode([text + rest], return_offsets=True)
+        assert [text[a:b] for a, b in offsets[:5]] == ["x", ")", "a", ",", "b"]
+
+
+def test_a_text_that_kernels_split_differently_does_not_change_the_others():
+    tokenizer, graph, _ = tokenizers("golden", (False, True, True))
+    texts = ["the ☃ river", "a ☃☃ x", "the river ☃"]
+    expected = tokenizer.encode(texts, return_offsets=True)[1]
+    pieces = graph._pieces.tokenize(texts).with_row_splits_dtype(tf.int64)
+    # More unknown tokens in the second text than it has unknown characters.
+    pieces = tf.concat(
+        [pieces[:1], tf.ragged.constant([[0] * 9], row_splits_dtype=tf.int64), pieces[2:]], 0
+    )
+    cleaned, byte_start = aligned_cleaning.clean_aligned(tf.constant(texts), False, True, True)
+    found = graph._require_offset_finder().offsets(cleaned, byte_start, pieces)
+    for row in (0, 2):
+        np.testing.assert_array_equal(found.start[row], expected[row][:, 0])
+        np.testing.assert_array_equal(found.end[row], expected[row][:, 1])
+    assert (found.end[1].numpy() <= len(texts[1])).all()
 
 
 def test_no_texts():
