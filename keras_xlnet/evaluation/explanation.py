@@ -1,13 +1,13 @@
 """Which words of a text decided: Shapley values of its words."""
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.models import XLNetTextClassifier, XLNetTextRegressor
+from keras_xlnet.preprocessing.texts import as_texts
 from keras_xlnet.preprocessing.words import word_places
 from keras_xlnet.results import Result, marked_html, short, table, titled
 
@@ -61,7 +61,7 @@ class Explanation(Result):
 
 def explain(
     model: Any,
-    texts: Sequence[str],
+    texts: Any,
     label: str | None = None,
     num_orders: int = 8,
     max_parts: int = 40,
@@ -82,7 +82,7 @@ def explain(
 
     Args:
         model: An `XLNetTextClassifier` or `XLNetTextRegressor` with a preprocessor.
-        texts: List of strings.
+        texts: List, array or column of a table of strings.
         label: Name of the class to explain. `None` for the class that `classify` returns, by the
             `threshold` of the model; with `"sigmoid"` for the most probable class of each text.
         num_orders: Int, number of orders. Each second one is the reverse of the one before.
@@ -115,10 +115,7 @@ def explain(
         )
     check_positive_int("num_orders", num_orders)
     check_positive_int("max_parts", max_parts)
-    wrong = [i for i, text in enumerate(texts) if not isinstance(text, str)]
-    if isinstance(texts, str) or wrong:
-        given = texts if isinstance(texts, str) else texts[wrong[0]]
-        raise ValueError(f"`texts` must be a list of strings. Received: {given!r}")
+    texts = as_texts(texts, "texts")
     classes = None if model.classes is None else model.classes.names
     given = None
     if label is not None:

@@ -57,7 +57,7 @@ class BaseModel(RestoresSublayers, NoticesChangedLayers, DistributedTraining, ke
     _inputs_without_default: tuple[str, ...] = ()
     # The argument that holds a layer of strings: "preprocessor" or "tokenizer".
     _text_argument: str | None = None
-    _untracked = types.SimpleNamespace(text_layer=None)
+    _untracked = types.SimpleNamespace(text_layer=None, warned=frozenset())
     # Whether a backbone from another model's preset is read forwards and without memory.
     _is_fine_tuned = True
     # The rank of labels that are class indices: 1 for a label for each row of a batch.
@@ -603,7 +603,7 @@ class BaseModel(RestoresSublayers, NoticesChangedLayers, DistributedTraining, ke
         Saving finds it through the property of its name.
         """
         self._untracked = types.SimpleNamespace(
-            **vars(self._untracked) | {"text_layer": text_layer}
+            **vars(self._untracked) | {"text_layer": text_layer, "warned": set()}
         )
 
     def with_vocabulary(self, vocabulary: int | keras.layers.Layer) -> "Self":

@@ -1,4 +1,5 @@
 import contextlib
+import dataclasses
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from keras_xlnet.preprocessing.length_batches import (
     split_rows,
 )
 from keras_xlnet.preprocessing.preprocessor import Preprocessor
-from keras_xlnet.preprocessing.texts import plain_columns
+from keras_xlnet.preprocessing.texts import one_row, plain_texts
 from keras_xlnet.preset_files.adapter import Adapter
 from keras_xlnet.preset_files.adapter_writing import save_adapter
 from keras_xlnet.training.fine_tuning_adamw import FineTuningAdamW
@@ -314,6 +315,10 @@ class Task(BaseModel):
                 fewer than some hundred texts; with a thousand it does not help.
             **kwargs: As in `keras.Model.fit`.
 
+        It warns, once, of texts that the vocabulary does not know and of texts that are cut, as the
+        other methods that take texts do: see `Preprocessor.losses`. Batches of a `tf.data.Dataset`
+        are not looked at.
+
         Raises:
             ValueError: If a label is missing, is not a class or has another shape than outputs,
                 or a key of `class_weight` is not a class. The message names the row. Datasets are
@@ -449,6 +454,7 @@ class Task(BaseModel):
         progress bar, which take much longer than the model.
         """
         self._warn_if_untrained()
+        x = plain_texts(x)
         encoded = self._data.encode(x)
         features = self._data.features(x) if encoded is None else encoded.features
         if encoded is None or steps:
@@ -510,7 +516,12 @@ class Task(BaseModel):
     def _data(self):
         """Converts raw text, labels and weights for this model."""
         return DataAdapter(
-            self.preprocessor_cls, self.preprocessor, self.classes, type(self).__name__
+            self.preprocessor_cls,
+            self.preprocessor,
+            self.classes,
+            type(self).__name__,
+            compares_pairs=getattr(self, "pooling", None) == "pair",
+            warned=self._untracked.warned,
         )
 
     @contextlib.contextmanager
@@ -529,7 +540,6 @@ class Task(BaseModel):
     def _learn_from_labels(self, y):
         """Sets the names of classes, if the labels are strings."""
         if self.classes is not None and self.classes.class_names is None:
-            y = plain_columns(y)
             names = self.preprocessor_cls.learn_class_names(y, self.classes.num_classes)
             self.class_names = names
 
@@ -540,6 +550,7 @@ class Task(BaseModel):
 
     def _examples(self, x, y, sample_weight, group_by_length):
         """Inputs, labels and weights of the model, and whether to group them by length."""
+        x = plain_texts(x)
         encoded = self._data.encode(x)
         rows = self._data.examples(x if encoded is None else encoded, y, sample_weight)
         return *rows, encoded is not None and group_by_length and self._can_group(rows[0])
@@ -572,8 +583,13 @@ class Task(BaseModel):
 
     # === From outputs to results ===
 
-    def _results(self, x, batch_size, verbose, **options):
-        """The results of the preprocessor for the outputs of raw text."""
+    def _results(self, x, batch_size, verbose, *others, inputs=None, **options):
+        """The results of the preprocessor for raw text, or its only result: see `one_row`.
+
+        `inputs` is a function of the features to more inputs of the model.
+        """
+        x, is_one = one_row(x, *others)
+        x = plain_texts(x)
         encoded = self._data.encode(x)
         if encoded is None:
             raise ValueError(
@@ -581,10 +597,14 @@ class Task(BaseModel):
                 f"results of {type(self).__name__}. For other inputs use `predict`. Received: "
                 f"{type(x).__name__}"
             )
-        outputs = self.predict(encoded, batch_size=batch_size, verbose=verbose)
+        features = encoded.features
+        more = {} if inputs is None else inputs(features)
+        rows = dataclasses.replace(encoded, features={**features, **more})
+        outputs = self.predict(rows, batch_size=batch_size, verbose=verbose)
         if getattr(self, "activation", None) == "linear":
             outputs = ops.convert_to_numpy(ops.softmax(outputs))
-        return self._data.preprocessor.decode(outputs, encoded, **options)
+        found = self._data.preprocessor.decode(outputs, encoded, **options)
+        return found[0] if is_one else found
 
     def _attended(self, batch_size, length):
         if self.long_document not in ("windows", "memory"):

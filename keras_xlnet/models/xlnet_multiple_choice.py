@@ -13,7 +13,7 @@ from keras_xlnet.models.task_graph import (
     token_inputs,
 )
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
-from keras_xlnet.preprocessing import Choice, Preprocessor, XLNetMultipleChoicePreprocessor
+from keras_xlnet.preprocessing import Preprocessor, XLNetMultipleChoicePreprocessor
 
 
 @register
@@ -114,15 +114,22 @@ class XLNetMultipleChoice(Task):
         }
 
     def choose(
-        self, x: Any, batch_size: int | None = None, verbose: str | int = "auto"
-    ) -> list[Choice]:
+        self,
+        x: Any,
+        choices: Any = None,
+        batch_size: int | None = None,
+        verbose: str | int = "auto",
+    ) -> Any:
         """Returns the most probable choice for each text.
 
         Args:
-            x: Texts with choices, as in `fit`.
+            x: Texts with choices, as in `fit`. Or texts, if `choices` are given.
+            choices: Optional column of lists of choices. `choose(text, choices)` chooses for one
+                text, a string.
             batch_size, verbose: As in `keras.Model.predict`.
 
         Returns:
-            A list of `Choice`: `index`, `text`, `score` and `scores`.
+            A list of `Choice`: `index`, `text`, `score` and `scores`. For one text that is a string
+            only its `Choice`.
         """
-        return self._results(x, batch_size, verbose)
+        return self._results(x, batch_size, verbose, choices)

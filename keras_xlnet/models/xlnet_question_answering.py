@@ -10,15 +10,12 @@ from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
 from keras_xlnet.models.task import Task, check_preprocessor
 from keras_xlnet.models.task_graph import check_backbone, token_inputs
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
-from keras_xlnet.preprocessing import (
-    AnswerPrediction,
-    Preprocessor,
-    XLNetQuestionAnsweringPreprocessor,
-)
+from keras_xlnet.preprocessing import Preprocessor, XLNetQuestionAnsweringPreprocessor
 from keras_xlnet.preprocessing.answers import has_unanswered
 from keras_xlnet.types import Tensor
 
 _LABELS = ("start_positions", "end_positions", "is_impossible")
+_FORBIDDEN = -1e30
 
 
 @register
@@ -62,6 +59,9 @@ class XLNetQuestionAnswering(Task):
         cls_index: `(batch,)` int32, the position of `<cls>`. The last real token by default.
         start_positions: `(batch,)` int32, optional. With it, the model returns the outputs of
             training. `fit` and `evaluate` take it from the labels.
+        max_answer_length: `(batch, length)` int32, optional: the most tokens of an answer that
+            starts there. Longer ones are not searched. Without it, ends are anywhere, as in the
+            original.
 
     Labels, a dict:
         start_positions, end_positions: `(batch,)` int, the first and the last token of the answer.
@@ -103,7 +103,7 @@ class XLNetQuestionAnswering(Task):
 
     _arguments = ("preprocessor", "start_n_top", "end_n_top", "dropout", "null_threshold")
     preprocessor_cls = XLNetQuestionAnsweringPreprocessor
-    _inputs_without_default = ("start_positions",)
+    _inputs_without_default = ("start_positions", "max_answer_length")
 
     def __init__(
         self,
@@ -142,19 +142,30 @@ class XLNetQuestionAnswering(Task):
         start_log_probs = start_logits(sequence, mask)
         cls_logits = answer_class(sequence, ops.exp(start_log_probs), cls_index)
 
-        top_starts, start_index = _TopPositions(start_n_top, name="top_starts")(start_log_probs)
-        top_ends, end_index = _TopPositions(end_n_top, name="top_ends")(
-            end_logits(sequence, start_index, mask)
-        )
-        num_ends = start_n_top * end_n_top
-        outputs = {
-            "start_top_log_probs": top_starts,
-            "start_top_index": start_index,
-            "end_top_log_probs": ops.reshape(top_ends, (-1, num_ends)),
-            "end_top_index": ops.reshape(end_index, (-1, num_ends)),
-            "cls_logits": cls_logits,
-        }
-        super().__init__(backbone, inputs=inputs, outputs=outputs, name=name, **kwargs)
+        find_starts = _TopPositions(start_n_top, name="top_starts")
+        find_ends = _TopPositions(end_n_top, name="top_ends")
+
+        def beams(limit=None):
+            allowed = start_log_probs if limit is None else _with_answers(start_log_probs, limit)
+            top_starts, start_index = find_starts(allowed)
+            end_log_probs = end_logits(sequence, start_index, mask)
+            if limit is not None:
+                end_log_probs = _WithinLength(name="limit")(end_log_probs, start_index, limit)
+            top_ends, end_index = find_ends(end_log_probs)
+            num_ends = start_n_top * end_n_top
+            return {
+                "start_top_log_probs": top_starts,
+                "start_top_index": start_index,
+                "end_top_log_probs": ops.reshape(top_ends, (-1, num_ends)),
+                "end_top_index": ops.reshape(end_index, (-1, num_ends)),
+                "cls_logits": cls_logits,
+            }
+
+        super().__init__(backbone, inputs=inputs, outputs=beams(), name=name, **kwargs)
+
+        # === Functional graph of answers of limited length ===
+        limit = keras.Input((None,), dtype="int32", name="max_answer_length")
+        limited = beams(limit)
 
         # === Functional graph of training ===
         start = keras.Input((), dtype="int32", name="start_positions")
@@ -166,9 +177,11 @@ class XLNetQuestionAnswering(Task):
             "is_impossible": ops.expand_dims(cls_logits, 1),
         }
         self._hold(preprocessor)
-        # Not tracked: it has the layers of this model, and would be saved a second time.
-        with_start = keras.Model({**inputs, "start_positions": start}, of_labels)
-        self._untracked.with_start = with_start
+        # Not tracked: they have the layers of this model, and would be saved a second time.
+        self._untracked.graphs = {
+            "start_positions": keras.Model({**inputs, "start_positions": start}, of_labels),
+            "max_answer_length": keras.Model({**inputs, "max_answer_length": limit}, limited),
+        }
 
         # PyTorch accepts submodules only after its module is initialized.
         self.start_logits = start_logits
@@ -198,23 +211,30 @@ class XLNetQuestionAnswering(Task):
             },
         }
 
-    # === One graph for inference, one for training ===
+    # === Graphs for inference and for training ===
 
     # Keras calls a model of several inputs with no other arguments.
     def call(  # type: ignore[override]
         self, inputs: dict[str, Tensor], training: bool | None = None, mask: Any = None
     ) -> dict[str, Tensor]:
         inputs = self._complete(inputs)
-        if "start_positions" in inputs:
-            return self._untracked.with_start.call(inputs, training=training, mask=mask)
-        return super().call(inputs, training=training, mask=mask)
+        graph = self._graph_for(inputs)
+        if graph is None:
+            return super().call(inputs, training=training, mask=mask)
+        return graph.call(inputs, training=training, mask=mask)
 
     def compute_output_spec(
         self, inputs: dict[str, Tensor], training: bool | None = None, mask: Any = None
     ) -> dict[str, keras.KerasTensor]:
-        if "start_positions" in inputs:
-            return self._untracked.with_start.compute_output_spec(inputs)
-        return super().compute_output_spec(inputs, training=training, mask=mask)
+        graph = self._graph_for(inputs)
+        if graph is None:
+            return super().compute_output_spec(inputs, training=training, mask=mask)
+        return graph.compute_output_spec(inputs)
+
+    def _graph_for(self, inputs):
+        """The graph that takes an input which the model's own graph does not take, or `None`."""
+        graphs = self._untracked.graphs
+        return next((graph for key, graph in graphs.items() if key in inputs), None)
 
     def _default(self, key, inputs):
         if key not in ("paragraph_mask", "cls_index"):
@@ -232,19 +252,23 @@ class XLNetQuestionAnswering(Task):
     def answer(
         self,
         x: Any,
+        context: Any = None,
         batch_size: int | None = None,
         verbose: str | int = "auto",
         num_answers: int = 5,
         max_answer_length: int = 64,
         null_threshold: float | str | None = "auto",
-    ) -> list[AnswerPrediction]:
+    ) -> Any:
         """Returns the answers to questions, parts of their contexts.
 
         Args:
-            x: Questions with contexts, as in `fit`, or what `preprocessor.encode` returns.
+            x: Questions with contexts, as in `fit`, or what `preprocessor.encode` returns. Or
+                questions, if `context` is given.
+            context: Optional column of contexts. `answer(question, context)` answers one question,
+                a string.
             batch_size, verbose: As in `keras.Model.predict`.
             num_answers: Int, the most answers to a question.
-            max_answer_length: Int, the most tokens of an answer.
+            max_answer_length: Int, the most tokens of an answer. Longer ones are not searched.
             null_threshold: Float, the null score above which a question has no answer, or `None` to
                 answer all questions. `"auto"`: the `null_threshold` of the model.
 
@@ -252,7 +276,8 @@ class XLNetQuestionAnswering(Task):
             A list with an `AnswerPrediction` for each question: `answers`, each with `text`,
             `start` and `end` in characters of the context and `probability`; `null_score`, the more
             above 0 the more probable it is that there is no answer; and `text`, the best answer, or
-            `""` if the context has none.
+            `""` if the context has none. For one question that is a string only its
+            `AnswerPrediction`.
 
         Raises:
             ValueError: If an argument is not as above.
@@ -268,6 +293,12 @@ class XLNetQuestionAnswering(Task):
             x,
             batch_size,
             verbose,
+            context,
+            inputs=lambda features: {
+                "max_answer_length": self.preprocessor.answer_limits(
+                    features["token_ids"], max_answer_length
+                )
+            },
             num_answers=num_answers,
             max_answer_length=max_answer_length,
             null_threshold=self.null_threshold if null_threshold == "auto" else null_threshold,
@@ -334,6 +365,23 @@ class _TopPositions(keras.Operation):
     def compute_output_spec(self, log_probs):
         shape = (*log_probs.shape[:-1], self.k)
         return keras.KerasTensor(shape, "float32"), keras.KerasTensor(shape, "int32")
+
+
+class _WithinLength(keras.Operation):
+    """Log-probabilities of ends, -1e30 where they are not among some tokens from the start."""
+
+    def call(self, log_probs, start, limit):
+        distance = ops.arange(ops.shape(log_probs)[-1]) - ops.expand_dims(start, -1)
+        is_near = distance < ops.expand_dims(ops.take_along_axis(limit, start, axis=1), -1)
+        return ops.where(ops.logical_and(distance >= 0, is_near), log_probs, _FORBIDDEN)
+
+    def compute_output_spec(self, log_probs, start, limit):
+        return keras.KerasTensor(log_probs.shape, "float32")
+
+
+def _with_answers(start_log_probs, limit):
+    """Log-probabilities of starts, -1e30 for those whose answers may have no token."""
+    return ops.where(limit > 0, start_log_probs, _FORBIDDEN)
 
 
 def _with_start(data):

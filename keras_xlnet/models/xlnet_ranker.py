@@ -14,7 +14,7 @@ from keras_xlnet.models.task_graph import (
 )
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.ops.ranking import list_softmax_loss, pairwise_hinge_loss
-from keras_xlnet.preprocessing import Preprocessor, RankedDocument, XLNetRankerPreprocessor
+from keras_xlnet.preprocessing import Preprocessor, XLNetRankerPreprocessor
 from keras_xlnet.types import Tensor
 
 
@@ -165,16 +165,23 @@ class XLNetRanker(Task):
         return {"loss": ListSoftmaxLoss(), "metrics": []}
 
     def rank(
-        self, x: Any, batch_size: int | None = None, verbose: str | int = "auto"
-    ) -> list[list[RankedDocument]]:
+        self,
+        x: Any,
+        documents: Any = None,
+        batch_size: int | None = None,
+        verbose: str | int = "auto",
+    ) -> Any:
         """Returns the documents of each query, the most relevant one first.
 
         Args:
             x: Queries with documents: a dict of the columns `query` and `documents`, a tuple of
-                these, or a list of rows `(query, documents)`.
+                these, or a list of rows `(query, documents)`. Or queries, if `documents` are given.
+            documents: Optional column of lists of documents. `rank(query, texts)` ranks the texts
+                for one query, a string.
             batch_size, verbose: As in `keras.Model.predict`.
 
         Returns:
-            A list with a list of `RankedDocument` for each query: `index`, `text` and `score`.
+            A list with a list of `RankedDocument` for each query: `index`, `text` and `score`. For
+            one query that is a string only its list.
         """
-        return self._results(x, batch_size, verbose)
+        return self._results(x, batch_size, verbose, documents)

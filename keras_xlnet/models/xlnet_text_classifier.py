@@ -29,10 +29,10 @@ from keras_xlnet.preprocessing.labels import (
     check_threshold,
 )
 from keras_xlnet.preprocessing.text_classifier_preprocessor import (
-    Classification,
     XLNetTextClassifierPreprocessor,
     classifications,
 )
+from keras_xlnet.preprocessing.texts import one_row
 from keras_xlnet.training.calibration import Calibration, fit_temperature_of, with_measured
 
 _LOSSES = {
@@ -209,18 +209,20 @@ class XLNetTextClassifier(Task):
         threshold: float | None = None,
         batch_size: int | None = None,
         verbose: str | int = "auto",
-    ) -> list[Classification]:
+    ) -> Any:
         """Returns the classes of texts by name, as the exported model does.
 
         Args:
-            texts: Raw text, as in `predict`, or features of a preprocessor.
+            texts: Raw text, as in `predict`, a string, or features of a preprocessor. Pairs are one
+                argument: a tuple of two columns, or a list of rows.
             threshold: Float from 0 to 1. Of two classes, a text has the second if its probability
                 is at least this; with `"sigmoid"` it has every class at or above it. `None`
                 for the `threshold` of the model.
             batch_size, verbose: As in `predict`.
 
         Returns:
-            A list of `Classification`: `label`, `score` and `scores`.
+            A list of `Classification`: `label`, `score` and `scores`. For a string only its
+            `Classification`.
 
         Raises:
             ValueError: If the model has `activation="linear"`, or an argument is not as above.
@@ -235,12 +237,19 @@ class XLNetTextClassifier(Task):
         >>> found[0].label, sorted(found[0].scores)
         ('spam', ['ham', 'spam'])
         """
+        if isinstance(threshold, (str, list, tuple)):
+            raise ValueError(
+                "`classify` takes pairs as one argument, such as (texts, pairs). Received: "
+                f"threshold={threshold!r}"
+            )
         threshold = self.threshold if threshold is None else threshold
         check_number("threshold", threshold, high=1)
         if self.activation == "linear":
             raise ValueError("`classify` needs classes. Received: a model with activation='linear'")
+        texts, is_one = one_row(texts)
         probabilities = self.predict(texts, batch_size=batch_size, verbose=verbose)
-        return classifications(probabilities, self.classes, threshold)
+        found = classifications(probabilities, self.classes, threshold)
+        return found[0] if is_one else found
 
     def calibrate(
         self,

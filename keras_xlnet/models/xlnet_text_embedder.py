@@ -13,6 +13,8 @@ from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.ops.contrastive import in_batch_negatives_loss
 from keras_xlnet.ops.vector_search import most_similar, unit_length
 from keras_xlnet.preprocessing import Preprocessor, RankedDocument, XLNetTextEmbedderPreprocessor
+from keras_xlnet.preprocessing.data_adapter import is_batches
+from keras_xlnet.preprocessing.texts import as_texts, is_text, one_row, plain_texts
 from keras_xlnet.types import Shape, Tensor
 
 
@@ -191,7 +193,7 @@ class XLNetTextEmbedder(Task):
         """Returns a vector of length 1 for each text.
 
         Args:
-            texts: A string, or a list, array or column of strings.
+            texts: A string, a list, array or column of a table of strings, or batches of these.
             batch_size, verbose: As in `keras.Model.predict`.
 
         Returns:
@@ -202,14 +204,14 @@ class XLNetTextEmbedder(Task):
         """
         if isinstance(texts, (str, bytes)):
             return self.embed([texts], verbose=0)[0]
-        # A tuple would be the columns of pairs.
-        encoded = self._data.encode([*texts] if isinstance(texts, tuple) else texts)
-        if encoded is None or len(encoded.columns) > 1:
+        texts = plain_texts(texts)
+        encoded = self._data.encode(texts)
+        if encoded is None and not is_batches(texts) or encoded and len(encoded.columns) > 1:
             raise ValueError(
                 "`texts` must be a string or a list of strings. Received: "
                 f"{'pairs of texts' if encoded else type(texts).__name__}"
             )
-        return np.asarray(self.predict(encoded, batch_size=batch_size, verbose=verbose))
+        return np.asarray(self.predict(encoded or texts, batch_size=batch_size, verbose=verbose))
 
     def similarity(
         self,
@@ -221,12 +223,12 @@ class XLNetTextEmbedder(Task):
         """Returns the cosines of each text with each other text.
 
         Args:
-            texts, others: A string, a list of strings, or vectors of texts `(texts, hidden_dim)`,
-                which `embed` returned.
+            texts, others: Texts or a string, as in `embed`; or vectors of texts, which `embed`
+                returned, of any dtype: `(hidden_dim,)`, `(texts, hidden_dim)` or a list of vectors.
             batch_size, verbose: As in `keras.Model.predict`.
 
         Returns:
-            Float32 array `(texts, others)`, without an axis for a string.
+            Float32 array `(texts, others)`, without an axis for a string or a single vector.
 
         Example: see `XLNetTextEmbedder`.
         """
@@ -247,9 +249,8 @@ class XLNetTextEmbedder(Task):
         memory besides the vectors.
 
         Args:
-            queries: A list of strings or vectors `(queries, hidden_dim)`. A string is one query.
-            corpus: A list of strings, or vectors of texts, which `embed` returned. Embed a
-                collection once if it is searched often.
+            queries: Texts or vectors, as in `similarity`. A string or a vector is one query.
+            corpus: Texts or vectors. Embed a collection once if it is searched often.
             top_k: Int, the number of texts to return for a query.
             batch_size, verbose: As in `keras.Model.predict`.
 
@@ -261,13 +262,13 @@ class XLNetTextEmbedder(Task):
             ValueError: If an argument is not as above.
         """
         check_positive_int("top_k", top_k)
-        queries = [queries] if isinstance(queries, (str, bytes)) else queries
+        queries, corpus = (one_row(plain_texts(x))[0] for x in (queries, corpus))
         rows, scores = most_similar(
-            self._vectors(queries, batch_size, verbose),
-            self._vectors(corpus, batch_size, verbose),
+            np.atleast_2d(self._vectors(queries, batch_size, verbose)),
+            np.atleast_2d(self._vectors(corpus, batch_size, verbose)),
             top_k,
         )
-        texts = None if _are_numbers(corpus) else [*corpus]
+        texts = None if _are_numbers(corpus) else as_texts(corpus)
         return [
             [
                 RankedDocument(int(i), "" if texts is None else texts[i], float(score))
@@ -278,9 +279,14 @@ class XLNetTextEmbedder(Task):
 
     def _vectors(self, texts, batch_size, verbose):
         """Embeddings of texts; vectors stay as they are, but for their length."""
+        texts = plain_texts(texts)
         if not _are_numbers(texts):
             return unit_length(self.embed(texts, batch_size, verbose))
-        vectors = ops.convert_to_numpy(texts).astype("float32")
+        rows = [ops.convert_to_numpy(row) for row in texts] if isinstance(texts, list) else texts
+        try:
+            vectors = np.asarray(ops.convert_to_numpy(rows), "float32")
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"Vectors of texts must have numbers, all as many ({error})") from None
         if vectors.ndim not in (1, 2) or vectors.shape[-1] != self.backbone.hidden_dim:
             raise ValueError(
                 "Vectors of texts must have shape "
@@ -290,8 +296,10 @@ class XLNetTextEmbedder(Task):
 
 
 def _are_numbers(x):
-    """Whether `x` is an array or a tensor of numbers."""
-    return hasattr(x, "dtype") and keras.backend.standardize_dtype(x.dtype).startswith("float")
+    """Whether `x` is a vector or vectors: an array, a tensor, or a list of these or of numbers."""
+    while isinstance(x, list) and x:
+        x = x[0]
+    return isinstance(x, (int, float)) or (hasattr(x, "dtype") and not is_text(x))
 
 
 class SplitTexts(keras.Operation):

@@ -17,7 +17,7 @@ from keras_xlnet.models.task_graph import (
     token_inputs,
 )
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
-from keras_xlnet.preprocessing import Entity, Preprocessor, XLNetTokenClassifierPreprocessor
+from keras_xlnet.preprocessing import Preprocessor, XLNetTokenClassifierPreprocessor
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.tags import detect_scheme, split_tag
 from keras_xlnet.preprocessing.weights import weights_of_labels
@@ -185,9 +185,7 @@ class XLNetTokenClassifier(Task):
         """List of the names of the classes, or their indices as strings if they have no names."""
         return self.classes.names
 
-    def tag(
-        self, x: Any, batch_size: int | None = None, verbose: str | int = "auto"
-    ) -> list[list[str]]:
+    def tag(self, x: Any, batch_size: int | None = None, verbose: str | int = "auto") -> Any:
         """Returns the tags of words: the most probable sequence that is valid in their scheme.
 
         Args:
@@ -198,13 +196,14 @@ class XLNetTokenClassifier(Task):
             batch_size, verbose: As in `keras.Model.predict`.
 
         Returns:
-            A list with a list of strings for each sentence, one per word.
+            A list with a list of strings for each sentence, one per word. For a string only its
+            list.
         """
-        return [list(sentence.tags) for sentence in self._tagged(x, batch_size, verbose)]
+        return self._tagged(x, batch_size, verbose, lambda sentence: list(sentence.tags))
 
     def find_entities(
         self, x: Any, batch_size: int | None = None, verbose: str | int = "auto"
-    ) -> list[list[Entity]]:
+    ) -> Any:
         """Returns the entities in sentences: what the tags of `tag` say.
 
         Args:
@@ -213,6 +212,7 @@ class XLNetTokenClassifier(Task):
         Returns:
             A list with a list of `Entity` for each sentence, in the order of the text: `type`,
             `text`, `start` and `end`, in characters of a string or in words of a list, and `score`.
+            For a string only its list.
 
         Raises:
             ValueError: If the names of classes are no tags of entities: use `tag` then.
@@ -223,10 +223,11 @@ class XLNetTokenClassifier(Task):
                 f"others. Received: class_names={self.class_names}"
             )
         scheme = detect_scheme(self.label_names)
-        return [sentence.entities(scheme) for sentence in self._tagged(x, batch_size, verbose)]
+        return self._tagged(x, batch_size, verbose, lambda sentence: sentence.entities(scheme))
 
-    def _tagged(self, x, batch_size, verbose):
-        return self._results(x, batch_size, verbose, classes=self.classes)
+    def _tagged(self, x, batch_size, verbose, convert):
+        found = self._results(x, batch_size, verbose, classes=self.classes)
+        return [*map(convert, found)] if isinstance(found, list) else convert(found)
 
 
 def _as_rows(x):

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from keras_xlnet.preprocessing.texts import columns_of_rows, has_text
+from keras_xlnet.preprocessing.texts import read_columns
+from keras_xlnet.tokenizers.string_inputs import plain_columns
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,50 +27,22 @@ class GoldAnswer:
         return self.start + len(self.text)
 
 
-def is_questions(x: Any) -> bool:
-    """Whether `x` are questions with contexts, as text."""
-    return has_text(x, "question", "context")
-
-
 def question_columns(x: Any) -> dict[str, list[str]]:
     """Returns a dict of two lists of strings, `question` and `context`.
 
     Args:
         x: A dict with these keys, a tuple of the two columns, or a list of pairs `(question,
-            context)`.
+            context)`. A context may be empty: it has no answer.
 
     Raises:
-        ValueError: If something is not a string or is empty, or the lengths differ. The message
-            names the row.
+        ValueError: If something is not a string, a question is empty, or the lengths differ. The
+            message names the row.
     """
-    if isinstance(x, dict):
-        if set(x) != {"question", "context"}:
-            raise ValueError(
-                f'`x` must be a dict with the keys "question" and "context". Received: {sorted(x)}'
-            )
-        columns = x
-    elif isinstance(x, tuple) and len(x) == 2:
-        columns = {"question": x[0], "context": x[1]}
-    else:
-        rows = columns_of_rows(x, "(question, context)")
-        columns = dict(zip(("question", "context"), rows, strict=True))
-    lists = {key: _strings(key, column) for key, column in columns.items()}
-    lengths = {key: len(column) for key, column in lists.items()}
-    if len(set(lengths.values())) > 1:
-        raise ValueError(f"`question` and `context` must have equal lengths. Received: {lengths}")
-    return lists
-
-
-def _strings(name, column):
-    if isinstance(column, (str, bytes)):
-        raise ValueError(f"`{name}` must be a batch of texts: pass a list. Received: {column!r}")
-    texts = []
-    for row, text in enumerate(np.asarray(column, dtype=object)):
-        text = text.decode() if isinstance(text, bytes) else text
-        if not isinstance(text, str) or not text.strip():
-            raise ValueError(f"`{name}` must be texts. Received in row {row}: {text!r}")
-        texts.append(text)
-    return texts
+    columns = read_columns(x, [("question", "context")])
+    for row, question in enumerate(columns["question"]):
+        if not question.strip():
+            raise ValueError(f"`question` must be texts. Received in row {row}: {question!r}")
+    return columns
 
 
 def gold_answers(y: Any, contexts: list[str]) -> list[GoldAnswer | None]:
@@ -98,7 +71,8 @@ def gold_answers(y: Any, contexts: list[str]) -> list[GoldAnswer | None]:
 
 def has_unanswered(y: Any) -> bool:
     """Whether some questions have no answer, in the forms that `gold_answers` takes."""
-    return isinstance(y, (list, tuple, np.ndarray)) and not all(map(_first_answer, y))
+    y = plain_columns(y)
+    return isinstance(y, (list, tuple)) and not all(map(_first_answer, y))
 
 
 def _first_answer(answers):

@@ -10,23 +10,18 @@ from typing import Any
 import numpy as np
 
 from keras_xlnet.lazy_modules import tf
-from keras_xlnet.preprocessing.texts import has_text, one_text, several_texts
+from keras_xlnet.preprocessing.texts import read_columns
 from keras_xlnet.preprocessing.words import marks
 
 # Stands for a blank in the graph.
 _BLANK = "\0"
-_KEYS = {"text", "choices", "question"}
-# The columns of tuples and rows by their number.
-_NAMES = {2: ("text", "choices"), 3: ("text", "question", "choices")}
-
-
-def is_choices(x: Any) -> bool:
-    """Whether `x` are texts with choices, as text."""
-    return has_text(x, "text", "choices")
+_FORMS = (("text", "choices"), ("text", "question", "choices"))
 
 
 def choice_columns(x: Any) -> dict[str, list[Any]]:
     """Returns a dict of `text`, a list of strings, and `choices`, a list of lists of strings.
+
+    `choice_lists` are the choices without their questions.
 
     Args:
         x: A dict with the keys `text` and `choices` and optionally `question`; a tuple of the
@@ -38,24 +33,14 @@ def choice_columns(x: Any) -> dict[str, list[Any]]:
         ValueError: If something is not a string, the lengths differ or a text has no choices. The
             message names the row.
     """
-    columns = _as_columns(x)
-    lengths = {key: len(column) for key, column in columns.items()}
-    if len(set(lengths.values())) > 1:
-        raise ValueError(f"`x` must have columns of equal lengths. Received: {lengths}")
-    texts = [one_text("text", row, text) for row, text in enumerate(columns["text"])]
-    choices = [
-        several_texts("choices", row, options) for row, options in enumerate(columns["choices"])
-    ]
+    columns = read_columns(x, _FORMS)
+    choices = given = columns["choices"]
     if "question" in columns:
-        questions = [one_text("question", row, q) for row, q in enumerate(columns["question"])]
-        pairs = zip(questions, choices, strict=True)
-        choices = [[answered(question, o) for o in options] for question, options in pairs]
-    return {"text": texts, "choices": choices}
-
-
-def choice_lists(x: Any) -> list[list[str]]:
-    """Returns the choices as they are in `x`, without their questions."""
-    return [list(options) for options in _as_columns(x)["choices"]]
+        pairs = zip(columns["question"], given, strict=True)
+        choices = [
+            [answered(question, option) for option in options] for question, options in pairs
+        ]
+    return {"text": columns["text"], "choices": choices, "choice_lists": given}
 
 
 def answered(question: str, choice: str) -> str:
@@ -127,24 +112,3 @@ def choice_labels(y: Any, choices: Sequence[Sequence[str]]) -> np.ndarray:
                 f"{len(options)} choices"
             )
     return labels.astype("int32")
-
-
-def _as_columns(x):
-    if isinstance(x, dict):
-        if not {"text", "choices"} <= set(x) <= _KEYS:
-            raise ValueError(
-                '`x` must be a dict with the keys "text" and "choices", and optionally "question". '
-                f"Received: {sorted(x)}"
-            )
-        return x
-    if isinstance(x, tuple) and len(x) in _NAMES:
-        return dict(zip(_NAMES[len(x)], x, strict=True))
-    names = _NAMES.get(len(x[0]) if hasattr(x[0], "__len__") else 0, ())
-    for row, values in enumerate(x):
-        is_row = not isinstance(values, (str, bytes)) and hasattr(values, "__len__")
-        if not names or not is_row or len(values) != len(names):
-            raise ValueError(
-                "`x` must be rows (text, choices) or (text, question, choices), or a dict with "
-                f"these columns. Received in row {row}: {values!r}"
-            )
-    return dict(zip(names, zip(*x, strict=True), strict=True))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import types
+import warnings
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import keras
@@ -16,18 +17,19 @@ from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
 from keras_xlnet.preprocessing.texts import (
     check_container,
     is_dataset,
+    is_raw,
     is_text,
-    plain_columns,
     split_spec,
 )
 from keras_xlnet.preprocessing.weights import as_weight_array
+from keras_xlnet.tokenizers.string_inputs import plain_columns, plain_texts
 
 
 class DataAdapter:
     """Converts raw text, labels and weights to the arrays of a model.
 
-    It takes the containers that `keras.Model.fit` takes: lists and arrays are converted at once,
-    and a `tf.data.Dataset`, a `keras.utils.PyDataset` or a generator batch by batch. Inputs that
+    Columns (see `plain_columns`) are converted at once, and a `tf.data.Dataset`, a
+    `keras.utils.PyDataset`, a generator or a `DataLoader` of PyTorch batch by batch. Inputs that
     are not text are passed on.
 
     Args:
@@ -35,6 +37,8 @@ class DataAdapter:
         preprocessor: An object of this class, or `None`. Raw text needs one.
         classes: The `Classes` of the model, or `None` if its labels are not classes.
         model_name: String, for errors.
+        compares_pairs: Bool, whether single texts are refused.
+        warned: Set of the kinds of `Preprocessor.losses` that were warned of; more are added.
     """
 
     def __init__(
@@ -43,11 +47,15 @@ class DataAdapter:
         preprocessor: Any = None,
         classes: Classes | None = None,
         model_name: str = "model",
+        compares_pairs: bool = False,
+        warned: set[str] | None = None,
     ) -> None:
         self.preprocessor_cls = preprocessor_cls
         self.classes = classes
         self._preprocessor = preprocessor
         self._model_name = model_name
+        self._compares_pairs = compares_pairs
+        self._warned = set() if warned is None else warned
 
     @property
     def preprocessor(self) -> Any:
@@ -69,13 +77,27 @@ class DataAdapter:
         Raises:
             ValueError: If `x` is empty, or raw text that the preprocessor does not take.
         """
-        if isinstance(x, Encoded):
-            return x
-        x = plain_columns(x)
-        check_container(x, self.preprocessor_cls.row_name)
-        if is_dataset(x) or _is_python_batches(x) or not self.preprocessor_cls.takes(x):
-            return None
-        return self.preprocessor.encode(x, shorten=shorten)
+        if not isinstance(x, Encoded):
+            x = plain_columns(x)
+            check_container(x, self.preprocessor_cls.row_name)
+            if is_batches(x) or not is_raw(x):
+                return None
+            x = self.preprocessor.encode(x, shorten=shorten)
+        if len(x.columns) == 1:
+            self._check_single_texts()
+        losses = {} if self._preprocessor is None else self._preprocessor.losses(x)
+        for kind, message in losses.items():
+            if kind not in self._warned:
+                self._warned.add(kind)
+                warnings.warn(message, stacklevel=4)
+        return x
+
+    def _check_single_texts(self):
+        if self._compares_pairs:
+            raise ValueError(
+                "`x` must be pairs of texts, such as a tuple of two columns: this "
+                f"{self._model_name} compares two texts (pooling='pair'). Received: single texts"
+            )
 
     def features(self, x: Any, shorten: bool = True) -> Any:
         """Returns the inputs of the model: a dict of arrays, or batches of them.
@@ -104,7 +126,7 @@ class DataAdapter:
                 names the row.
         """
         encoded = self.encode(x, shorten)
-        y = plain_columns(y)
+        y = plain_texts(y)
         if encoded is not None:
             if y is not None:
                 y = self.preprocessor.encode_labels(y, encoded, self.classes)
@@ -179,8 +201,11 @@ class DataAdapter:
 
     def _is_raw(self, spec):
         """Whether the inputs of a dataset are raw text. `ValueError` if they cannot be."""
-        if not any(map(is_text, spec.values() if isinstance(spec, dict) else [spec])):
+        parts = [*spec.values()] if isinstance(spec, dict) else [spec]
+        if not any(map(is_text, parts)):
             return False
+        if len(parts) == 1 and not isinstance(spec, tuple):
+            self._check_single_texts()
         if not self.preprocessor_cls.takes_datasets:
             raise ValueError(
                 f"`x` is a dataset of raw text, which {self._model_name} takes from lists, "
@@ -190,16 +215,60 @@ class DataAdapter:
         return True
 
 
+def is_batches(x: Any) -> bool:
+    """Whether `x` is batches: a `tf.data.Dataset`, or what Python makes."""
+    return is_dataset(x) or _is_python_batches(x)
+
+
 def _is_python_batches(x):
-    """Whether `x` is a `keras.utils.PyDataset` or a generator: batches that Python makes."""
-    return isinstance(x, (keras.utils.PyDataset, types.GeneratorType))
+    """Whether `x` is a `PyDataset`, a generator, or a loader of batches with text."""
+    return isinstance(x, (keras.utils.PyDataset, Iterator)) or _is_loader(x)
+
+
+def _is_loader(x):
+    """Whether `x` can be iterated again and again, for batches with text, as a `DataLoader`."""
+    is_column = isinstance(x, Collection) or hasattr(x, "dtype") or is_dataset(x)
+    if is_column or not isinstance(x, Iterable):
+        return False
+    # An example of a `DataLoader`, which would start processes for its first batch.
+    first = next(iter(getattr(x, "dataset", x)), None)
+    return any(
+        isinstance(part, (str, bytes)) or is_text(part) for part in keras.tree.flatten(first)
+    )
 
 
 def _map_batches(batches, function):
     """The same batches, each changed by a function when it is needed."""
     if isinstance(batches, keras.utils.PyDataset):
         return _MappedBatches(batches, function)
-    return (function(batch) for batch in batches)
+    if _num_batches(batches) is None:
+        return (function(_plain_batch(batch, batches)) for batch in batches)
+    return _LoadedBatches(batches, function)
+
+
+def _num_batches(loader):
+    try:
+        return len(loader)
+    except TypeError:  # Of a generator, or of an `IterableDataset` of PyTorch.
+        return None
+
+
+def _plain_batch(batch, loader):
+    """A batch with arrays for tensors, and tuples for the lists that PyTorch makes of tuples."""
+    is_collated = getattr(getattr(loader, "collate_fn", None), "__name__", "") == "default_collate"
+
+    def plain(part):
+        if isinstance(part, dict):
+            return {name: plain(value) for name, value in part.items()}
+        if (
+            is_collated
+            and isinstance(part, (list, tuple))
+            and not isinstance(part[0], (str, bytes))
+        ):
+            return tuple(map(plain, part))
+        return np.asarray(part) if hasattr(part, "detach") else part
+
+    return tuple(map(plain, batch)) if isinstance(batch, tuple) else plain(batch)
 
 
 class _MappedBatches(keras.utils.PyDataset):
@@ -222,3 +291,27 @@ class _MappedBatches(keras.utils.PyDataset):
 
     def on_epoch_end(self):
         self.batches.on_epoch_end()
+
+
+class _LoadedBatches(keras.utils.PyDataset):
+    """The batches of a loader in the order in which it gives them, from the start in each epoch."""
+
+    def __init__(self, batches, function):
+        super().__init__()
+        self.batches = batches
+        self.function = function
+        self._iterator = iter(())
+
+    @property
+    def num_batches(self):
+        return len(self.batches)
+
+    def __getitem__(self, index):
+        batch = next(self._iterator, None)
+        if batch is None:
+            self._iterator = iter(self.batches)
+            batch = next(self._iterator)
+        return self.function(_plain_batch(batch, self.batches))
+
+    def on_epoch_begin(self):
+        self._iterator = iter(())

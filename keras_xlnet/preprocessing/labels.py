@@ -11,8 +11,8 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet.arguments import check_number
-from keras_xlnet.preprocessing.texts import is_text
 from keras_xlnet.preprocessing.weights import weights_of_classes
+from keras_xlnet.tokenizers.string_inputs import categories_of, plain_columns, plain_texts
 from keras_xlnet.types import Tensor
 
 # How much the probabilities of a row may differ from the sum 1.
@@ -137,14 +137,15 @@ def as_label_array(labels: Any) -> Any:
     """Returns labels as a NumPy array: of numbers, or an object array of strings.
 
     Args:
-        labels: List, tuple, array, tensor, or column of a table. Strings may also be `(texts, 1)`,
-            such as a table of one column. Anything else, such as a dict or `None`, is returned
-            unchanged.
+        labels: A column of `plain_columns`, or an array or a tensor. Strings may also be
+            `(texts, 1)`, such as a table of one column. Anything else, such as a dict or `None`, is
+            returned unchanged.
 
     Raises:
         ValueError: If some labels are strings and others are not. The message names the row.
     """
-    if ops.is_tensor(labels) and not is_text(labels):
+    labels = plain_texts(labels)
+    if ops.is_tensor(labels):
         return ops.convert_to_numpy(labels)
     if isinstance(labels, dict) or not hasattr(labels, "__len__"):
         return labels
@@ -230,9 +231,10 @@ def learn_class_names(labels: Any, num_classes: int) -> list[str]:
     """
     if hasattr(labels, "columns"):  # A table of one column.
         labels = labels[labels.columns[0]]
-    categories = getattr(getattr(labels, "cat", labels), "categories", None)
-    if categories is not None:
-        names = list(categories)
+    names = categories_of(labels)
+    labels = plain_columns(labels)
+    if names is not None:
+        pass
     elif is_lists_of_names(labels):
         names = sorted(set().union(*labels))
     else:

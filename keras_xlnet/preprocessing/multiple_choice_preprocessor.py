@@ -13,8 +13,6 @@ from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.choices import (
     choice_columns,
     choice_labels,
-    choice_lists,
-    is_choices,
 )
 from keras_xlnet.preprocessing.labels import Classes, as_label_array, check_class_indices
 from keras_xlnet.preprocessing.packing import (
@@ -154,10 +152,6 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
                 for key, value in features.items()
             }
 
-    @classmethod
-    def takes(cls, x: Any) -> bool:
-        return is_choices(x)
-
     def encode(self, x: Any, shorten: bool = True) -> Encoded:
         """Converts texts with choices to arrays on the host, without TensorFlow.
 
@@ -176,25 +170,28 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
                 The message names the row.
         """
         columns = choice_columns(x)
-        features = self._encode_columns(columns["text"], columns["choices"], shorten)
-        return Encoded(features, {**columns, "choice_lists": choice_lists(x)})
+        features, num_cut = self._encode_columns(columns["text"], columns["choices"], shorten)
+        return Encoded(features, columns, num_cut=num_cut)
 
     def _encode_columns(self, text, choices, shorten):
         text_ids = self.tokenizer.encode(text)
         counts = [len(options) for options in choices]
         flat = self.tokenizer.encode([option for options in choices for option in options])
-        flat = [ids[max(0, len(ids) - self.max_choice_length) :] for ids in flat]
         texts = [ids for ids, count in zip(text_ids, counts, strict=True) for _ in range(count)]
+        given = np.array([len(a) + len(b) for a, b in zip(texts, flat, strict=True)])
+        flat = [ids[max(0, len(ids) - self.max_choice_length) :] for ids in flat]
         if self.as_original:
             texts = self._texts_with_leftovers(texts, flat, counts)
         features = self._pack_rows(
             [self._choice_parts(a, b) for a, b in zip(texts, flat, strict=True)], shorten
         )
+        num_cut = np.maximum(given + _NUM_SPECIAL - features["padding_mask"].sum(axis=1), 0)
         padding = {"token_ids": self.padding_token_id, "segment_ids": self._padding_segment}
-        return {
+        lists = {
             key: rows_of_lists(value, counts, padding.get(key, False))
             for key, value in features.items()
         }
+        return lists, num_cut
 
     def encode_labels(self, y: Any, encoded: Encoded, classes: Classes | None = None) -> np.ndarray:
         return choice_labels(y, encoded.columns["choices"])

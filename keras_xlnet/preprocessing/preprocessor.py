@@ -32,6 +32,9 @@ from keras_xlnet.types import PathLike
 _CONFIG, _TOKENIZER, _VOCABULARY = "config.json", "tokenizer.json", "assets/spiece.model"
 # One token, <sep> and <cls>.
 _MIN_LENGTH = 3
+# What `fit` and the other methods warn of: a share of unknown pieces, if they are this many; and a
+# share of texts that are cut, or of tokens that are lost by it.
+_UNKNOWN, _FEWEST_UNKNOWN, _CUT = 0.2, 3, 0.1
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -46,11 +49,13 @@ class Encoded(Result):
         columns: Dict of lists, what was given, such as `text` and `pair`.
         row: Int array with a number for each row of `features`: the row of `columns` that it is
             from. `None` if they are the same.
+        num_cut: Int array, how many tokens of each text were truncated. `None`: of none.
     """
 
     features: dict[str, np.ndarray]
     columns: dict[str, Any]
     row: np.ndarray | None = None
+    num_cut: np.ndarray | None = None
 
     def __repr__(self) -> str:
         title = f"{type(self).__name__} of {self.num_given} rows: {', '.join(self.columns)}"
@@ -187,11 +192,6 @@ class Preprocessor(StringLayer):
         """Whether a preprocessor of another class can be converted to this one."""
         return issubclass(other, cls)
 
-    @classmethod
-    def takes(cls, x: Any) -> bool:
-        """Whether `x` has the form that `encode` takes. Arrays of numbers do not."""
-        raise NotImplementedError
-
     def encode(self, x: Any, shorten: bool = True) -> Encoded:
         """Converts texts to arrays on the host.
 
@@ -204,6 +204,43 @@ class Preprocessor(StringLayer):
             ValueError: If something is not text. The message names the row.
         """
         raise NotImplementedError
+
+    def losses(self, encoded: Encoded) -> dict[str, str]:
+        """Returns warnings of what a model does not see of texts, by the kind of the loss.
+
+        Args:
+            encoded: What `encode` returned.
+
+        Returns:
+            A dict with the keys `unknown`, if 20 % or more of the pieces, and at least 3, are not
+            in the vocabulary; and `cut`, if 10 % or more of the texts, or of their tokens, are cut.
+            With `truncation="middle"` texts are cut because the user asked for it: no warning.
+        """
+        found = {}
+        ids = encoded.features["token_ids"][encoded.features["padding_mask"]]
+        specials = np.isin(ids, [self.tokenizer.sep_token_id, self.tokenizer.cls_token_id])
+        num_tokens = len(ids) - int(specials.sum())
+        unknown = int((ids == self.tokenizer.unk_token_id).sum())
+        if unknown >= max(_FEWEST_UNKNOWN, _UNKNOWN * num_tokens):
+            found["unknown"] = (
+                f"{unknown / num_tokens:.0%} of the pieces of the texts are unknown to the "
+                "vocabulary: the model reads all of them as the same `<unk>`. If the texts are in "
+                "another language than the model's, docs/guides/pretrain_your_language.md says "
+                "how to train a model of that language"
+            )
+        num_cut = encoded.num_cut
+        if num_cut is None or getattr(self, "truncation", "end") == "middle":
+            return found
+        texts, lost = int((num_cut > 0).sum()), int(num_cut.sum())
+        share = lost / (num_tokens + lost) if lost else 0.0
+        if texts and max(texts / len(num_cut), share) >= _CUT:
+            found["cut"] = (
+                f"{texts} of {len(num_cut)} texts are longer than the preprocessor takes, and are "
+                f"cut: they lose {lost / texts:.0f} tokens on average, at most {num_cut.max()}, "
+                f"which are {share:.0%} of all tokens. Make the preprocessor with a longer "
+                f"`sequence_length` than {self.sequence_length}, or see docs/long_sequences.md"
+            )
+        return found
 
     def encode_labels(self, y: Any, encoded: Encoded, classes: Classes | None = None) -> Any:
         """Converts the labels of texts to arrays for the rows of `encoded.features`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.answer_decoding import AnswerPrediction, decode_answers
 from keras_xlnet.preprocessing.answer_windows import AnswerWindows
-from keras_xlnet.preprocessing.answers import gold_answers, is_questions, question_columns
+from keras_xlnet.preprocessing.answers import gold_answers, question_columns
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.packing import (
     first_tokens,
@@ -25,6 +26,7 @@ from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
 
 # <sep> after the context and after the question, and <cls>.
 _NUM_SPECIAL = 3
+_SPACE = "\u2581"  # The piece of a space.
 
 
 class WindowPlaces(NamedTuple):
@@ -152,10 +154,6 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
         features["cls_index"] = tf.cast(begin + length - 1, tf.int32)
         return features, WindowPlaces(row, begin, first, count, *offsets)
 
-    @classmethod
-    def takes(cls, x: Any) -> bool:
-        return is_questions(x)
-
     def encode(self, x: Any, shorten: bool = True) -> AnswerWindows:
         """Converts questions with contexts to windows on the host, without TensorFlow.
 
@@ -173,6 +171,7 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
         """
         columns = question_columns(x)
         questions = self.tokenizer.encode(columns["question"])
+        num_cut = np.maximum([len(ids) - self.max_question_length for ids in questions], 0)
         questions = [ids[: self.max_question_length] for ids in questions]
         contexts, offsets = self._encode_contexts(columns["context"])
         plan = [
@@ -196,6 +195,7 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
             features,
             columns,
             row,
+            num_cut,
             first_position=begin,
             first_token=first,
             num_tokens=count,
@@ -213,6 +213,26 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
         """The first context token and the number of context tokens of each window."""
         room = self.sequence_length - _NUM_SPECIAL - question_length
         return window_parts(context_length, room, min(room, self.doc_stride))
+
+    def answer_limits(self, token_ids: Any, max_answer_length: int, xp: ModuleType = np) -> Any:
+        """Returns the most tokens of an answer that starts at each token.
+
+        A single token that is only a space is no answer.
+
+        Args:
+            token_ids: Int array or tensor `(windows, length)`.
+            max_answer_length: Int.
+            xp: `numpy` or `tensorflow`.
+
+        Returns:
+            Int32, of the shape of `token_ids`.
+        """
+        space = (
+            self.tokenizer.token_to_id(_SPACE) or -1
+        )  # It is 0, `<unk>`, if there is no such piece.
+        shortest = 0 if max_answer_length == 1 else max_answer_length
+        limits = xp.where(xp.equal(token_ids, space), shortest, max_answer_length)
+        return limits if xp is not np else limits.astype("int32")
 
     def encode_labels(
         self, y: Any, encoded: Encoded, classes: Classes | None = None

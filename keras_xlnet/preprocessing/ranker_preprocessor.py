@@ -13,7 +13,7 @@ from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.packing import rows_of_lists
 from keras_xlnet.preprocessing.preprocessor import Encoded
 from keras_xlnet.preprocessing.text_preprocessor import XLNetTextPreprocessor
-from keras_xlnet.preprocessing.texts import columns_of_rows, has_text, one_text, several_texts
+from keras_xlnet.preprocessing.texts import read_columns
 from keras_xlnet.results import Result
 
 # The relevance where a list has no document.
@@ -63,10 +63,6 @@ class XLNetRankerPreprocessor(XLNetTextPreprocessor):
     row_name = "query"
     takes_datasets = False
 
-    @classmethod
-    def takes(cls, x: Any) -> bool:
-        return has_text(x, "query", "documents")
-
     def encode(self, x: Any, shorten: bool = True) -> Encoded:
         """Converts queries with documents to arrays on the host, without TensorFlow.
 
@@ -84,12 +80,13 @@ class XLNetRankerPreprocessor(XLNetTextPreprocessor):
             ValueError: If something is not a string, the lengths differ or a query has no
                 documents. The message names the row.
         """
-        columns = ranking_columns(x)
+        columns = read_columns(x, [("query", "documents")])
         counts = [len(texts) for texts in columns["documents"]]
         queries = [q for q, n in zip(columns["query"], counts, strict=True) for _ in range(n)]
         documents = [text for texts in columns["documents"] for text in texts]
-        flat = self._encode_columns(queries, documents, shorten)
-        return Encoded({k: rows_of_lists(v, counts, 0) for k, v in flat.items()}, columns)
+        flat, num_cut = self._encode_columns(queries, documents, shorten)
+        features = {key: rows_of_lists(values, counts, 0) for key, values in flat.items()}
+        return Encoded(features, columns, num_cut=num_cut)
 
     def encode_labels(self, y: Any, encoded: Encoded, classes: Classes | None = None) -> np.ndarray:
         return relevance_labels(y, encoded.columns["documents"])
@@ -109,40 +106,6 @@ class XLNetRankerPreprocessor(XLNetTextPreprocessor):
 def _ranked(documents, scores):
     order = np.argsort(-scores, kind="stable")
     return [RankedDocument(int(i), documents[i], float(scores[i])) for i in order]
-
-
-def ranking_columns(x: Any) -> dict[str, list[Any]]:
-    """Returns a dict of `query`, a list of strings, and `documents`, a list of lists of strings.
-
-    Args:
-        x: A dict with these keys, a tuple of the two columns, or a list of rows `(query,
-            documents)`.
-
-    Raises:
-        ValueError: If something is not a string, the lengths differ or a query has no documents.
-            The message names the row.
-    """
-    if isinstance(x, dict):
-        if set(x) != {"query", "documents"}:
-            raise ValueError(
-                f'`x` must be a dict with the keys "query" and "documents". Received: {sorted(x)}'
-            )
-        queries, documents = x["query"], x["documents"]
-    elif isinstance(x, tuple) and len(x) == 2:
-        queries, documents = x
-    else:
-        queries, documents = columns_of_rows(x, "(query, documents)")
-    if len(queries) != len(documents):
-        raise ValueError(
-            "`query` and `documents` must have equal lengths. Received: "
-            f"{len(queries)} and {len(documents)}"
-        )
-    return {
-        "query": [one_text("query", row, query) for row, query in enumerate(queries)],
-        "documents": [
-            several_texts("documents", row, texts) for row, texts in enumerate(documents)
-        ],
-    }
 
 
 def relevance_labels(y: Any, documents: Sequence[Sequence[str]]) -> np.ndarray:

@@ -21,6 +21,7 @@ from keras_xlnet.preprocessing.preprocessor import Encoded
 from keras_xlnet.preprocessing.text_preprocessor import XLNetTextPreprocessor
 from keras_xlnet.preprocessing.texts import is_text
 from keras_xlnet.results import Result
+from keras_xlnet.tokenizers.string_inputs import plain_columns
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -116,7 +117,8 @@ class XLNetTextClassifierPreprocessor(XLNetTextPreprocessor):
 
     @classmethod
     def learn_class_names(cls, y: Any, num_classes: int) -> list[str] | None:
-        has_names = is_lists_of_names(y) or is_names(as_label_array(y))
+        labels = plain_columns(y)
+        has_names = is_lists_of_names(labels) or is_names(as_label_array(labels))
         return learn_class_names(y, num_classes) if has_names else None
 
     @classmethod

@@ -13,7 +13,7 @@ from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.preprocessor import Encoded
 from keras_xlnet.preprocessing.text_regressor_preprocessor import XLNetTextRegressorPreprocessor
-from keras_xlnet.preprocessing.texts import text_columns
+from keras_xlnet.preprocessing.texts import read_columns
 from keras_xlnet.types import Shape
 
 _NAMES = ("text", "pair", "negative")
@@ -59,12 +59,11 @@ class XLNetTextEmbedderPreprocessor(XLNetTextRegressorPreprocessor):
             ValueError: If something is not a string, or the columns have different lengths. The
                 message names the row.
         """
-        columns = text_columns(x, _NAMES)
-        texts = np.concatenate([*columns.values()])
-        features = self._encode_columns(texts, None, shorten)
-        return Encoded(
-            {key: _as_rows(values, len(columns)) for key, values in features.items()}, columns
-        )
+        columns = read_columns(x, [_NAMES[:1], _NAMES[:2], _NAMES])
+        texts = [text for column in columns.values() for text in column]
+        flat, num_cut = self._encode_columns(texts, None, shorten)
+        features = {key: _as_rows(values, len(columns)) for key, values in flat.items()}
+        return Encoded(features, columns, num_cut=num_cut)
 
     def call(self, inputs: Any, sampling_alpha: float | None = None) -> dict[str, tf.Tensor]:
         pack = super().call

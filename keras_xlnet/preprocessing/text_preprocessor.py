@@ -12,7 +12,7 @@ from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.labels import Classes, check_number_of_rows
 from keras_xlnet.preprocessing.packing import first_tokens, repeated, tokens_at
 from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
-from keras_xlnet.preprocessing.texts import is_text, text_columns
+from keras_xlnet.preprocessing.texts import read_columns
 from keras_xlnet.tokenizers.string_inputs import as_strings, check_string_dtype
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
 from keras_xlnet.types import Shape
@@ -75,10 +75,6 @@ class XLNetTextPreprocessor(Preprocessor):
         # The preprocessors of texts have the same arguments.
         return issubclass(other, XLNetTextPreprocessor)
 
-    @classmethod
-    def takes(cls, x: Any) -> bool:
-        return is_text(x)
-
     def encode(self, x: Any, shorten: bool = True) -> Encoded:
         """Converts texts, or pairs of texts, to arrays on the host, without TensorFlow.
 
@@ -95,8 +91,9 @@ class XLNetTextPreprocessor(Preprocessor):
             ValueError: If something is not a string, or the numbers of texts and pairs differ. The
                 message names the row.
         """
-        columns = text_columns(x)
-        return Encoded(self._encode_columns(columns["text"], columns.get("pair"), shorten), columns)
+        columns = read_columns(x, [("text",), ("text", "pair")])
+        features, num_cut = self._encode_columns(columns["text"], columns.get("pair"), shorten)
+        return Encoded(features, columns, num_cut=num_cut)
 
     def encode_labels(self, y: Any, encoded: Encoded, classes: Classes | None = None) -> Any:
         y = self.check_labels(y, encoded.features, classes)
@@ -104,26 +101,26 @@ class XLNetTextPreprocessor(Preprocessor):
         return y
 
     def _encode_columns(self, text, pair, shorten):
+        """The features of texts or pairs, and how many tokens of each were truncated."""
         rows_a = self.tokenizer.encode(text)
         if pair is None:
             rows_b = [np.zeros(0, "int32")] * len(rows_a)
         else:
             self._check_length_of_pairs()
             rows_b = self.tokenizer.encode(pair)
-        return self._pack_rows(
-            [self._truncated_parts(a, b) for a, b in zip(rows_a, rows_b, strict=True)], shorten
-        )
+        kept = [self._truncated(a, b) for a, b in zip(rows_a, rows_b, strict=True)]
+        given = np.array([len(a) + len(b) for a, b in zip(rows_a, rows_b, strict=True)])
+        num_cut = given - [len(a) + len(b) for a, b in kept]
+        return self._pack_rows([self._pair_parts(*pair) for pair in kept], shorten), num_cut
 
-    def _truncated_parts(self, ids_a, ids_b):
+    def _truncated(self, ids_a, ids_b):
         available = self.sequence_length - 2 - bool(len(ids_b))
         # As `_truncated_lengths`.
         half_b = available // 2
         half_a = available - half_b
         kept_a = min(len(ids_a), max(half_a, available - len(ids_b)))
         kept_b = min(len(ids_b), max(half_b, available - len(ids_a)))
-        return self._pair_parts(
-            self._first_or_ends(ids_a, kept_a), self._first_or_ends(ids_b, kept_b)
-        )
+        return self._first_or_ends(ids_a, kept_a), self._first_or_ends(ids_b, kept_b)
 
     def _first_or_ends(self, ids, length):
         """The `length` tokens that are not truncated."""

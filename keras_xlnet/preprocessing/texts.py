@@ -5,35 +5,21 @@ from typing import Any
 
 import numpy as np
 
+from keras_xlnet.results import short
+from keras_xlnet.tokenizers.string_inputs import (
+    as_text,
+    as_texts,
+    is_table,
+    plain_columns,
+    plain_texts,
+)
+
 # The names that TensorFlow and pandas give their text types.
 _TEXT_DTYPES = ("<dtype: 'string'>", "string", "str", "object")
 
 
-# Libraries whose columns are neither NumPy arrays nor lists.
-_COLUMN_LIBRARIES = ("datasets", "polars", "pyarrow")
-
-
-def plain_columns(x: Any) -> Any:
-    """Returns `x` with columns of Hugging Face `datasets`, polars and Arrow as lists.
-
-    Args:
-        x: What a user passed: a column, or a tuple or dict of columns. Anything else is returned
-            unchanged.
-    """
-    if isinstance(x, dict):
-        return {name: plain_columns(column) for name, column in x.items()}
-    if isinstance(x, tuple):
-        return tuple(map(plain_columns, x))
-    is_column = type(x).__module__.partition(".")[0] in _COLUMN_LIBRARIES and not is_table(x)
-    if not is_column:
-        return x
-    convert = getattr(x, "to_pylist", None) or getattr(x, "to_list", None)
-    return list(x) if convert is None else convert()
-
-
-def is_table(x: Any) -> bool:
-    """Whether `x` is a table of pandas, polars, Arrow or Hugging Face `datasets`."""
-    return hasattr(x, "column_names") or (hasattr(x, "columns") and hasattr(x, "dtypes"))
+# Columns with several texts in each row.
+_LISTS = ("documents", "choices")
 
 
 def is_dataset(x: Any) -> bool:
@@ -52,9 +38,13 @@ def is_text(x: Any) -> bool:
     return isinstance(x, (str, bytes)) or is_text_array or str(dtype) in _TEXT_DTYPES
 
 
-def has_text(x: Any, *keys: str) -> bool:
-    """Whether `x` is text, or a dict with text for one of some keys."""
-    return any(is_text(x.get(key)) for key in keys) if isinstance(x, dict) else is_text(x)
+def is_raw(x: Any) -> bool:
+    """Whether what `plain_columns` returned is to be read as text: no arrays, and no batches."""
+    if isinstance(x, dict):
+        return "token_ids" not in x
+    if isinstance(x, tuple):
+        return any(map(is_raw, x))
+    return isinstance(x, (list, str, bytes)) or is_text(x)
 
 
 def split_spec(spec: Any) -> tuple[Any, Any]:
@@ -70,7 +60,7 @@ def split_spec(spec: Any) -> tuple[Any, Any]:
 
 
 def check_container(x: Any, row_name: str = "text") -> None:
-    """Raises `ValueError` if `x` is a table, has no rows, or is a dataset without batches.
+    """Raises `ValueError` for a table, no rows, lists of numbers, and a dataset without batches.
 
     Args:
         x: What a user passed.
@@ -84,14 +74,30 @@ def check_container(x: Any, row_name: str = "text") -> None:
         )
     if is_dataset(x):
         _check_batched(split_spec(x.element_spec)[0])
+    elif x is None or isinstance(x, (int, float)):
+        raise ValueError(f"`x` must be texts, or the features of a preprocessor. Received: {x!r}")
     elif _is_empty(x):
         raise ValueError(f"`x` must have at least one {row_name}. Received: x={x!r}")
+    elif _is_numbers(x):
+        raise ValueError(
+            "`x` must be texts, or token ids in a dict: {'token_ids': array}. Received: lists of "
+            f"numbers, {short(x)}"
+        )
 
 
 def _is_empty(x):
     if hasattr(x, "shape"):  # Symbolic tensors refuse `len`.
         return x.shape[:1] == (0,)
     return hasattr(x, "__len__") and not len(x)
+
+
+def _is_numbers(x):
+    """Whether a list has lists or arrays of numbers. A number in a list of texts has a row."""
+    depth = 0
+    while isinstance(x, (list, tuple)) and x:
+        x, depth = x[0], depth + 1
+    kind = getattr(getattr(x, "dtype", None), "kind", "?")
+    return depth > 1 and isinstance(x, int) or depth > 0 and kind in "iuf"
 
 
 def _check_batched(spec):
@@ -107,95 +113,102 @@ def _check_batched(spec):
             )
 
 
-def text_columns(x: Any, names: Sequence[str] = ("text", "pair")) -> dict[str, np.ndarray]:
-    """Returns a dict of object arrays of equal length: the texts of each row by name.
+def read_columns(x: Any, forms: Sequence[tuple[str, ...]]) -> dict[str, list[Any]]:
+    """Returns a dict of lists of equal length: the texts of each row by name.
 
     Args:
-        x: Texts, a tuple of several of these, or a dict with some of `names`. Texts are a list, an
-            array, a column of a table or a string tensor. Or by row: a list of tuples, or an array
-            `(batch, number of texts)`.
-        names: Strings, what the texts of a row are called. Rows may have fewer texts.
+        x: What a user passed: a tuple or dict of columns, or a list of rows, tuples or dicts, of
+            one of `forms`; or a column, if a form has one name. Columns are as in `plain_columns`.
+        forms: Tuples of strings, what the texts of a row are called. `documents` and `choices` are
+            lists of texts.
 
     Raises:
-        ValueError: If the lengths differ, something is not a string or a row has too many texts.
-            The message names the row.
+        ValueError: If the lengths differ or are 0, or something is not a string. The message names
+            the row.
     """
-    parts: dict[str, Any]
+    x = plain_columns(x)
+    by_length = {len(form): form for form in forms}
+    expected = " or ".join(f"({', '.join(form)})" for form in forms if len(form) > 1)
+    if isinstance(x, list) and x and isinstance(x[0], dict):
+        keys = x[0].keys()
+        for row, values in enumerate(x):
+            if not isinstance(values, dict) or values.keys() != keys:
+                raise ValueError(
+                    f"`x` must have rows with the keys {sorted(keys)}. Received in row {row}: "
+                    f"{values!r}"
+                )
+        x = {name: [values[name] for values in x] for name in keys}
     if isinstance(x, dict):
-        parts = x
+        if set(x) not in [set(form) for form in forms]:
+            keys = " or ".join(" and ".join(f'"{name}"' for name in form) for form in forms)
+            raise ValueError(f"`x` must be a dict with the keys {keys}. Received: {sorted(x)}")
+        columns = x
     elif isinstance(x, tuple):
-        parts = dict(zip(_first_names(names, x), x, strict=True))
-    elif has_rows(x):
-        found = _first_names(names, x[0])
-        parts = dict(zip(found, columns_of_rows(x, f"({', '.join(found)})"), strict=True))
+        if len(x) not in by_length:
+            raise ValueError(f"`x` must be columns {expected}. Received: a tuple of {len(x)}")
+        columns = dict(zip(by_length[len(x)], x, strict=True))
+    elif isinstance(x, list) and x and (_is_row(x[0]) or 1 not in by_length):
+        names = by_length.get(len(x[0]) if _is_row(x[0]) else 0, ())
+        for row, values in enumerate(x):
+            if not names or not _is_row(values) or len(values) != len(names):
+                raise ValueError(
+                    f"`x` must have rows {expected}. Received in row {row}: {values!r}"
+                )
+        columns = dict(zip(names, zip(*x, strict=True), strict=True))
     else:
-        parts = {names[0]: x}
+        columns = {by_length[min(by_length)][0]: x}
     # Without other columns, users know the argument by Keras' name.
-    called = {key: "x" if len(parts) == 1 else key for key in parts}
-    parts = {key: _as_column(value, called[key]) for key, value in parts.items()}
-    lengths = {key: len(part) for key, part in parts.items()}
+    called = {name: "x" if len(columns) == 1 else name for name in columns}
+    found = {
+        name: several_texts(called[name], column)
+        if name in _LISTS
+        else as_texts(column, called[name])
+        for name, column in columns.items()
+    }
+    lengths = {name: len(column) for name, column in found.items()}
     if len(set(lengths.values())) > 1:
         given = " and ".join(f"`{name}`" for name in lengths)
         raise ValueError(f"{given} must have equal lengths. Received: {lengths}")
-    return parts
+    if not all(lengths.values()):
+        raise ValueError(f"`x` must have at least one row. Received: {lengths}")
+    return found
 
 
-def _first_names(names, texts):
-    """The names of the texts of a row. All rows together can have fewer than `names`."""
-    if not 1 < len(texts) <= len(names):
-        forms = " or ".join(f"({', '.join(names[: n + 1])})" for n in range(1, len(names)))
-        raise ValueError(f"`x` must have rows {forms}. Received in row 0: {len(texts)} texts")
-    return names[: len(texts)]
+def _is_row(x):
+    return hasattr(x, "__len__") and not isinstance(x, (str, bytes, dict))
 
 
-def has_rows(x: Any) -> bool:
-    """Whether `x` has several texts per row: a list of tuples or lists, or an array of rank 2."""
-    if isinstance(x, list):
-        return isinstance(x[0], (tuple, list))
-    return len(getattr(x, "shape", ())) == 2 and x.shape[1] > 1
+def several_texts(name: str, rows: Any) -> list[list[str]]:
+    """Returns a column with a list of texts in each row, none of them empty, as `as_texts` does."""
+    found = []
+    for row, texts in enumerate(plain_texts(rows)):
+        texts = plain_texts(texts)
+        if not isinstance(texts, (list, tuple)) or not texts:
+            raise ValueError(f"`{name}` must be lists of strings. Received in row {row}: {texts!r}")
+        found.append([as_text(name, row, text) for text in texts])
+    return found
 
 
-def columns_of_rows(x: Any, form: str) -> list[tuple[Any, ...]]:
-    """Returns the columns of rows that are all as long as `form` has names.
+def one_row(x: Any, *others: Any) -> tuple[Any, bool]:
+    """Returns the columns that a method was given, and whether they are a single row of strings.
 
     Args:
-        x: List of tuples or lists, or an array of rank 2.
-        form: String, such as `"(text, pair)"`, for errors.
-
-    Raises:
-        ValueError: If a row has another length. The message names the row.
+        x: Texts in any form, or the first column.
+        others: Of a method for rows of several texts: the other columns, or `None` if `x` has all.
     """
-    width = form.count(",") + 1
-    for row, values in enumerate(x):
-        if (
-            isinstance(values, (str, bytes))
-            or not hasattr(values, "__len__")
-            or len(values) != width
-        ):
-            raise ValueError(f"`x` must have rows {form}. Received in row {row}: {values!r}")
-    return list(zip(*x, strict=True))
-
-
-def one_text(name: str, row: int, text: Any) -> str:
-    """Returns a text as a string; `ValueError` with the name and the row if it is not text."""
-    text = text.decode() if isinstance(text, bytes) else text
-    if not isinstance(text, str):
-        raise ValueError(f"`{name}` must be strings. Received in row {row}: {text!r}")
-    return text
-
-
-def several_texts(name: str, row: int, texts: Any) -> list[str]:
-    """Returns the texts of a row as strings, at least one; `ValueError` as `one_text` does."""
-    if isinstance(texts, (str, bytes)) or not hasattr(texts, "__len__") or not len(texts):
-        raise ValueError(f"`{name}` must be lists of strings. Received in row {row}: {texts!r}")
-    return [one_text(name, row, text) for text in texts]
-
-
-def _as_column(texts, name):
-    if isinstance(texts, (str, bytes)):
-        raise ValueError(f"`{name}` must be a batch of texts: pass a list. Received: {texts!r}")
-    texts = np.asarray(texts, dtype=object)
-    for row, text in enumerate(texts):
-        if not isinstance(text, (str, bytes)):
-            raise ValueError(f"`{name}` must be strings. Received in row {row}: {text!r}")
-    return texts
+    for column in others:
+        if isinstance(column, (int, float)):
+            raise ValueError(
+                "The second argument must be a column of texts, or a text: pass `batch_size` by "
+                f"name. Received: {column}"
+            )
+    columns = (x, *(column for column in others if column is not None))
+    x = columns if len(columns) > 1 else x
+    first = next(iter(x.values()), None) if isinstance(x, dict) else x
+    if others and isinstance(x, tuple) and x:
+        first = x[0]
+    if not isinstance(first, (str, bytes)):
+        return x, False
+    if isinstance(x, dict):
+        return {name: [text] for name, text in x.items()}, True
+    return tuple([text] for text in x) if isinstance(x, tuple) else [x], True

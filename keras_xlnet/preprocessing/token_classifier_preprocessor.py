@@ -28,7 +28,6 @@ from keras_xlnet.preprocessing.tags import Entity, decode_tags, detect_scheme, t
 from keras_xlnet.preprocessing.words import (
     NO_LABEL,
     is_first_piece,
-    is_words,
     learn_tags,
     sentence_words,
     tag_indices,
@@ -36,7 +35,7 @@ from keras_xlnet.preprocessing.words import (
     token_weights,
 )
 from keras_xlnet.results import Result, color_of, marked_html
-from keras_xlnet.tokenizers.string_inputs import as_strings
+from keras_xlnet.tokenizers.string_inputs import as_strings, as_texts, plain_columns
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
 
 _NO_WORD = -1
@@ -188,10 +187,6 @@ class XLNetTokenClassifierPreprocessor(Preprocessor):
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "label_all_pieces": self.label_all_pieces}
 
-    @classmethod
-    def takes(cls, x: Any) -> bool:
-        return is_words(x)
-
     def call(self, inputs: Any) -> dict[str, tf.Tensor]:
         with tf.device("CPU:0"):
             ids, index, _ = self._tokenize(inputs)
@@ -275,10 +270,11 @@ class XLNetTokenClassifierPreprocessor(Preprocessor):
             ValueError: If a sentence has no words or a word is not a string. The message names
                 them.
         """
+        x = plain_columns(x)
         sentences, places = sentence_words(x)
         columns: dict[str, Any] = {"words": sentences}
         if places is not None:
-            columns["text"] = [t.decode() if isinstance(t, bytes) else str(t) for t in x]
+            columns["text"] = as_texts(x)
         sentence, features, word_index = self._encode_sentences(sentences, shorten)
         row = np.array(sentence) if len(sentence) > len(sentences) else None
         return EncodedWords(features, columns, row, word_index=word_index, places=places)

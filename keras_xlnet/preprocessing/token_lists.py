@@ -7,6 +7,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_xlnet.tokenizers.string_inputs import as_texts, plain_texts
 from keras_xlnet.types import Tensor
 
 # Lengths are rounded up to a multiple of this, so that few shapes are compiled.
@@ -19,7 +20,8 @@ def as_token_lists(
     """Returns an int32 array of token ids for each text.
 
     Args:
-        texts: List of strings, or of sequences of token ids; or an int array `(texts, length)`.
+        texts: A column of strings, a list of sequences of token ids, or an int array
+            `(texts, length)`.
         model: The model that the ids are for.
         tokenizer: An `XLNetTokenizer`, or another callable from strings to ragged ids. Required
             for strings.
@@ -31,7 +33,7 @@ def as_token_lists(
     """
     if isinstance(texts, (str, bytes)):
         raise ValueError(f"`{name}` must be a list of texts. Received: one text, {texts!r}")
-    texts = list(texts)
+    texts = list(plain_texts(texts))
     if not texts:
         raise ValueError(f"`{name}` must have at least one text. Received: none")
     if isinstance(texts[0], (str, bytes)):
@@ -39,7 +41,7 @@ def as_token_lists(
             raise ValueError(f"`{name}` contains strings: pass `tokenizer=` or token ids")
         # On the host, where the tokenizer can.
         encode = getattr(tokenizer, "encode", tokenizer)
-        texts = [np.asarray(row) for row in encode(texts)]
+        texts = [np.asarray(row) for row in encode(as_texts(texts, name))]
     rows = [np.asarray(row) for row in texts]
     for i, row in enumerate(rows):
         if row.ndim != 1 or not len(row):

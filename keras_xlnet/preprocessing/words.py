@@ -10,26 +10,19 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from keras_xlnet.preprocessing.texts import is_text
 from keras_xlnet.preprocessing.weights import as_weight_array
+from keras_xlnet.tokenizers.string_inputs import as_text, as_texts, plain_columns, plain_texts
 
 # The label of tokens that do not count, as in PyTorch.
 NO_LABEL = -100
 ZERO_WIDTH_SPACE = "\u200b"
 
 
-def is_words(x: Any) -> bool:
-    """Whether `x` are sentences as text: lists of words, or strings."""
-    if isinstance(x, (list, tuple)) and len(x) and isinstance(x[0], (list, tuple, np.ndarray)):
-        return any(is_text(list(sentence)) for sentence in x if len(sentence))
-    return not isinstance(x, dict) and is_text(x)
-
-
 def sentence_words(x: Any) -> tuple[list[list[str]], list[list[tuple[int, int]]] | None]:
     """Returns the words of sentences, and where they are in strings.
 
     Args:
-        x: List of lists of words, or of strings, which are divided into words as below.
+        x: Column of lists of words, or of strings, which are divided into words as below.
 
     Returns:
         A list of lists of strings; and for strings a list of lists of `(start, end)` in characters,
@@ -38,22 +31,16 @@ def sentence_words(x: Any) -> tuple[list[list[str]], list[list[tuple[int, int]]]
     Raises:
         ValueError: If a sentence has no words or a word is not a string. The message names them.
     """
-    if isinstance(x, (str, bytes)):
-        raise ValueError(f"`x` must be a batch of sentences: pass a list. Received: {x!r}")
-    sentences = [s.decode() if isinstance(s, bytes) else s for s in x]
-    places = None
-    if sentences and isinstance(sentences[0], str):
-        for row, sentence in enumerate(sentences):
-            if not isinstance(sentence, str):
-                raise ValueError(f"`x` must be strings. Received in row {row}: {sentence!r}")
-        places = [word_places(sentence) for sentence in sentences]
-        sentences = [
-            [sentence[start:end] for start, end in row]
-            for sentence, row in zip(sentences, places, strict=True)
-        ]
-    for row, words in enumerate(sentences):
-        _check_words(row, words)
-    return [list(words) for words in sentences], places
+    x = plain_columns(x)
+    first = next(iter(x), None)
+    if isinstance(x, (str, bytes, dict)) or isinstance(first, (str, bytes)):
+        texts = as_texts(x)
+        places = [word_places(text) for text in texts]
+        pairs = zip(texts, places, strict=True)
+        sentences = [[text[start:end] for start, end in row] for text, row in pairs]
+    else:
+        sentences, places = [plain_texts(words) for words in x], None
+    return [_checked_words(row, words) for row, words in enumerate(sentences)], places
 
 
 def word_places(text: str) -> list[tuple[int, int]]:
@@ -109,17 +96,12 @@ def _word_pattern():
     return re.compile(f"{word}|{flag}|{other}")
 
 
-def _check_words(row, words):
-    if isinstance(words, (str, bytes)) or not hasattr(words, "__len__") or not len(words):
+def _checked_words(row, words):
+    if not isinstance(words, (list, tuple)) or not words:
         raise ValueError(
             f"`x` must be lists of words, or strings with words. Received in row {row}: {words!r}"
         )
-    for place, word in enumerate(words):
-        if not isinstance(word, str):
-            raise ValueError(
-                f"`x` must have words that are strings. Received in row {row}, word {place}: "
-                f"{word!r}"
-            )
+    return [as_text("x", f"{row}, word {place}", word) for place, word in enumerate(words)]
 
 
 def tag_indices(
@@ -175,7 +157,8 @@ def learn_tags(y: Any, num_classes: int) -> list[str] | None:
     Raises:
         ValueError: If there are more or fewer.
     """
-    if not isinstance(y, (list, tuple, np.ndarray)):
+    y = plain_columns(y)
+    if not isinstance(y, (list, tuple)):
         return None
     rows = [row for row in y if isinstance(row, (list, tuple, np.ndarray))]
     names = sorted({tag for row in rows for tag in row if isinstance(tag, str)})

@@ -35,7 +35,12 @@ def question_answering_signatures(
     check_positive_int("max_answer_length", max_answer_length)
     if null_threshold is None:
         null_threshold = model.null_threshold
-    reader = TokenReader(model, batch_size, _beams)
+
+    def limits(features):
+        limit = model.preprocessor.answer_limits(features["token_ids"], max_answer_length, tf)
+        return {"max_answer_length": limit}
+
+    reader = TokenReader(model, batch_size, _beams, inputs=limits)
 
     def answer(question, context):
         features, places = model.preprocessor({"question": question, "context": context})

@@ -27,6 +27,7 @@ class TokenReader:
             with a row for each row of the features, whose other axes do not depend on the length,
             except those `of_tokens`.
         of_tokens: Names of outputs `(rows, length, ...)`.
+        inputs: Optional function of the features to more inputs of the model.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class TokenReader:
         finish: Callable[[Any, dict[str, tf.Tensor]], dict[str, tf.Tensor]],
         rank: int = 2,
         of_tokens: Collection[str] = (),
+        inputs: Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]] | None = None,
     ) -> None:
         self._preprocessor = model.preprocessor
         self.batch_size = batch_size
@@ -50,7 +52,8 @@ class TokenReader:
 
         @tf.function(input_signature=[specs], autograph=False)
         def read(features):
-            return finish(model(features, training=False), features)
+            more = {} if inputs is None else inputs(features)
+            return finish(model({**features, **more}, training=False), features)
 
         self._read = read
 

@@ -1,9 +1,10 @@
-"""Layers of strings, and the conversion of their inputs to string tensors."""
+"""Layers of strings, and the containers that people hold strings in, as lists and as tensors."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import keras
@@ -13,6 +14,106 @@ from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.tokenizers.normalization import replace_surrogates
 from keras_xlnet.types import Shape
+
+# Libraries whose columns are neither NumPy arrays nor lists.
+_COLUMN_LIBRARIES = ("datasets", "polars", "pyarrow")
+
+
+def plain_columns(x: Any) -> Any:
+    """Returns columns of text as lists, whatever they are held in.
+
+    All methods that take texts or labels read them through this function. A column is a column of
+    pandas, polars, Arrow or Hugging Face `datasets`, an array or tensor of strings, or a collection
+    or, in a tuple or a dict, an iterator of Python.
+
+    Args:
+        x: What a user passed: a column, or a tuple or dict of columns. A tuple without columns
+            is one. Arrays of numbers, tables, datasets and batches are returned unchanged.
+    """
+    if isinstance(x, Mapping):
+        return {name: plain_columns(_listed(column)) for name, column in x.items()}
+    if isinstance(x, tuple):
+        if not any(hasattr(part, "__iter__") and not isinstance(part, (str, bytes)) for part in x):
+            return list(x)
+        return tuple(plain_columns(_listed(part)) for part in x)
+    if isinstance(x, (list, str, bytes)) or is_table(x):
+        return x
+    library = type(x).__module__.partition(".")[0]
+    if library in _COLUMN_LIBRARIES or getattr(getattr(x, "dtype", None), "kind", "?") in "OSUT":
+        names = ("to_pylist", "to_list", "tolist")
+        convert = next((getattr(x, name) for name in names if hasattr(x, name)), None)
+        return list(x) if convert is None else convert()
+    if hasattr(x, "dtype"):
+        is_string_tensor = getattr(x.dtype, "name", "") == "string"
+        values = getattr(x, "to_list", None) or getattr(x, "numpy", None)
+        if not is_string_tensor or values is None:  # Numbers, or a symbolic tensor.
+            return x
+        found = values()
+        return found.tolist() if hasattr(found, "tolist") else found
+    return list(x) if isinstance(x, Collection) else x
+
+
+def plain_texts(x: Any) -> Any:
+    """Returns what `plain_columns` does. An iterator of strings is a column too.
+
+    Args:
+        x: As in `plain_columns`. Of an iterator the first item is taken: use what is returned.
+    """
+    if isinstance(x, Iterator):
+        first = list(itertools.islice(x, 1))
+        rest = itertools.chain(first, x)
+        return rest if first and not isinstance(first[0], (str, bytes)) else list(rest)
+    return plain_columns(x)
+
+
+def _listed(x):
+    return list(x) if isinstance(x, Iterator) else x
+
+
+def is_table(x: Any) -> bool:
+    """Whether `x` is a table of pandas, polars, Arrow or Hugging Face `datasets`."""
+    return hasattr(x, "column_names") or (hasattr(x, "columns") and hasattr(x, "dtypes"))
+
+
+def categories_of(column: Any) -> list[Any] | None:
+    """Returns the values that a column can have, in their order. `None` if it does not say.
+
+    Args:
+        column: A categorical column of pandas, an `Enum` of polars or an ordered dictionary of
+            Arrow. Other categories of polars and Arrow are in no order.
+    """
+    found: Any = getattr(getattr(column, "dtype", column), "categories", None)
+    if getattr(getattr(column, "type", None), "ordered", False):
+        column = column.unify_dictionaries().chunk(0) if hasattr(column, "chunk") else column
+        found = column.dictionary.to_pylist()
+    return list(found) if hasattr(found, "__len__") else None
+
+
+def as_text(name: str, row: int | str, text: Any) -> str:
+    """Returns a text as a string; `ValueError` with the name and the row if it is not text."""
+    if isinstance(text, list) and len(text) == 1:  # An array or a table of one column.
+        text = text[0]
+    # Of lists with scalars of Arrow, or tensors.
+    convert = getattr(text, "as_py", None) or getattr(text, "numpy", None)
+    text = text if convert is None else convert()
+    text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    if not isinstance(text, str):
+        raise ValueError(f"`{name}` must be strings. Received in row {row}: {text!r}")
+    return text
+
+
+def as_texts(texts: Any, name: str = "x") -> list[str]:
+    """Returns a column of texts as a list of strings.
+
+    Raises:
+        ValueError: If it is a single string, or something is not text. The message names the row.
+    """
+    texts = plain_texts(texts)
+    if isinstance(texts, (str, bytes)):
+        raise ValueError(f"`{name}` must be a batch of texts: pass a list. Received: {texts!r}")
+    if not isinstance(texts, list):
+        raise ValueError(f"`{name}` must be texts. Received: {texts!r}")
+    return [as_text(name, row, text) for row, text in enumerate(texts)]
 
 
 class StringLayer(RefusesUnknownArguments, keras.layers.Layer):
@@ -36,7 +137,7 @@ class StringTokenizer(StringLayer):
 
     def __call__(self, inputs: Any, **kwargs: Any) -> Any:
         # Converted here to one tensor: Keras would inspect each string of a list.
-        if isinstance(inputs, list):
+        if not isinstance(inputs, (keras.KerasTensor, str)):
             inputs = as_strings(inputs)
         return super().__call__(inputs, **kwargs)
 
@@ -56,7 +157,7 @@ def as_strings(inputs: Any, name: str = "inputs") -> tf.Tensor | tf.RaggedTensor
     """Converts inputs to a dense or ragged string tensor of known rank.
 
     Args:
-        inputs: String, (nested) list of strings, NumPy array or tensor.
+        inputs: String, (nested) list of strings, tensor, or a column of `plain_columns`.
         name: String, the name of the argument in error messages.
 
     Returns:
@@ -118,6 +219,7 @@ def _shaped_as(texts, flat):
 
 
 def _to_tensor(inputs, name):
+    inputs = plain_texts(inputs)
     # TensorFlow converts an empty list to float32.
     if isinstance(inputs, list) and not inputs:
         return tf.zeros([0], tf.string)

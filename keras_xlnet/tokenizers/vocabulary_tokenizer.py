@@ -20,7 +20,7 @@ from keras_xlnet.tokenizers.normalization import (
     valid_utf8,
     with_single_spaces,
 )
-from keras_xlnet.tokenizers.string_inputs import StringTokenizer
+from keras_xlnet.tokenizers.string_inputs import StringTokenizer, as_texts
 from keras_xlnet.tokenizers.token_ids import as_ids
 from keras_xlnet.types import PathLike
 
@@ -179,11 +179,11 @@ class VocabularyTokenizer(StringTokenizer):
         with tf.control_dependencies([check] if check is not None else []):
             return tf.cast(ids, tf.int32)
 
-    def encode(self, texts: Sequence[str | bytes]) -> list[np.ndarray]:
+    def encode(self, texts: Any) -> list[np.ndarray]:
         """Converts texts to ids on the host, without TensorFlow. The ids equal the call's.
 
         Args:
-            texts: List of strings, or of bytes in UTF-8.
+            texts: List, array or column of a table of strings, or of bytes in UTF-8.
 
         Returns:
             A list with an int32 array `(num_tokens,)` for each text.
@@ -201,11 +201,12 @@ class VocabularyTokenizer(StringTokenizer):
         """
         self._require_vocabulary()
         end = [] if self.end_token is None else [self.token_to_id(self.end_token)]
-        return [np.array([*self._host_ids(text), *end], "int32") for text in texts]
+        return [
+            np.array([*self._host_ids(text), *end], "int32") for text in as_texts(texts, "texts")
+        ]
 
     def _host_ids(self, text):
         """The ids of a text, without the `end_token`."""
-        text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
         text = replace_surrogates(text)
         text = text.lower() if self.lowercase else text
         ids = self._untracked.ids

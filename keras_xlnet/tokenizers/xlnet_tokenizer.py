@@ -26,7 +26,7 @@ from keras_xlnet.tokenizers.sentencepiece_model import (
     write_proto,
 )
 from keras_xlnet.tokenizers.sentencepiece_training import train_proto
-from keras_xlnet.tokenizers.string_inputs import StringTokenizer, on_texts
+from keras_xlnet.tokenizers.string_inputs import StringTokenizer, as_texts, on_texts
 from keras_xlnet.tokenizers.token_ids import as_ids
 from keras_xlnet.tokenizers.token_offsets import TokenOffsets
 from keras_xlnet.tokenizers.tokenizer_preset import load_tokenizer, save_tokenizer
@@ -203,13 +203,13 @@ class XLNetTokenizer(StringTokenizer):
             return on_texts(graph.tokenize_with_offsets, inputs)
         return on_texts(lambda texts: graph.split(texts, sampling_alpha, return_offsets), inputs)
 
-    def encode(self, texts: Sequence[str | bytes], return_offsets: bool = False) -> Any:
+    def encode(self, texts: Any, return_offsets: bool = False) -> Any:
         """Converts texts to ids on the host, with sentencepiece and without TensorFlow.
 
         The ids and offsets equal the call's, except for texts with two splits of equal score.
 
         Args:
-            texts: List of strings, or of bytes in UTF-8.
+            texts: List, array or column of a table of strings, or of bytes in UTF-8.
             return_offsets: Bool, whether to return where in the text as given each token is.
 
         Returns:
@@ -228,6 +228,7 @@ class XLNetTokenizer(StringTokenizer):
         [[0, 0], [0, 1], [1, 2], [5, 5], [5, 6]]
         """
         self._require_proto()
+        texts = as_texts(texts, "texts")
         if return_offsets:
             return self._encode_with_offsets(texts)
         return [*map(self._split_digit_commas, self._pieces([*map(self._clean, texts)]))]
@@ -236,7 +237,7 @@ class XLNetTokenizer(StringTokenizer):
         if self._untracked.offset_finder is None:
             self._untracked.offset_finder = HostOffsetFinder(self._proto, self._processor)
         finder, flags = self._untracked.offset_finder, self._cleaning_flags()
-        cleaned = [clean_with_places(_as_string(text), *flags) for text in texts]
+        cleaned = [clean_with_places(text, *flags) for text in texts]
         rows = self._pieces([text.text for text in cleaned])
         offsets = [finder.offsets(*pair) for pair in zip(cleaned, rows, strict=True)]
         return [*map(self._split_digit_commas, rows)], offsets
@@ -248,7 +249,7 @@ class XLNetTokenizer(StringTokenizer):
         return [np.array(row, "int32") for row in rows]
 
     def _clean(self, text):
-        return clean_text(_as_string(text), *self._cleaning_flags())
+        return clean_text(text, *self._cleaning_flags())
 
     def _cleaning_flags(self):
         return self.lowercase, self.remove_space, self.remove_accents
@@ -595,7 +596,3 @@ class XLNetTokenizer(StringTokenizer):
 
     def _tokenize(self, texts):
         return self._require_graph().tokenize(texts)
-
-
-def _as_string(text):
-    return text.decode("utf-8", "replace") if isinstance(text, bytes) else text

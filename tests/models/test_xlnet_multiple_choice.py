@@ -204,7 +204,7 @@ def test_saved_models_choose_the_same(model, tmp_path):
 
 BAD = {
     "another key": ({"text": ["a"], "options": [["b"]]}, 'the keys "text" and "choices"'),
-    "lengths": ((["a", "b"], [["c"]]), "columns of equal lengths. Received: {'text': 2, 'choices'"),
+    "lengths": ((["a", "b"], [["c"]]), "must have equal lengths. Received: {'text': 2, 'choices'"),
     "a string for choices": ([("a", "b")], "`choices` must be lists of strings. Received in row 0"),
     "no choices": ((["a", "b"], [["c"], []]), "must be lists of strings. Received in row 1"),
     "a number": ((["a"], [["c", 3]]), "`choices` must be strings. Received in row 0: 3"),

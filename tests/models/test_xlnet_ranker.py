@@ -6,7 +6,8 @@ import pytest
 
 from keras_xlnet.models import ListSoftmaxLoss, PairwiseHingeLoss, XLNetRanker
 from keras_xlnet.preprocessing import XLNetRankerPreprocessor
-from keras_xlnet.preprocessing.ranker_preprocessor import ranking_columns, relevance_labels
+from keras_xlnet.preprocessing.ranker_preprocessor import relevance_labels
+from keras_xlnet.preprocessing.texts import read_columns
 from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.small_models import small_backbone
 
@@ -110,7 +111,7 @@ def test_saved_models_rank_the_same(trained, tmp_path):
 
 BAD = {
     "another key": ({"query": ["a"], "texts": [["b"]]}, 'keys "query" and "documents"'),
-    "lengths": ((["a", "b"], [["c"]]), "must have equal lengths. Received: 2 and 1"),
+    "lengths": ((["a", "b"], [["c"]]), "must have equal lengths. Received: {'query': 2"),
     "a string": ([("a", "b")], "`documents` must be lists of strings. Received in row 0: 'b'"),
     "no documents": ((["a", "b"], [["c"], []]), "lists of strings. Received in row 1"),
     "a number": ((["a"], [["c", 3]]), "`documents` must be strings. Received in row 0: 3"),
@@ -123,7 +124,7 @@ BAD = {
 def test_bad_queries(case):
     x, message = BAD[case]
     with pytest.raises(ValueError, match=message):
-        ranking_columns(x)
+        read_columns(x, [("query", "documents")])
 
 
 @pytest.mark.parametrize(

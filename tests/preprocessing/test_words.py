@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from keras_xlnet.preprocessing.words import (
     is_first_piece,
-    is_words,
     sentence_words,
     tag_indices,
     token_labels,
@@ -15,18 +14,6 @@ from keras_xlnet.preprocessing.words import (
 
 NAMES = ["B-person", "I-person", "O"]
 INDEX = np.array([[-1, 0, 0, 1, 2, 2, -1, -1], [0, 1, 1, 1, -1, -1, -1, -1]])
-
-
-@pytest.mark.parametrize(
-    "x", [["a b", "c"], [["a", "b"], ["c"]], [np.array(["a", "b"])], np.array(["a b"]), [[], ["a"]]]
-)
-def test_sentences_are_recognized(x):
-    assert is_words(x)
-
-
-@pytest.mark.parametrize("x", [{"token_ids": np.ones((2, 3), int)}, np.ones((2, 3)), [[1, 2]]])
-def test_arrays_are_no_sentences(x):
-    assert not is_words(x)
 
 
 def test_strings_are_divided_into_words():
