@@ -25,8 +25,7 @@ def greedy_generator(model, num_tokens, jit=None):
     @tf.function(jit_compile=jit)
     def step(token_ids, memory, memory_mask):
         outputs = model(
-            {**_with_dummy(token_ids), "memory": memory, "memory_mask": memory_mask},
-            training=False,
+            {**_with_dummy(token_ids), "memory": memory, "memory_mask": memory_mask}, training=False
         )
         next_ids = tf.argmax(outputs["logits"][:, 0], -1, output_type=tf.int32)[:, None]
         # The rows of the overlap and of the dummy are computed again.

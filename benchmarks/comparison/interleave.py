@@ -1,10 +1,9 @@
 """Runs the subjects of a workload side by side, one repetition each in turn."""
 
-import os
 import time
 
 from benchmarks.comparison.machine import busy_seconds
-from benchmarks.comparison.worker import FreshWorker, SubjectError, Worker
+from benchmarks.comparison.worker import SubjectError
 
 # Threads of a pool wait actively for more work for some milliseconds; the next subject is not to
 # pay for that.
@@ -58,25 +57,12 @@ def measure(subjects, start, repetitions, say=print):
                     say(f"  {name} failed: {failure}")
                     del workers[name]
             rounds.append(answers)
-            say(
-                f"  round {i + 1} of {repetitions}: "
-                + ", ".join(f"{name} {answer['wall']:.3g}" for name, answer in answers.items())
-            )
+            walls = ", ".join(f"{name} {answer['wall']:.3g}" for name, answer in answers.items())
+            say(f"  round {i + 1} of {repetitions}: {walls}")
     finally:
         for worker in workers.values():
             worker.close()
     return {"rounds": rounds, "facts": facts, "failures": failures}
-
-
-def starter(workload, peers_dir, assets, logs, timeout):
-    """The `start` of `measure` for real subjects."""
-    kind = FreshWorker if workload.fresh else Worker
-
-    def start(subject):
-        log = os.path.join(logs, f"{workload.name}-{subject.name}.log")
-        return kind(subject, workload, peers_dir, assets, log, timeout)
-
-    return start
 
 
 def _repeat(worker):

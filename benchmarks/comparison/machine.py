@@ -3,18 +3,16 @@
 import os
 import platform
 
-# Flags of CPUs that multiply bfloat16 faster than float32.
-_BFLOAT16 = ("amx_bf16", "avx512_bf16")
-
 
 def describe():
     """CPU model and what it can do, cores, memory, system."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "cpu": (_cpu_lines("model name") or [platform.processor() or platform.machine()])[0],
-        "bfloat16": [flag for flag in _BFLOAT16 if flag in cpu_flags()],
-        "cores": os.cpu_count() if cores is None else len(cores),
+        # Flags of CPUs that multiply bfloat16 faster than float32.
+        "bfloat16": [flag for flag in ("amx_bf16", "avx512_bf16") if flag in cpu_flags()],
+        "cores": cores,
         "memory_gib": round(memory, 1),
         "system": platform.platform(),
         "python": platform.python_version(),

@@ -34,7 +34,6 @@ TOPOLOGIES = {
     "v5e": {"topology_name": "v5e:2x2"},
     "v6e": {"topology_name": "v6e:2x2"},
 }
-GIB = 2**30
 
 
 def main(path, chip):
@@ -57,14 +56,10 @@ def compile_for(chip, text):
     except Exception as error:
         return too_large(str(error)) or {"error": str(error)}
     memory = program.get_compiled_memory_stats()
-    parts = {
-        "arguments": memory.argument_size_in_bytes,
-        # Variables are written where they were read from.
-        "outputs": memory.output_size_in_bytes - memory.alias_size_in_bytes,
-        "temporaries": memory.temp_size_in_bytes,
-        "code": memory.generated_code_size_in_bytes,
-    }
-    return {"gib": sum(parts.values()) / GIB, "fits": True, "bytes": parts}
+    parts = ("argument", "output", "temp", "generated_code")
+    total = sum(getattr(memory, f"{part}_size_in_bytes") for part in parts)
+    # Variables are written where they were read from.
+    return {"gib": (total - memory.alias_size_in_bytes) / 2**30, "fits": True}
 
 
 if __name__ == "__main__":
