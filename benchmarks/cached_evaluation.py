@@ -1,4 +1,4 @@
-"""How much faster a language model evaluates with memory than with windows that are read anew.
+"""Compares the speed of evaluation with memory and with windows that are read anew.
 
     python -m benchmarks.cached_evaluation
     python -m benchmarks.cached_evaluation --plot docs/cached_evaluation.png

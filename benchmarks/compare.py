@@ -4,7 +4,7 @@
     make bench ARGS="--workloads=W1,W2 --subjects=keras_xlnet*,keras_hub* --repetitions=5"
     python -m benchmarks.compare --list
 
-benchmarks/README.md says what is measured and how to read it.
+benchmarks/README.md describes the workloads and how to read the results.
 """
 
 import fnmatch

@@ -2,14 +2,14 @@
 
     python -m benchmarks.export_formats --data ../shared/data
 
-The model is the classifier of `xlnet_mini_en` with the adapter `sentiment`. Accuracy is that on the
-development set of SST-2. Latency is that of token ids in, probabilities out, for single texts and
-for batches of 8, of SST-2 and of the SMS collection, as a ratio to the SavedModel in float32. With
-one thread it is CPU time; with two it is the time that passed, for an otherwise idle machine.
+The model is the classifier of `xlnet_mini_en` with the adapter `sentiment`. Accuracy is measured on
+the development set of SST-2. Latency is the time from token ids to probabilities, for single texts
+and for batches of 8, of SST-2 and of the SMS collection, as a ratio to the SavedModel in float32:
+CPU time with one thread, elapsed time with two, for an otherwise idle machine.
 
 Each form has a process of its own, and requests are sent to one process at a time, in turns. The
 time of a request is the shortest of all rounds. Needs `pip install ".[onnx,tensorflow]"`;
-ai-edge-litert, if it is installed, is used in place of TensorFlow's interpreter.
+ai-edge-litert, if it is installed, replaces TensorFlow's interpreter.
 """
 
 import concurrent.futures
@@ -87,7 +87,7 @@ def export_all(output_dir):
 
 
 def network_bytes(directory):
-    """The size of the files of a network, without the vocabulary and the program beside it."""
+    """Returns the bytes of the files of a network, without the vocabulary and the program."""
     files = [path for path in directory.rglob("*") if path.is_file()]
     others = ("spiece.model", "model.json", "predict.py")
     return sum(path.stat().st_size for path in files if path.name not in others)
@@ -152,7 +152,7 @@ def start(directory, threads):
     """Loads a form in its process."""
     is_saved_model = (pathlib.Path(directory) / "saved_model.pb").exists()
     run = (start_saved_model if is_saved_model else start_text_model)(directory, threads)
-    # The time of other threads too, which is what one thread has in place of waiting.
+    # CPU time ignores waiting, but adds up several threads.
     _PROCESS.update(run=run, clock=time.process_time if threads == 1 else time.perf_counter)
 
 

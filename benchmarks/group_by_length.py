@@ -1,4 +1,4 @@
-"""Accuracy with and without batches of like length: three tasks, several seeds.
+"""Accuracy with and without batches of texts of similar length: three tasks, several seeds.
 
     python -m benchmarks.group_by_length --data ../shared/data
 

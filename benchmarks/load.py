@@ -1,16 +1,16 @@
-"""A server under load: right and malformed requests, new versions, and a killed process.
+"""A server under load: valid and malformed requests, new versions, and a killed process.
 
     python -m benchmarks.load --minutes 10
 
 Starts `xlnet serve` on a port of this machine, with a small classifier in two versions of known
-answers. 8 clients send texts of mixed lengths, some of 1 MB; malformed requests, bytes that are no
+answers. 8 clients send texts of mixed lengths, some of 1 MB, malformed requests, bytes that are not
 HTTP, and requests whose connection they close. Meanwhile a new version appears every few seconds,
 and after a third of the time the process is killed and started again. Prints a JSON object:
 
-- `wrong`: answers that are of no version which could have answered, or that have another status;
-- `crashes`: ends of the process that were not asked for;
-- `rss_mb`: of the process, after two thirds of the time, and at the end;
-- `p50_ms`, `p99_ms`: of texts under 1 kB.
+- `wrong`: answers with another status, or of no version that was served at the time;
+- `crashes`: unexpected ends of the process;
+- `rss_mb`: memory of the process after two thirds of the time, and at the end;
+- `p50_ms`, `p99_ms`: latencies of texts under 1 kB.
 
 It takes a minute more than `--minutes`: the models are exported first.
 """
@@ -242,7 +242,7 @@ class Load:
 
 
 def free_port():
-    """Returns a port of this machine at which nothing listens."""
+    """Returns a free port of this machine."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         return bound.getsockname()[1]
@@ -262,7 +262,7 @@ def export_models(folder, seed):
     for i in range(2):
         keras.utils.set_random_seed(seed + i)
         model = XLNetTextClassifier.from_preset("xlnet_small_en", num_classes=2, sequence_length=64)
-        # Far from those of the other model.
+        # So different weights that the answers of the two models differ.
         (kernel,) = [w for w in model.weights if w.path.endswith("logits/kernel")]
         kernel.assign(rng.normal(0, 3, kernel.shape))
         # The first request to a graph takes a second.

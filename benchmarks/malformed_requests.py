@@ -33,7 +33,7 @@ def malformed_request(rng: np.random.Generator, model: str) -> tuple[str, str, b
 
 
 def random_text(rng: np.random.Generator, most: int = 40) -> str:
-    """Returns words, other characters, or none."""
+    """Returns random characters, or an empty string."""
     alphabet = [*string.ascii_letters, " ", " ", "\u00e9", "\u4f60", "\U0001f600", "\n", "\0", '"']
     return "".join(rng.choice(alphabet, rng.integers(most)))
 

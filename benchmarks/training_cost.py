@@ -26,7 +26,7 @@ UTILISATIONS = (0.2, 0.35, 0.5)
 # FLOP/s of dense products in bfloat16.
 DEVICES = {
     "1 A100": 312e12,
-    # The data sheets give 1,979 TFLOP/s with sparsity, twice that of dense products.
+    # The data sheets give 1,979 TFLOP/s with sparsity, twice the rate of dense products.
     "1 H100 or H200 (SXM)": 989.5e12,
     "TPU v5e-8": 8 * 197e12,
     "512 TPU v3 chips": 512 * 123e12,
@@ -46,7 +46,7 @@ def define_shape_flags(values=FLAGS):
     sizes = list(CONFIGS)
     flags.DEFINE_enum("size", "xlnet_base", sizes, "What the others change.", flag_values=values)
     for name in SHAPES:
-        text = f"{name} [that of --size, or of the paper]"
+        text = f"{name} [the value of --size, or of the paper]"
         flags.DEFINE_integer(name, None, text, lower_bound=0, flag_values=values)
 
 

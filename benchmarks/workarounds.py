@@ -1,4 +1,4 @@
-"""What a file of `keras_xlnet/compat` gives: the same work with it and without it.
+"""Measures what a file of `keras_xlnet/compat` saves: the same work with it and without it.
 
     python -m benchmarks.workarounds eager_variables            # a first `fit`
     python -m benchmarks.workarounds eager_variables --without
@@ -9,8 +9,8 @@
     python -m benchmarks.workarounds sequential_map             # `predict` in chunks
     python -m benchmarks.workarounds prefetched                 # deleting old iterators
 
-Prints seconds of the processor, or what the docstring of the file says that it saves. Run each in
-turns a few times. With `TF_NUM_INTEROP_THREADS=10`, `sequential_map` is measured as on a machine
+Prints CPU seconds, or the quantity that the docstring of the file names. Run both forms in turn, a
+few times. With `TF_NUM_INTEROP_THREADS=10`, `sequential_map` is measured as on a machine
 with ten processors or more. From some seconds to two minutes.
 """
 
@@ -109,7 +109,7 @@ def _nothing(*_):
     return contextlib.nullcontext()
 
 
-# What is measured, and what takes the place of the workaround.
+# The work, and the replacements of the workaround.
 MEASUREMENTS = {
     "eager_variables": (first_fit, (base_model, "eager_variables", _nothing)),
     "compiled_update": (steps, (base_model, "compiled_update", _nothing)),

@@ -30,7 +30,7 @@ def fit(model, x, y, sample_weight=None, **facts):
 
 
 def jit_argument(jit):
-    """What `compile` is given: nothing unless XLA is asked for."""
+    """Returns the arguments of `compile`: none without XLA."""
     return {} if jit is None else {"jit_compile": jit}
 
 

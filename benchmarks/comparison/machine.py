@@ -1,11 +1,11 @@
-"""What machine this is, and how busy it is."""
+"""Describes the machine and how busy it is."""
 
 import os
 import platform
 
 
 def describe():
-    """CPU model and what it can do, cores, memory, system."""
+    """Returns CPU model and features, cores, memory and system."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
@@ -20,7 +20,7 @@ def describe():
 
 
 def busy_seconds():
-    """CPU seconds that all processes of the machine have used, or None where Linux is not."""
+    """Returns CPU seconds of all processes of the machine, or None on other systems than Linux."""
     try:
         with open("/proc/stat", encoding="ascii") as file:
             user, nice, system, _, _, irq, softirq, steal = map(int, file.readline().split()[1:9])
@@ -30,12 +30,12 @@ def busy_seconds():
 
 
 def cpu_flags():
-    """List of what the CPU can do, such as "avx2", or none where Linux is not."""
+    """Returns the features of the CPU, such as "avx2"; an empty list if this is not Linux."""
     return " ".join(_cpu_lines("flags")[:1]).split()
 
 
 def _cpu_lines(key):
-    """Values of `key`, one a core, or none where Linux is not."""
+    """Returns the values of `key`, one per core; an empty list if this is not Linux."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             return [line.split(":", 1)[1].strip() for line in file if line.startswith(key)]

@@ -58,7 +58,7 @@ def _row(name, group, reference, workload, cores):
     if workload.unit:
         row["units_a_second"] = workload.units / row["median"]
     if latencies := [1e3 * each for answer in answers for each in answer.get("latencies", ())]:
-        # The smallest that so many percent do not exceed.
+        # The smallest latency that this share of the requests does not exceed.
         row["p50"], row["p99"] = np.percentile(latencies, (50, 99), method="inverted_cdf").tolist()
     return row
 
@@ -111,7 +111,7 @@ def markdown(results):
     for workload in results["workloads"]:
         lines += ["", f"## {workload['name']}: {workload['title']}", ""]
         lines += [_table(workload, peak)]
-        # How steady the reference was: what its ratios are worth.
+        # Ratios to a reference that varies are not significant.
         lines += [
             f"- The reference took {row['minimum']:.3g} to {row['maximum']:.3g} s, "
             f"{row['cpu'] / row['median']:.2f} cores busy."

@@ -32,10 +32,9 @@ def main(module, workload, options):
 
 
 class Meter:
-    """Times what is between `begin` and `end`. Only after the warm-up does `begin` wait.
+    """Times the code between `begin` and `end`. After the warm-up, `begin` waits for a request.
 
-    The time of the first call of a process counts from the start of the process, if that is what
-    the workload is about.
+    For fresh workloads, the time counts from the start of the process.
     """
 
     def __init__(self, answers, workload, facts):
@@ -70,7 +69,7 @@ class Meter:
 
 
 def _summary(result):
-    """Shape and size of what was computed: shows that all subjects compute the same thing."""
+    """Returns shape and size of a result, which show that all subjects compute the same."""
     result = np.asarray(result, "float32")
     return {"shape": list(result.shape), "mean_absolute": float(np.abs(result).mean())}
 

@@ -1,4 +1,4 @@
-"""Who is compared: a library, its options, and where it is installed."""
+"""The subjects of the comparison: a library, its options, and its environment."""
 
 import dataclasses
 import pathlib
@@ -13,7 +13,7 @@ class Subject:
     """A library with options, for some workloads.
 
     `peer` is the name of its virtual environment and of its requirements; without one it runs in
-    the Python that runs the comparison. `cannot` says of other workloads why they are impossible.
+    the Python that runs the comparison. `cannot` has reasons why other workloads are impossible.
     """
 
     name: str

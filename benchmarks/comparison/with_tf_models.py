@@ -51,7 +51,7 @@ def pretrain(workload):
 
 
 class _Pretraining(tf_keras.Model):
-    """An `XLNetPretrainer` that gives logits alone, and keeps its memory from step to step."""
+    """An `XLNetPretrainer` that returns only logits, and keeps its memory from step to step."""
 
     def __init__(self, workload):
         super().__init__()

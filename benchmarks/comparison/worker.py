@@ -75,7 +75,7 @@ class Worker:
 
 
 class FreshWorker:
-    """As `Worker`, but a process for each repetition: what is measured is how it starts.
+    """Measures the start of a process: as `Worker`, with a new process for each repetition.
 
     The first one is a warm-up: it reads the files of the libraries from disk.
     """

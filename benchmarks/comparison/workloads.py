@@ -1,4 +1,4 @@
-"""What is computed: sizes, and the NumPy data that every library is given."""
+"""The workloads: sizes, and the NumPy data that every library gets."""
 
 import csv
 import dataclasses
@@ -59,7 +59,7 @@ class Workload:
 
     @property
     def flop(self):
-        """Floating point operations that a call needs, or None where nobody counted them."""
+        """Floating point operations that a call needs, or None if they were not counted."""
         if self.kind == "multiply":
             return matmul_flop(MATMUL_SIZE, MATMUL_SIZE, MATMUL_SIZE)
         # The backward pass of a product is two products of its size.
@@ -145,12 +145,12 @@ def pretraining_batch(workload):
 
 
 def prompt():
-    """Token ids `(1, PROMPT_LENGTH)` to go on from."""
+    """Returns token ids `(1, PROMPT_LENGTH)` to continue."""
     return np.random.default_rng(2).integers(10, VOCABULARY_SIZE, (1, PROMPT_LENGTH))
 
 
 def texts(count):
-    """The bundled short messages, or those of a file, again and again."""
+    """Returns the bundled short messages, or the texts of a file, repeated."""
     with open(os.environ.get("COMPARISON_TEXTS", MESSAGES), encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         messages = [row["text"] for row in rows]

@@ -1,9 +1,9 @@
-"""Compiles StableHLO that TensorFlow wrote for a TPU, and says what memory a core needs to run it.
+"""Compiles StableHLO of TensorFlow for a TPU, and prints the memory that a core needs.
 
     python benchmarks/tpu_compile/compile_for_tpu.py step.mlir v5e
 
 prints one line of JSON. It needs `requirements.txt` and no TPU: the compiler is in libtpu.
-It says nothing of numbers or of speed.
+It checks neither numbers nor speed.
 """
 
 import json
@@ -45,7 +45,7 @@ def main(path, chip):
 
 
 def compile_for(chip, text):
-    """`gib` a core needs and whether it `fits`; or, if it does not compile, the `error`."""
+    """Returns `gib` of a core and whether it `fits`, or the `error` of the compiler."""
     topology = topologies.get_topology_desc(platform="tpu", **TOPOLOGIES[chip])
     device = topology.devices[0]
     try:

@@ -1,4 +1,4 @@
-"""Which train steps at XLNet's sizes fit on which TPU, at which batch: compiled, on no TPU.
+"""Prints which train steps at XLNet's sizes fit on which TPU, without one.
 
     make tpu-compile
     make tpu-compile ARGS="--sizes=xlnet_base --chips=v3,v5e --workloads=classify:128:32 --largest"
@@ -18,7 +18,7 @@ import sys
 from absl import app, flags
 
 FLAGS = flags.FLAGS
-# GiB of a core, as TensorFlow sees it: on v4 the two cores of a chip are one.
+# GiB of a core, as TensorFlow sees it: on v4 the two cores of a chip are one device.
 MEMORY = {"v2": 8, "v3": 16, "v4": 32, "v5e": 16, "v6e": 32}
 HERE = pathlib.Path(__file__).parent
 

@@ -1,71 +1,60 @@
 """Pretrains XLNet on text files, from raw text to a preset that can be fine-tuned.
 
-    python research/pretraining/pretrain.py
-
-makes up a small corpus of message threads, trains a SentencePiece vocabulary on it, writes token
-records, pretrains a small XLNet with memory, and fine-tunes the result with spam_classifier.py.
-Everything is in runs/pretrain: the preset, `history.csv`, curves, TensorBoard logs, and what the
-model fills into blanks after each epoch. It needs no network and takes about 3 minutes on 2 cores.
-The made-up threads teach little about real messages: the spam filter at the end shows how a preset
-is used; it is no better than one trained from scratch. A run that was killed continues after its
-last epoch when it is started again. More ways to run it:
-
-    python research/pretraining/pretrain.py --corpus "texts/*.txt" --held_out other.txt \\
+    python research/pretraining/run_pretraining.py --corpus "texts/*.txt" --held_out other.txt \\
         --num_layers 6
-    python research/pretraining/pretrain.py --corpus wiki.txt.gz --lines paragraphs \\
+    python research/pretraining/run_pretraining.py --corpus wiki.txt.gz --lines paragraphs \\
         --document_start "^ = [^=]"
-    python research/pretraining/pretrain.py --preset xlnet_small_en --corpus mine.txt
-    python research/pretraining/pretrain.py --checkpoint xlnet_cased_L-12_H-768_A-12 \\
+    python research/pretraining/run_pretraining.py --preset xlnet_small_en --corpus mine.txt
+    python research/pretraining/run_pretraining.py --checkpoint xlnet_cased_L-12_H-768_A-12 \\
         --corpus mine.txt
-    python research/pretraining/pretrain.py --corpus texts.txt --cpu_minutes 600 \\
+    python research/pretraining/run_pretraining.py --corpus texts.txt --cpu_minutes 600 \\
         --dtype mixed_bfloat16
 
-The ablations of the paper (table 6) leave out one part each:
-
-    python research/pretraining/pretrain.py --objective denoising
-    python research/pretraining/pretrain.py --memory_length 0          # no memory
-    python research/pretraining/pretrain.py --unit token               # single tokens, no spans
-    python research/pretraining/pretrain.py --nobidirectional_data     # no rows in reverse
-    python research/pretraining/pretrain.py --nosegment_pairs          # no second segment
+trains a SentencePiece vocabulary, writes token records, and pretrains with memory. runs/pretraining
+has the preset for tasks, the one of the language model, `history.csv`, `metrics.json` and curves. A
+run that was killed continues after its last epoch when it is started again. examples/pretrain.py is
+the same in a hundred lines; this program has flags for the ablations of the paper (table 6) and for
+small models.
 """
 
 import functools
 import glob
+import json
 import pathlib
-import subprocess
 import sys
 
 import keras
-import pretrain_report
+import matplotlib
+import numpy as np
 from absl import app, flags
-from pretrain_budget import CpuBudget
-from pretrain_corpus import write_corpus
-from pretrain_embeddings import initialize_embeddings
+from cooccurrence import initialize_embeddings
+from minutes import CpuBudget, Minutes
 
 from keras_xlnet.checkpoints import load_original, load_tokenizer
 from keras_xlnet.evaluation import BitsPerCharacter, Perplexity
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
 from keras_xlnet.pretraining import PermutationBatches, ResumeBatches, write_token_records
+from keras_xlnet.task_files import read_table
 from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.training import (
-    STRATEGIES,
     AdamWeightDecay,
     ExactBackupAndRestore,
     TokensPerSecond,
     WarmupPolynomialDecay,
-    make_strategy,
-    worker_directory,
 )
 
+matplotlib.use("Agg")  # Draws without a display.
+import matplotlib.pyplot as plt
+
 FLAGS = flags.FLAGS
-flags.DEFINE_list("corpus", None, "Text files or patterns. [a made-up corpus]")
+flags.DEFINE_list("corpus", None, "Text files or patterns.")
 flags.DEFINE_list("held_out", None, "Text files to validate on. [no validation]")
 flags.DEFINE_enum("lines", "sentences", ["sentences", "paragraphs"], "What each line holds.")
 flags.DEFINE_string("document_start", None, "Regular expression of the first line of a document.")
-flags.DEFINE_string("output_dir", "runs/pretrain", "Where everything is written.")
+flags.DEFINE_string("output_dir", "runs/pretraining", "Where everything is written.")
 flags.DEFINE_string("records_dir", None, "Where records are written. [OUTPUT_DIR/records]")
 flags.DEFINE_string("tokenizer", None, "SentencePiece model to use. [one is trained]")
-flags.DEFINE_integer("vocabulary_size", None, "Size of a trained vocabulary. [8000; made-up: 400]")
+flags.DEFINE_integer("vocabulary_size", 8000, "Size of a trained vocabulary.", lower_bound=1)
 flags.DEFINE_string("preset", None, "Continue from a preset of a permutation language model.")
 flags.DEFINE_string("checkpoint", None, "Continue from an original checkpoint.")
 flags.DEFINE_enum("objective", "permutation", ["permutation", "denoising"], "What is learned.")
@@ -77,31 +66,20 @@ flags.DEFINE_bool("bidirectional_data", True, "Half of the rows are read in reve
 flags.DEFINE_bool("segment_pairs", True, "Each row holds two segments.")
 flags.DEFINE_integer("num_layers", 2, "Number of layers.", lower_bound=1)
 flags.DEFINE_integer("hidden_dim", 128, "Width, a multiple of 64 (or less).", lower_bound=2)
-flags.DEFINE_enum(
-    "embeddings", "random", ["random", "cooccurrence"], "Initial weights of the token embeddings."
-)
+flags.DEFINE_enum("embeddings", "random", ["random", "cooccurrence"], "Initial weights of tokens.")
 flags.DEFINE_float("dropout", 0.0, "Dropout rate.", lower_bound=0, upper_bound=0.9)
 flags.DEFINE_enum("dtype", "float32", ["float32", "mixed_bfloat16"], "What is multiplied in.")
 flags.DEFINE_integer("batch_size", 16, "Rows of a batch.", lower_bound=1)
 flags.DEFINE_integer("sequence_length", 64, "Tokens of a row, an even number.", lower_bound=8)
 flags.DEFINE_integer("epochs", 4, "Number of epochs; each ends with a backup.", lower_bound=1)
 flags.DEFINE_integer("steps_per_epoch", None, "Batches of an epoch. [one pass over the corpus]")
-flags.DEFINE_float(
-    "cpu_minutes", None, "Train for this processor time; --epochs is not used.", lower_bound=0.1
-)
+flags.DEFINE_float("cpu_minutes", None, "Processor time to train for, instead of --epochs.", 0.1)
 flags.DEFINE_integer("validation_steps", None, "Batches of each held-out file. [all]")
-flags.DEFINE_enum(
-    "optimizer",
-    "original",
-    ["original", "adamw", "muon"],
-    "XLNet's Adam, AdamW with bias correction, or Muon for matrices and AdamW for the rest.",
-)
+optimizers = ["original", "adamw", "muon"]
+flags.DEFINE_enum("optimizer", "original", optimizers, "XLNet's Adam, AdamW, or Muon with AdamW.")
 flags.DEFINE_float("learning_rate", 1e-3, "Peak learning rate.", lower_bound=0)
 flags.DEFINE_integer("num_processes", 1, "Processes that tokenize.", lower_bound=1)
 flags.DEFINE_integer("seed", 0, "Seed of everything that is random.", lower_bound=0)
-flags.DEFINE_enum("strategy", "one_device", STRATEGIES, "Devices to use: docs/distributed.md.")
-flags.DEFINE_integer("num_replicas", None, "Devices of --strategy mirrored. [all GPUs]")
-flags.DEFINE_bool("fine_tune", None, "Fine-tune on spam at the end. [only with the made-up corpus]")
 
 MANY = 1_000_000  # Epochs: `CpuBudget` ends training.
 
@@ -110,61 +88,44 @@ def main(arguments):
     if len(arguments) > 1:
         raise app.UsageError(f"unknown arguments {arguments[1:]}")
     try:
-        strategy = make_strategy(FLAGS.strategy, FLAGS.num_replicas)
-        output_dir = pathlib.Path(worker_directory(strategy, FLAGS.output_dir))
+        output_dir = pathlib.Path(FLAGS.output_dir)
         keras.utils.set_random_seed(FLAGS.seed)
-        tokenizer, records, held_out = prepare(output_dir)
-        pretrain(output_dir, tokenizer, records, held_out, strategy)
+        if not FLAGS.corpus:
+            raise ValueError("--corpus must name text files")
+        pretrain(output_dir, *prepare(output_dir))
     except (OSError, RuntimeError, ValueError) as error:
-        sys.exit(f"pretrain.py: {error}")
-    if FLAGS.fine_tune or (FLAGS.fine_tune is None and not FLAGS.corpus):
-        fine_tune(output_dir / "preset", output_dir / "spam")
+        sys.exit(f"run_pretraining.py: {error}")
 
 
 # === Text ===
 
 
 def prepare(output_dir):
-    """Returns the tokenizer, the records of the corpus, and those of each held-out file by name."""
-    corpus, held_out = FLAGS.corpus, FLAGS.held_out
-    if not corpus:
-        corpus, held_out = (
-            [str(path)] for path in write_corpus(output_dir / "corpus", seed=FLAGS.seed)
-        )
-    tokenizer = find_tokenizer(output_dir, corpus)
-    records_dir = pathlib.Path(FLAGS.records_dir or output_dir / "records")
-    records = write_records(corpus, tokenizer, records_dir)
-    files = [pathlib.Path(file) for pattern in held_out or () for file in find_files(pattern)]
-    files = {file.name.split(".")[0]: file for file in files}
-    held_out = {
-        name: write_records(file, tokenizer, output_dir / "held_out" / name)
-        for name, file in files.items()
-    }
+    """Returns the tokenizer, the records of the corpus, and the held-out records by name."""
+    tokenizer = find_tokenizer(output_dir)
+    records = write_records(FLAGS.corpus, tokenizer, FLAGS.records_dir or output_dir / "records")
+    held_out = {}
+    for pattern in FLAGS.held_out or ():
+        files = sorted(map(pathlib.Path, glob.glob(pattern)))
+        if not files:
+            raise FileNotFoundError(f"--held_out: no file matches {pattern}")
+        for file in files:
+            name = file.name.split(".")[0]
+            held_out[name] = write_records(file, tokenizer, output_dir / "held_out" / name)
     return tokenizer, records, held_out
-
-
-def find_files(pattern):
-    files = sorted(glob.glob(pattern))
-    if not files:
-        raise FileNotFoundError(f"--held_out: no file matches {pattern}")
-    return files
 
 
 def write_records(files, tokenizer, directory):
     records = write_token_records(
-        files,
-        tokenizer,
-        directory,
-        lines=FLAGS.lines,
-        document_start=FLAGS.document_start,
+        files, tokenizer, directory, lines=FLAGS.lines, document_start=FLAGS.document_start,
         num_processes=FLAGS.num_processes,
-    )
+    )  # fmt: skip
     print(f"{directory}: {records.num_documents:,} documents, {records.num_tokens:,} tokens")
     return records
 
 
-def find_tokenizer(output_dir, corpus):
-    """Returns the given tokenizer, that of a preset or checkpoint, or one trained before."""
+def find_tokenizer(output_dir):
+    """Returns the tokenizer of the flags, of the preset or checkpoint, or a trained one."""
     if FLAGS.tokenizer:
         return XLNetTokenizer(FLAGS.tokenizer)
     if FLAGS.preset:
@@ -174,35 +135,42 @@ def find_tokenizer(output_dir, corpus):
     path = output_dir / "tokenizer" / "spiece.model"
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
-        size = FLAGS.vocabulary_size or (8000 if FLAGS.corpus else 400)
-        XLNetTokenizer.train(corpus, vocabulary_size=size).save_assets(str(path.parent))
+        trained = XLNetTokenizer.train(FLAGS.corpus, vocabulary_size=FLAGS.vocabulary_size)
+        trained.save_assets(str(path.parent))
     return XLNetTokenizer(path)
 
 
 # === Pretraining ===
 
 
-def pretrain(output_dir, tokenizer, records, held_out, strategy):
+def pretrain(output_dir, tokenizer, records, held_out):
     """Trains, reports and writes the presets."""
-    num_replicas = strategy.num_replicas_in_sync
-    batches = make_batches(records, num_replicas)
+    make_batches = functools.partial(
+        PermutationBatches, batch_size=FLAGS.batch_size, sequence_length=FLAGS.sequence_length,
+        num_predictions=max(2, int(FLAGS.predicted_share * FLAGS.sequence_length)),
+        unit=FLAGS.unit, segment_pairs=FLAGS.segment_pairs,
+        bidirectional_data=FLAGS.bidirectional_data, seed=FLAGS.seed,
+        reset_at_documents=FLAGS.reset_at_documents,
+    )  # fmt: skip
+    batches = make_batches(records)
     held_out = {
-        source: make_batches(found, num_replicas)
-        .evaluation_dataset()
-        .take(FLAGS.validation_steps or -1)
+        source: make_batches(found).evaluation_dataset().take(FLAGS.validation_steps or -1)
         for source, found in held_out.items()
     }
     validation = None
     if held_out:
         validation = functools.reduce(lambda a, b: a.concatenate(b), held_out.values())
     steps = FLAGS.steps_per_epoch or batches.steps_per_pass
-    with strategy.scope():
-        model = make_model(records, FLAGS.batch_size // num_replicas)
-        metrics = [Perplexity(), BitsPerCharacter.of(tokenizer)]
-        model.compile(make_optimizer(FLAGS.epochs * steps), weighted_metrics={"logits": metrics})
+    model, metrics = make_model(records), [Perplexity(), BitsPerCharacter.of(tokenizer)]
+    model.compile(make_optimizer(FLAGS.epochs * steps), weighted_metrics={"logits": metrics})
     print(f"{model.backbone.count_params():,} weights, {steps} steps an epoch")
-    # Workers return their predictions in turn, so what is filled into blanks would be mixed up.
-    blanks_of = validation if num_replicas == 1 else None
+    history, budget = output_dir / "history.csv", output_dir / "budget.json"
+    minutes, budgets = Minutes(output_dir / "minutes.json"), []
+    if FLAGS.cpu_minutes:
+        budgets.append(CpuBudget(budget, FLAGS.cpu_minutes, FLAGS.learning_rate))
+    if not has_backup(output_dir):  # The files of a run that was complete.
+        for path in (history, budget, minutes.path):
+            path.unlink(missing_ok=True)
     model.fit(
         batches.dataset(),
         validation_data=validation,
@@ -211,40 +179,35 @@ def pretrain(output_dir, tokenizer, records, held_out, strategy):
         shuffle=False,  # Memory needs the batches in their order.
         callbacks=[
             TokensPerSecond(FLAGS.batch_size * batches.reuse_length),
-            *budget(output_dir),
+            *(
+                [CpuBudget(budget, FLAGS.cpu_minutes, FLAGS.learning_rate)]
+                * bool(FLAGS.cpu_minutes)
+            ),
             # Before the backup, so that no epoch is in a backup but not in the history.
-            *pretrain_report.callbacks(output_dir, tokenizer, blanks_of),
+            minutes,
+            keras.callbacks.CSVLogger(str(history), append=True),
             ExactBackupAndRestore(output_dir / "backup"),
             ResumeBatches(batches),
         ],
         verbose=1 if sys.stdout.isatty() else 2,
     )
-    bits = pretrain_report.bits_by_source(model, held_out)
+    bits = {
+        source: model.evaluate(found, verbose=0, return_dict=True)["bits_per_character"]
+        for source, found in held_out.items()
+    }
     model.backbone.save_to_preset(output_dir / "preset", tokenizer)
     model.save_to_preset(output_dir / "permutation_lm", tokenizer)
-    flag_values = {f.name: f.value for f in FLAGS.get_key_flags_for_module(sys.argv[0])}
-    pretrain_report.write_report(output_dir, flag_values, records, validation, bits)
+    write_report(output_dir, records, validation, bits)
 
 
-def make_batches(records, num_replicas):
-    return PermutationBatches(
-        records,
-        FLAGS.batch_size,
-        FLAGS.sequence_length,
-        num_predictions=max(2, int(FLAGS.predicted_share * FLAGS.sequence_length)),
-        unit=FLAGS.unit,
-        segment_pairs=FLAGS.segment_pairs,
-        bidirectional_data=FLAGS.bidirectional_data,
-        reset_at_documents=FLAGS.reset_at_documents,
-        num_replicas=num_replicas,
-        seed=FLAGS.seed,
-    )
+def has_backup(output_dir):
+    """Returns whether a run was killed after an epoch, and will continue."""
+    return any((pathlib.Path(output_dir) / "backup").glob("epoch_*"))
 
 
-def make_model(records, batch_size):
-    """Returns the model for batches of `batch_size` rows on each replica."""
+def make_model(records):
     has_memory = FLAGS.memory_length > 0
-    head = {"objective": FLAGS.objective, "stateful": has_memory, "batch_size": batch_size}
+    head = {"stateful": has_memory, "batch_size": FLAGS.batch_size, "objective": FLAGS.objective}
     encoder = {
         "dropout": FLAGS.dropout,
         "attention_dropout": FLAGS.dropout,
@@ -258,19 +221,14 @@ def make_model(records, batch_size):
         return XLNetPermutationLM.from_preset(FLAGS.preset, **head, **encoder)
     if FLAGS.checkpoint:
         return load_original(FLAGS.checkpoint, "permutation_lm", **head, **encoder)
-    backbone = XLNetBackbone(
-        records.vocabulary_size,
-        FLAGS.num_layers,
-        num_heads=max(1, FLAGS.hidden_dim // 64),
-        hidden_dim=FLAGS.hidden_dim,
-        intermediate_dim=4 * FLAGS.hidden_dim,
-        # Larger initial weights than XLNet's, with which a small model learns only the frequencies
-        # of tokens for a long time.
-        kernel_initializer="glorot_normal",
-        **encoder,
-    )
+    width, num_heads = FLAGS.hidden_dim, max(1, FLAGS.hidden_dim // 64)
+    # With XLNet's smaller initial weights, a small model learns only token frequencies for a long
+    # time.
+    encoder["kernel_initializer"] = "glorot_normal"
+    sizes = (records.vocabulary_size, FLAGS.num_layers, num_heads, width, 4 * width)
+    backbone = XLNetBackbone(*sizes, **encoder)
     # A backup has embeddings already.
-    if FLAGS.embeddings == "cooccurrence" and not pretrain_report.has_backup(FLAGS.output_dir):
+    if FLAGS.embeddings == "cooccurrence" and not has_backup(FLAGS.output_dir):
         initialize_embeddings(backbone.get_layer("token_embedding").embeddings, records)
     return XLNetPermutationLM(backbone, **head)
 
@@ -283,38 +241,81 @@ def make_optimizer(steps):
         )
     if FLAGS.optimizer == "original":
         return AdamWeightDecay(rate, weight_decay=0.01, global_clipnorm=1.0)
+    decay = {"weight_decay": 0.1, "global_clipnorm": 1.0}
     if FLAGS.optimizer == "muon":
-        # Matrices are the kernels of the feed-forward networks: those of attention have three axes.
-        optimizer = keras.optimizers.Muon(
-            rate, weight_decay=0.1, adam_weight_decay=0.1, adam_beta_2=0.98, global_clipnorm=1.0
-        )
+        # Muon takes the kernels of the feed-forward networks; kernels of attention have three axes.
+        others = {"adam_weight_decay": 0.1, "adam_beta_2": 0.98}
+        optimizer = keras.optimizers.Muon(rate, **others, **decay)
     else:
-        optimizer = keras.optimizers.AdamW(rate, weight_decay=0.1, beta_2=0.98, global_clipnorm=1.0)
+        optimizer = keras.optimizers.AdamW(rate, beta_2=0.98, **decay)
     optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
     return optimizer
 
 
-def budget(output_dir):
-    """Returns the callback of `--cpu_minutes`, if it is given."""
-    if not FLAGS.cpu_minutes:
-        return []
-    path = output_dir / "budget.json"
-    if not pretrain_report.has_backup(output_dir):
-        path.unlink(missing_ok=True)
-    return [CpuBudget(path, FLAGS.cpu_minutes, FLAGS.learning_rate)]
+# === Report ===
 
 
-# === Fine-tuning ===
+def write_report(output_dir, records, held_out, bits):
+    """Writes `metrics.json` and `curves.png`, and prints the held-out loss.
+
+    Args:
+        output_dir: `pathlib.Path` of the run.
+        records: `TokenRecords` of the training text.
+        held_out: Batches of `PermutationBatches`, or `None`.
+        bits: Dict of bits per character by source.
+    """
+    flag_values = {f.name: f.value for f in FLAGS.get_key_flags_for_module(sys.argv[0])}
+    history = read_history(output_dir / "history.csv")
+    metrics = {"flags": flag_values, "history": history, "bits_per_character": bits}
+    metrics["tokens"] = records.num_tokens
+    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    epochs = np.arange(1, len(history["loss"]) + 1)
+    axes.plot(epochs, history["loss"], marker="o", label="training (dropout on)")
+    if held_out is not None:
+        unigram = unigram_loss(records, held_out)
+        metrics |= {"held_out_loss": history["val_loss"][-1], "unigram_loss": unigram}
+        print(f"held-out loss {history['val_loss'][-1]:.3f}, of unigrams {unigram:.3f}")
+        axes.plot(epochs, history["val_loss"], marker="o", label="held out")
+        axes.axhline(unigram, color="grey", linestyle="--", label="held out, unigrams")
+    axes.set(xlabel="epoch", ylabel="loss of a target (nats)")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(output_dir / "curves.png", dpi=120)
+    (output_dir / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
+    for source, value in bits.items():
+        print(f"{source}: {value:.3f} bits per character")
+    print(f"the preset is {output_dir / 'preset'}; curves: {output_dir / 'curves.png'}")
 
 
-def fine_tune(preset, output_dir):
-    """Runs the other example, started from the preset."""
-    example = pathlib.Path(__file__).parents[2] / "examples" / "spam_classifier.py"
-    command = [sys.executable, example, "--preset", preset, "--output_dir", output_dir]
-    command += ["--data", example.with_name("data") / "spam_messages.tsv"]
-    command += ["--epochs", "20"]
-    print("", *command, flush=True)
-    subprocess.run(command, check=True)
+def read_history(path):
+    """Returns the columns that `CSVLogger` wrote, as lists by name.
+
+    An epoch that was repeated after a restart counts once, with its last values.
+    """
+    names = path.read_text(encoding="utf-8").partition("\n")[0].strip().split(",")
+    table = read_table(path, {name: name for name in names}, integer=["epoch"])
+    last = {epoch: row for row, epoch in enumerate(table["epoch"])}
+    # Without validation, Keras writes "NA" into the columns of the validation metrics.
+    return {
+        name: [float(column[row]) for row in last.values()]
+        for name, column in table.items()
+        if column[last[table["epoch"][0]]] != "NA"
+    }
+
+
+def unigram_loss(records, dataset):
+    """Returns the loss on the targets of `dataset` of a model that knows only token frequencies.
+
+    The frequencies are counted in `records`.
+    """
+    counts = np.ones(records.vocabulary_size)
+    for index in range(len(records.shards)):
+        counts += np.bincount(records.read(index).tokens, minlength=len(counts))
+    losses, total, weight = -np.log(counts / counts.sum()), 0.0, 0.0
+    for _, labels, sample_weight in dataset.as_numpy_iterator():
+        total += (losses[labels] * sample_weight).sum()
+        weight += sample_weight.sum()
+    return float(total / weight)
 
 
 if __name__ == "__main__":
