@@ -1,19 +1,20 @@
-"""keras_xlnet and its peers, side by side: a table, a plot, and every time that was measured.
+"""keras_xlnet and its peers, side by side: a table, and every time that was measured.
 
     make bench
     make bench ARGS="--workloads=W1,W2 --subjects=keras_xlnet*,keras_hub* --repetitions=5"
     python -m benchmarks.compare --list
 
-benchmarks/README.md says what is measured and how to read it.
+benchmarks/README.md describes the workloads and how to read the results.
 """
 
 import fnmatch
+import functools
 import os
 import pathlib
 
 from absl import app, flags
 
-from benchmarks.comparison.run import Settings, compare
+from benchmarks.comparison.run import compare
 from benchmarks.comparison.subjects import REFERENCE, SUBJECTS
 from benchmarks.comparison.workloads import WORKLOADS
 
@@ -30,8 +31,11 @@ flags.DEFINE_bool("list", False, "Only list workloads and subjects.")
 
 
 def main(_):
-    workloads = [_workload(name) for name in FLAGS.workloads]
-    subjects = [subject for subject in SUBJECTS.values() if _is_chosen(subject.name)]
+    if unknown := set(FLAGS.workloads) - set(WORKLOADS):
+        raise app.UsageError(f"--workloads: {unknown} are none of {', '.join(WORKLOADS)}")
+    workloads = [WORKLOADS[name] for name in FLAGS.workloads]
+    chosen = {name for each in FLAGS.subjects for name in fnmatch.filter(SUBJECTS, each)}
+    subjects = [subject for name, subject in SUBJECTS.items() if name in chosen]
     reference = SUBJECTS[REFERENCE]
     if FLAGS.list:
         _list(workloads, subjects)
@@ -39,27 +43,10 @@ def main(_):
     if FLAGS.texts:
         # For the processes that read them.
         os.environ["COMPARISON_TEXTS"] = os.path.abspath(FLAGS.texts)
-    settings = Settings(
-        FLAGS.output_dir,
-        FLAGS.peers_dir,
-        FLAGS.repetitions,
-        FLAGS.memory_gigabytes,
-        FLAGS.timeout,
-    )
-    compare(workloads, subjects, reference, settings, say=lambda line: print(line, flush=True))
+    compare(workloads, subjects, reference, FLAGS, say=functools.partial(print, flush=True))
     output_dir = pathlib.Path(FLAGS.output_dir)
     print((output_dir / "comparison.md").read_text(encoding="utf-8"))
-    print(f"Written: comparison.md, comparison.json and comparison.png in {output_dir}")
-
-
-def _workload(name):
-    if name not in WORKLOADS:
-        raise app.UsageError(f"--workloads: {name!r} is none of {', '.join(WORKLOADS)}")
-    return WORKLOADS[name]
-
-
-def _is_chosen(name):
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in FLAGS.subjects)
+    print(f"Written: comparison.md and comparison.json in {output_dir}")
 
 
 def _list(workloads, subjects):

@@ -2,18 +2,17 @@
 
     python -m benchmarks.export_formats --data ../shared/data
 
-The model is the classifier of `xlnet_mini_en` with the adapter `sentiment`. Accuracy is that on the
-development set of SST-2. Latency is that of token ids in, probabilities out, for single texts and
-for batches of 8, of SST-2 and of the SMS collection, as a ratio to the SavedModel in float32. With
-one thread it is CPU time; with two it is the time that passed, for an otherwise idle machine.
+The model is the classifier of `xlnet_mini_en` with the adapter `sentiment`. Accuracy is measured on
+the development set of SST-2. Latency is the time from token ids to probabilities, for single texts
+and for batches of 8, of SST-2 and of the SMS collection, as a ratio to the SavedModel in float32:
+CPU time with one thread, elapsed time with two, for an otherwise idle machine.
 
 Each form has a process of its own, and requests are sent to one process at a time, in turns. The
 time of a request is the shortest of all rounds. Needs `pip install ".[onnx,tensorflow]"`;
-ai-edge-litert is used in place of TensorFlow's interpreter, and OpenVINO has rows, if they (and
-nncf) are installed.
+ai-edge-litert, if it is installed, replaces TensorFlow's interpreter.
 """
 
-import importlib.util
+import concurrent.futures
 import json
 import multiprocessing
 import os
@@ -26,6 +25,7 @@ import numpy as np
 from absl import app, flags
 
 from benchmarks.comparison import machine
+from benchmarks.tables import markdown
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("data", "data", "Folder with tasks/sst2 and sms_spam_collection.")
@@ -46,6 +46,7 @@ EXPORTED = [
     ("LiteRT, int8", "litert", "float32", "int8"),
 ]
 REFERENCE = EXPORTED[0][0]
+_PROCESS = {}
 # Instructions for products of small numbers.
 INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_int8", "amx_bf16")
 
@@ -82,29 +83,11 @@ def export_all(output_dir):
         if not found[name].exists():
             model = XLNetTextClassifier.from_preset(**SENTIMENT, dtype=dtype)
             export(model, found[name], format=format, quantization=quantization)
-    if all(importlib.util.find_spec(name) for name in ("openvino", "nncf")):
-        found.update(export_openvino(found["ONNX, float32"] / "model.onnx", output_dir))
-    return found
-
-
-def export_openvino(network, output_dir):
-    """Converts the ONNX file to OpenVINO's format: as it is, and with weights in int8."""
-    import nncf
-    import openvino
-
-    model = openvino.Core().read_model(network)
-    found = {}
-    for name in ("float32", "int8"):
-        directory = output_dir / f"OpenVINO_{name}"
-        if name == "int8":
-            model = nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_ASYM)
-        openvino.save_model(model, directory / "model.xml", compress_to_fp16=False)
-        found[f"OpenVINO, {name}"] = directory
     return found
 
 
 def network_bytes(directory):
-    """The size of the files of a network, without the vocabulary and the program beside it."""
+    """Returns the bytes of the files of a network, without the vocabulary and the program."""
     files = [path for path in directory.rglob("*") if path.is_file()]
     others = ("spiece.model", "model.json", "predict.py")
     return sum(path.stat().st_size for path in files if path.name not in others)
@@ -113,11 +96,12 @@ def network_bytes(directory):
 def read_requests(folder):
     """Returns labels and batches of the development set, and the requests that are timed."""
     from keras_xlnet.models import XLNetTextClassifier
+    from keras_xlnet.task_files import read_table
 
-    lines = (folder / "tasks/sst2/dev.tsv").read_text(encoding="utf-8").split("\n")
-    sst2, labels = zip(*(line.rsplit("\t", 1) for line in lines if line), strict=True)
-    lines = (folder / "sms_spam_collection/SMSSpamCollection").read_text(encoding="utf-8")
-    sms = [line.split("\t", 1)[1] for line in lines.split("\n") if line]
+    columns = {"text": 0, "label": 1}
+    sst2 = read_table(folder / "tasks/sst2/dev.tsv", columns, has_header=False, integer=["label"])
+    file = folder / "sms_spam_collection/SMSSpamCollection"
+    sms = read_table(file, {"text": 1}, has_header=False, delimiter="\t")
     preprocessor = XLNetTextClassifier.from_preset(**SENTIMENT).preprocessor
 
     def encoded(texts, size):
@@ -125,18 +109,18 @@ def read_requests(folder):
         return [preprocessor.encode(texts[i : i + size]).features for i in starts]
 
     requests = {
-        f"{collection}, {size}": encoded(texts[: FLAGS.num_texts], size)
-        for collection, texts in (("SST-2", [*sst2]), ("SMS", sms))
+        f"{collection}, {size}": encoded(rows["text"][: FLAGS.num_texts], size)
+        for collection, rows in (("SST-2", sst2), ("SMS", sms))
         for size in (1, 8)
     }
-    return np.array(labels, int), encoded([*sst2], 32), requests
+    return np.array(sst2["label"]), encoded(sst2["text"], 32), requests
 
 
 def timed(forms, requests):
     """Returns a dict from the names of forms to the seconds of all requests."""
-    best = {name: np.full(len(requests), np.inf) for name in forms.names}
+    best = {name: np.full(len(requests), np.inf) for name in forms.pools}
     for _ in range(FLAGS.rounds):
-        for name in forms.names:
+        for name in forms.pools:
             seconds = [forms.run(name, request)[1] for request in requests]
             best[name] = np.minimum(best[name], seconds)
     return {name: float(seconds.sum()) for name, seconds in best.items()}
@@ -146,40 +130,36 @@ class Forms:
     """Processes that run a form each, when they are asked."""
 
     def __init__(self, directories, threads):
-        self.names = [*directories]
         context = multiprocessing.get_context("spawn")
-        self._pipes, self._processes = {}, []
-        for name, directory in directories.items():
-            self._pipes[name], other = context.Pipe()
-            arguments = (other, name, str(directory), threads)
-            self._processes.append(context.Process(target=answer, args=arguments, daemon=True))
+        self.pools = {
+            name: concurrent.futures.ProcessPoolExecutor(1, context, start, (str(path), threads))
+            for name, path in directories.items()
+        }
 
     def __enter__(self):
-        for process in self._processes:
-            process.start()
         return self
 
     def __exit__(self, *error):
-        for process in self._processes:
-            process.kill()
+        for pool in self.pools.values():
+            pool.shutdown()
 
     def run(self, name, features):
         """Returns the outputs of a form, and the seconds that it took."""
-        self._pipes[name].send(features)
-        return self._pipes[name].recv()
+        return self.pools[name].submit(answer, features).result()
 
 
-def answer(pipe, name, directory, threads):
-    """Runs a form on each features that come through a pipe."""
-    start = {"SavedModel": start_saved_model, "OpenVINO": start_openvino}
-    run = start.get(name.partition(",")[0], start_text_model)(directory, threads)
-    # The time of other threads too, which is what one thread has in place of waiting.
-    clock = time.process_time if threads == 1 else time.perf_counter
-    while True:
-        features = pipe.recv()
-        begin = clock()
-        outputs = run(features)
-        pipe.send((outputs, clock() - begin))
+def start(directory, threads):
+    """Loads a form in its process."""
+    is_saved_model = (pathlib.Path(directory) / "saved_model.pb").exists()
+    run = (start_saved_model if is_saved_model else start_text_model)(directory, threads)
+    # CPU time ignores waiting, but adds up several threads.
+    _PROCESS.update(run=run, clock=time.process_time if threads == 1 else time.perf_counter)
+
+
+def answer(features):
+    begin = _PROCESS["clock"]()
+    outputs = _PROCESS["run"](features)
+    return outputs, _PROCESS["clock"]() - begin
 
 
 def start_saved_model(directory, threads):
@@ -190,19 +170,6 @@ def start_saved_model(directory, threads):
     tf.config.threading.set_inter_op_parallelism_threads(1)
     served = tf.saved_model.load(directory).signatures["serving_tokens"]
     return lambda x: served(**{k: tf.constant(v) for k, v in x.items()})["probabilities"].numpy()
-
-
-def start_openvino(directory, threads):
-    import openvino
-
-    options = {
-        "INFERENCE_NUM_THREADS": threads,
-        "INFERENCE_PRECISION_HINT": "f32",
-        "PERFORMANCE_HINT": "LATENCY",
-    }
-    network = pathlib.Path(directory) / "model.xml"
-    request = openvino.Core().compile_model(network, "CPU", options).create_infer_request()
-    return lambda features: request.infer(features)[0].copy()
 
 
 def start_text_model(directory, threads):
@@ -218,20 +185,16 @@ def described_machine():
 
 
 def format_table(rows):
-    """A table in Markdown. A cell has the ratios of single texts and of batches of 8."""
-    header = ["", "MB", "of float32", "SST-2 dev"]
-    header += [f"{c}, {t} thread{'s' * (t > 1)}" for t in (1, 2) for c in ("SST-2", "SMS")]
-    lines = [header, ["---", *["---:"] * (len(header) - 1)]]
-    reference = rows[REFERENCE]
+    """Returns a table in Markdown. A cell has the ratios of single texts and of batches of 8."""
+    timings = [(c, t) for t in (1, 2) for c in ("SST-2", "SMS")]
+    reference, cells = rows[REFERENCE], []
     for name, row in rows.items():
-        cells = [name, f"{row['bytes'] / 1e6:.1f}", f"{row['bytes'] / reference['bytes']:.2f}"]
-        cells.append(f"{100 * row['accuracy']:.1f}")
-        for threads in (1, 2):
-            for collection in ("SST-2", "SMS"):
-                keys = [f"{collection}, {size}, {threads}" for size in (1, 8)]
-                cells.append(" / ".join(f"{row[key] / reference[key]:.2f}" for key in keys))
-        lines.append(cells)
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+        sizes = (f"{row['bytes'] / 1e6:.1f}", f"{row['bytes'] / reference['bytes']:.2f}")
+        keys = [[f"{c}, {size}, {t}" for size in (1, 8)] for c, t in timings]
+        ratios = (" / ".join(f"{row[key] / reference[key]:.2f}" for key in pair) for pair in keys)
+        cells.append((name, *sizes, f"{100 * row['accuracy']:.1f}", *ratios))
+    columns = [f"{c}, {t} thread{'s' * (t > 1)}" for c, t in timings]
+    return markdown(("", "MB", "of float32", "SST-2 dev", *columns), cells)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
-"""A server under load: right and malformed requests, new versions, and a killed process.
+"""A server under load: valid and malformed requests, new versions, and a killed process.
 
     python -m benchmarks.load --minutes 10
 
 Starts `xlnet serve` on a port of this machine, with a small classifier in two versions of known
-answers. 8 clients send texts of mixed lengths, some of 1 MB; malformed requests, bytes that are no
+answers. 8 clients send texts of mixed lengths, some of 1 MB, malformed requests, bytes that are not
 HTTP, and requests whose connection they close. Meanwhile a new version appears every few seconds,
 and after a third of the time the process is killed and started again. Prints a JSON object:
 
-- `wrong`: answers that are of no version which could have answered, or that have another status;
-- `crashes`: ends of the process that were not asked for;
-- `rss_mb`: of the process, after two thirds of the time, and at the end;
-- `p50_ms`, `p99_ms`: of texts under 1 kB.
+- `wrong`: answers with another status, or of no version that was served at the time;
+- `crashes`: unexpected ends of the process;
+- `rss_mb`: memory of the process after two thirds of the time, and at the end;
+- `p50_ms`, `p99_ms`: latencies of texts under 1 kB.
 
 It takes a minute more than `--minutes`: the models are exported first.
 """
@@ -38,19 +38,16 @@ import numpy as np
 from benchmarks.malformed_requests import malformed_request, random_text
 
 ROOT = pathlib.Path(__file__).parents[1]
-NUM_CLIENTS = 8
-TOLERANCE = 1e-4
-_TEXTS = 64
+NUM_CLIENTS, TOLERANCE = 8, 1e-4
+COUNTED = "answers long refused garbage disconnects versions kills down wrong crashes".split()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=1.0, help="length of the load [1]")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the requests [0]")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        load = Load(pathlib.Path(folder), arguments.minutes * 60, arguments.seed)
-        print(json.dumps(load.run()), flush=True)
+        print(json.dumps(Load(pathlib.Path(folder), arguments.minutes * 60).run()))
 
 
 class Load:
@@ -62,19 +59,13 @@ class Load:
         seed: Int.
     """
 
-    def __init__(self, folder, seconds, seed):
-        self.folder = folder
-        self.seconds = seconds
-        self.seed = seed
-        self.counts = collections.Counter()
-        self.milliseconds = []
-        self.examples = []
-        self.lock = threading.Lock()
-        self.is_over = threading.Event()
+    def __init__(self, folder, seconds, seed=0):
+        self.folder, self.seconds, self.seed = folder, seconds, seed
+        self.counts, self.milliseconds, self.examples = collections.Counter(), [], []
+        self.lock, self.is_over = threading.Lock(), threading.Event()
         # While the process is started again, a client has no answer.
         self.is_down = threading.Event()
-        self.port = free_port()
-        self.process = None
+        self.port, self.process = free_port(), None
         self.texts, self.expected = export_models(folder, seed)
         self.models = folder / "models"
         shutil.copytree(folder / "exported" / "0", self.models / "load" / "1")
@@ -94,24 +85,12 @@ class Load:
         rss.append(self.rss())
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(90)
-        times = np.percentile(self.milliseconds, [50, 99]) if self.milliseconds else [0, 0]
-        names = (
-            "answers",
-            "long",
-            "refused",
-            "garbage",
-            "disconnects",
-            "versions",
-            "kills",
-            "down",
-        )
+        p50, p99 = np.percentile(self.milliseconds or [0], [50, 99]).round(1).tolist()
         return {
-            **{name: self.counts[name] for name in names},
-            "wrong": self.counts["wrong"],
-            "crashes": self.counts["crashes"],
+            **{name: self.counts[name] for name in COUNTED},
             "rss_mb": [round(x) for x in rss],
-            "p50_ms": round(times[0], 1),
-            "p99_ms": round(times[1], 1),
+            "p50_ms": p50,
+            "p99_ms": p99,
             "examples_of_wrong": self.examples[:5],
         }
 
@@ -119,44 +98,39 @@ class Load:
 
     def start(self):
         command = [sys.executable, str(ROOT / "xlnet_command.py"), "serve", str(self.models)]
+        command += [f"--port={self.port}", "--poll_interval=0.2"]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         with open(self.folder / "log.txt", "ab") as log:
-            self.process = subprocess.Popen(
-                [*command, f"--port={self.port}", "--poll_interval=0.2"],
-                env=environment,
-                stdout=log,
-                stderr=log,
-            )
-        end = time.monotonic() + 180
-        while time.monotonic() < end:
+            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        if not self.waits_for("/healthz", 180):
+            raise RuntimeError((self.folder / "log.txt").read_text(encoding="utf-8"))
+
+    def waits_for(self, path, seconds, content=b""):
+        """Returns whether a path is served, with a content, before the seconds are over."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self.process.poll() is None:
             with contextlib.suppress(OSError, http.client.HTTPException):
-                if self.request("GET", "/healthz")[0] == 200:
-                    return
-            if self.process.poll() is not None:
-                raise RuntimeError((self.folder / "log.txt").read_text(encoding="utf-8"))
-            time.sleep(0.2)
-        raise TimeoutError("the server did not start")
+                status, answer = self.request("GET", path)
+                if status == 200 and content in answer:
+                    return True
+            time.sleep(0.1)
+        return False
 
     def rss(self):
-        """The memory of the process in MB."""
+        """Returns the memory of the process in MB."""
         text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
         return int(text.partition("VmRSS:")[2].split()[0]) / 1024
 
     def change_versions(self):
         """Adds versions and kills the process until the time is over. Returns the memory."""
         begin, number, rss = time.monotonic(), 1, []
-        pause = max(4.0, self.seconds / 20)
-        while time.monotonic() < begin + self.seconds:
-            time.sleep(pause)
+        while (share := (time.monotonic() - begin) / self.seconds) < 1:
+            time.sleep(max(4.0, self.seconds / 20))
             if self.process.poll() is not None:
                 self.count("crashes")
                 self.restart()
-            share = (time.monotonic() - begin) / self.seconds
             if share > 1 / 3 and not self.counts["kills"]:
                 self.count("kills")
-                self.is_down.set()
-                self.process.kill()
-                self.process.wait()
                 self.restart()
             elif share > 2 / 3 and not rss:
                 rss.append(self.rss())
@@ -166,6 +140,8 @@ class Load:
 
     def restart(self):
         self.is_down.set()
+        self.process.kill()
+        self.process.wait()
         self.start()
         self.is_down.clear()
 
@@ -175,14 +151,7 @@ class Load:
         self.current = {0, 1}
         shutil.copytree(self.folder / "exported" / str(other), self.folder / "copy")
         (self.folder / "copy").rename(self.models / "load" / str(number))
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
-            with contextlib.suppress(OSError, http.client.HTTPException):
-                status, answer = self.request("GET", f"/v1/models/load/versions/{number}")
-                if status == 200 and b"AVAILABLE" in answer:
-                    break
-            time.sleep(0.1)
-        else:
+        if not self.waits_for(f"/v1/models/load/versions/{number}", 60, b"AVAILABLE"):
             self.wrong(f"version {number} is not served after 60 s")
         self.current = {other}
         self.count("versions")
@@ -215,8 +184,7 @@ class Load:
         may_answer |= self.current
         if status != 200:
             return self.wrong(f"ask: {status} {content[:200]}")
-        rows = json.loads(content)["predictions"]
-        found = np.array([row["probabilities"] for row in rows])
+        found = np.array([row["probabilities"] for row in json.loads(content)["predictions"]])
         close = [np.abs(found - self.expected[i][indices]).max() < TOLERANCE for i in may_answer]
         if not any(close):
             return self.wrong(f"ask: {found.tolist()} of {may_answer}")
@@ -232,25 +200,26 @@ class Load:
         self.wrong(f"malformed: {status} {content[:200]}")
 
     def long_text(self, rng):
-        status, content = self.post(
-            [" ".join(["word" * int(rng.integers(1, 4))] * 200_000)[: 10**6]]
-        )
+        text = " ".join(["word" * int(rng.integers(1, 4))] * 200_000)[: 10**6]
+        status, content = self.post([text])
         return self.count("long") if status == 200 else self.wrong(f"1 MB: {status} {content[:99]}")
 
     def garbage(self, rng):
-        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
+        with self.connected() as connection, contextlib.suppress(ConnectionError):
             connection.sendall(rng.bytes(int(rng.integers(1, 2000))) + b"\r\n\r\n")
-            with contextlib.suppress(ConnectionError):
-                connection.recv(1000)
+            connection.recv(1000)
         self.count("garbage")
 
     def disconnect(self, rng):
         body = json.dumps({"instances": self.texts[:4]}).encode()
         head = f"POST /v1/models/load:predict HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}"
         data = f"{head}\r\n\r\n".encode() + body
-        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
+        with self.connected() as connection:
             connection.sendall(data[: rng.integers(1, len(data) + 1)])
         self.count("disconnects")
+
+    def connected(self):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=60)
 
     def post(self, texts):
         body = json.dumps({"instances": texts}).encode()
@@ -258,25 +227,22 @@ class Load:
 
     def request(self, method, path, body=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
-        try:
+        with contextlib.closing(connection):
             connection.request(method, path, body)
             response = connection.getresponse()
             return response.status, response.read()
-        finally:
-            connection.close()
 
     def count(self, name):
         with self.lock:
             self.counts[name] += 1
 
     def wrong(self, description):
-        with self.lock:
-            self.counts["wrong"] += 1
-            self.examples.append(description)
+        self.count("wrong")
+        self.examples.append(description)
 
 
 def free_port():
-    """Returns a port of this machine at which nothing listens."""
+    """Returns a free port of this machine."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         return bound.getsockname()[1]
@@ -291,12 +257,12 @@ def export_models(folder, seed):
     from keras_xlnet.serving import export
 
     rng = np.random.default_rng(seed)
-    texts = [" ".join(random_text(rng) for _ in range(rng.integers(1, 30))) for _ in range(_TEXTS)]
+    texts = [" ".join(random_text(rng) for _ in range(rng.integers(1, 30))) for _ in range(64)]
     expected = []
     for i in range(2):
         keras.utils.set_random_seed(seed + i)
         model = XLNetTextClassifier.from_preset("xlnet_small_en", num_classes=2, sequence_length=64)
-        # Far from those of the other model.
+        # So different weights that the answers of the two models differ.
         (kernel,) = [w for w in model.weights if w.path.endswith("logits/kernel")]
         kernel.assign(rng.normal(0, 3, kernel.shape))
         # The first request to a graph takes a second.

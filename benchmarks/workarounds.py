@@ -1,14 +1,14 @@
-"""What a file of `keras_xlnet/compat` gives: the same work with it and without it.
+"""Measures what a file of `keras_xlnet/compat` saves: the same work with it and without it.
 
     python -m benchmarks.workarounds eager_variables            # a first `fit`
     python -m benchmarks.workarounds eager_variables --without
     python -m benchmarks.workarounds compiled_update            # the same, and later steps
+    python -m benchmarks.workarounds fused                      # the same
     python -m benchmarks.workarounds quick_deletion             # `quantize`, and loading the model
     python -m benchmarks.workarounds sequential_map             # `predict` in chunks
-    python -m benchmarks.workarounds prefetched                 # deleting old iterators
 
-Prints seconds of the processor, or what the docstring of the file says that it saves. Run each in
-turns a few times. With `TF_NUM_INTEROP_THREADS=10`, `sequential_map` is measured as on a machine
+Prints CPU seconds, or the quantity that the docstring of the file names. Run both forms in turn, a
+few times. With `TF_NUM_INTEROP_THREADS=10`, `sequential_map` is measured as on a machine
 with ten processors or more. From some seconds to two minutes.
 """
 
@@ -27,39 +27,31 @@ import keras
 import numpy as np
 
 from keras_xlnet import models
-from keras_xlnet.compat import sublayers
-from keras_xlnet.compat.prefetched import prefetched
+from keras_xlnet.compat import fused, sublayers
 from keras_xlnet.models import base_model
 from keras_xlnet.ops import long_attention
-
-AGE, ITERATORS = 20, 10
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("file", choices=sorted(MEASUREMENTS))
-    parser.add_argument("--without", action="store_true", help="Without the workaround.")
+    parser.add_argument("--without", action="store_true", help="without the workaround")
     options = parser.parse_args()
     print(options.file, "without" if options.without else "with", flush=True)
-    MEASUREMENTS[options.file](options.without)
-
-
-def measure_eager_variables(without):
+    measure, *replaced = MEASUREMENTS[options.file]
     with contextlib.ExitStack() as stack:
-        if without:
-            stack.enter_context(mock.patch.object(base_model, "eager_variables", _nothing))
-        model, tokens = _classifier(), _tokens(8, 64)
-        with _processor_seconds("first fit, 2 steps"):
-            model.fit(tokens, np.arange(8) % 2, batch_size=4, verbose=0)
+        for module, name, replacement in replaced if options.without else ():
+            stack.enter_context(mock.patch.object(module, name, replacement))
+        measure()
 
 
-def measure_compiled_update(without):
-    replaced = mock.patch.object(base_model, "compiled_update", lambda optimizer: _nothing())
-    with replaced if without else _nothing():
-        _measure_steps()
+def first_fit():
+    model, tokens = _classifier(), _tokens(8, 64)
+    with _processor_seconds("first fit, 2 steps"):
+        model.fit(tokens, np.arange(8) % 2, batch_size=4, verbose=0)
 
 
-def _measure_steps():
+def steps():
     tokens, labels = _tokens(32, 32), np.arange(32) % 2
     for name in ("first model", "second model"):
         model = _classifier()
@@ -71,55 +63,41 @@ def _measure_steps():
             model.train_on_batch(tokens, labels)
 
 
-def measure_quick_deletion(without):
-    with contextlib.ExitStack() as stack:
-        for module in (base_model, sublayers) if without else ():
-            stack.enter_context(mock.patch.object(module, "quick_deletion", _nothing))
-        model = _classifier()
-        with _processor_seconds("quantize"):
-            model.quantize("int8")
-        path = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory())) / "model.keras"
+def quantizing():
+    model = _classifier()
+    with _processor_seconds("quantize"):
+        model.quantize("int8")
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "model.keras"
         model.save(path)
         with _processor_seconds("load_model"):
             keras.models.load_model(path)
 
 
-def measure_sequential_map(without):
-    with contextlib.ExitStack() as stack:
-        if without:
-            stack.enter_context(mock.patch.object(long_attention, "sequential_map", _keras_map))
-        model = _classifier(num_layers=2, hidden_dim=128, attention_chunk_size=128)
-        model.predict(_tokens(1, 256), verbose=0)
-        before = _peak_mib()
-        model.predict(_tokens(1, 6144), verbose=0)
-        print(f"6144 tokens: {_peak_mib() - before:.0f} MiB")
+def long_text():
+    model = _classifier(num_layers=2, hidden_dim=128, attention_chunk_size=128)
+    model.predict(_tokens(1, 256), verbose=0)
+    before = _peak_mib()
+    model.predict(_tokens(1, 6144), verbose=0)
+    print(f"6144 tokens: {_peak_mib() - before:.0f} MiB")
 
 
-def measure_prefetched(without):
-    import tensorflow as tf
-
-    dataset = tf.data.Dataset.range(1_000_000).map(lambda x: x + 1, tf.data.AUTOTUNE)
-    dataset = dataset.prefetch(2) if without else prefetched(dataset)
-    iterators = [iter(dataset) for _ in range(ITERATORS)]
-    for iterator in iterators:
-        next(iterator)
-    time.sleep(AGE)
-    waits = []
-    while iterators:
-        start = time.perf_counter()
-        iterators.pop()
-        waits.append(time.perf_counter() - start)
-    print(
-        f"{ITERATORS} iterators, {AGE} s old: {np.mean(np.array(waits) > 0.1):.1%} waited; "
-        f"mean {np.mean(waits):.3f} s, longest {max(waits):.1f} s"
-    )
+def _nothing(*_):
+    return contextlib.nullcontext()
 
 
+# The work, and the replacements of the workaround.
 MEASUREMENTS = {
-    name.removeprefix("measure_"): function
-    for name, function in list(globals().items())
-    if name.startswith("measure_")
-}
+    "eager_variables": (first_fit, (base_model, "eager_variables", _nothing)),
+    "compiled_update": (steps, (base_model, "compiled_update", _nothing)),
+    "fused": (steps, (fused, "_in_tensorflow_graph", lambda: False)),
+    "quick_deletion": (
+        quantizing, *((module, "quick_deletion", _nothing) for module in (base_model, sublayers)),
+    ),
+    "sequential_map": (
+        long_text, (long_attention, "sequential_map", lambda f, x, like: keras.ops.map(f, x)),
+    ),
+}  # fmt: skip
 
 
 def _classifier(num_layers=6, hidden_dim=256, **arguments):
@@ -129,14 +107,6 @@ def _classifier(num_layers=6, hidden_dim=256, **arguments):
 
 def _tokens(*shape):
     return {"token_ids": np.random.default_rng(0).integers(9, 8000, shape)}
-
-
-def _nothing():
-    return contextlib.nullcontext()
-
-
-def _keras_map(function, elements, like):
-    return keras.ops.map(function, elements)
 
 
 def _peak_mib():

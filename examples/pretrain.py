@@ -8,7 +8,8 @@
 trains a SentencePiece vocabulary, writes token records, and pretrains a small XLNet by permutation
 language modelling. runs/pretrain has the preset that task models load with `from_preset`, that of
 the language model, and `history.csv`. A run that was killed goes on after its last epoch when it is
-started again. docs/pretraining.md tells more; research/pretraining/pretrain.py has the ablations.
+started again. docs/pretraining.md tells more; research/pretraining/run_pretraining.py has the
+ablations.
 """
 
 import functools

@@ -9,7 +9,7 @@ and writes the model and `metrics.json` to runs/ranking. It takes one to two min
 network.
 
 The default questions were made up for this example: twelve to test are too few to compare methods.
-research/tasks/ranking.py has BM25 to compare with, and ranks what BM25 finds in a collection.
+research/tasks/task_table.py trains on the files of WikiQA, and has BM25 to compare with.
 """
 
 import json

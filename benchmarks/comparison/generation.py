@@ -1,8 +1,8 @@
 """Greedy continuation with a permutation language model, as transformers' `generate` does it.
 
-Each pass reads the last two tokens again and a dummy that nobody sees, and predicts the dummy's
-place; all before them is memory. The memory has a fixed length, filled from the right, so that one
-compiled step serves every token.
+Each pass reads the last two tokens again and a dummy that no token sees, and predicts the dummy's
+place; all tokens before them are memory. The memory has a fixed length, filled from the right, so
+that one compiled step serves every token.
 """
 
 import tensorflow as tf
@@ -25,8 +25,7 @@ def greedy_generator(model, num_tokens, jit=None):
     @tf.function(jit_compile=jit)
     def step(token_ids, memory, memory_mask):
         outputs = model(
-            {**_with_dummy(token_ids), "memory": memory, "memory_mask": memory_mask},
-            training=False,
+            {**_with_dummy(token_ids), "memory": memory, "memory_mask": memory_mask}, training=False
         )
         next_ids = tf.argmax(outputs["logits"][:, 0], -1, output_type=tf.int32)[:, None]
         # The rows of the overlap and of the dummy are computed again.
@@ -59,7 +58,7 @@ def _with_dummy(token_ids):
 
 
 def _shifted(memory, axis):
-    """Without the last `OVERLAP` rows of `axis`, and with as many empty ones in front."""
+    """Returns memory without the last `OVERLAP` rows of `axis`, and as many empty ones in front."""
     paddings = [[0, 0]] * len(memory.shape)
     paddings[axis] = [OVERLAP, 0]
     kept = tf.split(memory, [memory.shape[axis] - OVERLAP, OVERLAP], axis)[0]

@@ -1,20 +1,19 @@
 """Runs the subjects of a workload side by side, one repetition each in turn."""
 
-import os
 import time
 
 from benchmarks.comparison.machine import busy_seconds
-from benchmarks.comparison.worker import FreshWorker, SubjectError, Worker
+from benchmarks.comparison.worker import SubjectError
 
-# Threads of a pool wait actively for more work for some milliseconds; the next subject is not to
-# pay for that.
+# Threads of a pool wait actively for more work for some milliseconds, which must not slow down the
+# next subject.
 PAUSE_SECONDS = 0.1
 
 
 def groups_of(subjects, reference, gigabytes, memory_gigabytes):
     """Splits `subjects` into groups that fit in memory, each with the reference in front.
 
-    A group is as large as the others, so that no subject runs beside the reference alone.
+    Groups have equal sizes, so that no subject runs with only the reference.
     """
     others = [subject for subject in subjects if subject is not reference]
     size = max(1, int(memory_gigabytes / gigabytes) - 1)
@@ -49,7 +48,7 @@ def measure(subjects, start, repetitions, say=print):
         for i in range(repetitions):
             answers = {}
             names = list(workers)
-            # Another one goes first each time: who comes after whom is to be no advantage.
+            # Each round begins with another subject, so that the order favors none.
             for name in names[i % len(names) :] + names[: i % len(names)] if names else []:
                 try:
                     answers[name] = _repeat(workers[name])
@@ -58,25 +57,12 @@ def measure(subjects, start, repetitions, say=print):
                     say(f"  {name} failed: {failure}")
                     del workers[name]
             rounds.append(answers)
-            say(
-                f"  round {i + 1} of {repetitions}: "
-                + ", ".join(f"{name} {answer['wall']:.3g}" for name, answer in answers.items())
-            )
+            walls = ", ".join(f"{name} {answer['wall']:.3g}" for name, answer in answers.items())
+            say(f"  round {i + 1} of {repetitions}: {walls}")
     finally:
         for worker in workers.values():
             worker.close()
     return {"rounds": rounds, "facts": facts, "failures": failures}
-
-
-def starter(workload, peers_dir, assets, logs, timeout):
-    """The `start` of `measure` for real subjects."""
-    kind = FreshWorker if workload.fresh else Worker
-
-    def start(subject):
-        log = os.path.join(logs, f"{workload.name}-{subject.name}.log")
-        return kind(subject, workload, peers_dir, assets, log, timeout)
-
-    return start
 
 
 def _repeat(worker):

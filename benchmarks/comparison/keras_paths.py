@@ -11,9 +11,8 @@ from benchmarks.comparison.loops import calling, fitting
 
 def forward(model, inputs, jit=None, output=lambda outputs: outputs, **facts):
     """A subject that computes `output(model(inputs))` as a compiled function, as NumPy."""
-    run = {"tensorflow": _on_tensorflow, "jax": _on_jax, "torch": _on_torch}[
-        keras.backend.backend()
-    ]
+    backends = {"tensorflow": _on_tensorflow, "jax": _on_jax, "torch": _on_torch}
+    run = backends[keras.backend.backend()]
     inputs = {key: keras.ops.convert_to_tensor(value) for key, value in inputs.items()}
     call = run(model, jit)
     return calling(lambda: to_numpy(output(call(inputs))), **model_facts(model), **facts)
@@ -31,7 +30,7 @@ def fit(model, x, y, sample_weight=None, **facts):
 
 
 def jit_argument(jit):
-    """What `compile` is given: nothing unless XLA is asked for."""
+    """Returns the arguments of `compile`: none without XLA."""
     return {} if jit is None else {"jit_compile": jit}
 
 
@@ -40,14 +39,10 @@ def to_numpy(tensor):
 
 
 def model_facts(model):
-    backend = keras.backend.backend()
-    versions = {
-        name: importlib.metadata.version(name) for name in dict.fromkeys(("keras", backend))
-    }
-    return {
-        "versions": versions,
-        "parameters": sum(int(np.prod(v.shape)) for v in model.trainable_variables),
-    }
+    names = ("keras", keras.backend.backend())
+    parameters = sum(int(np.prod(v.shape)) for v in model.trainable_variables)
+    versions = {name: importlib.metadata.version(name) for name in names}
+    return {"versions": versions, "parameters": parameters}
 
 
 def _on_tensorflow(model, jit):
@@ -70,8 +65,4 @@ def _on_jax(model, jit):
 def _on_torch(model, jit):
     import torch
 
-    @torch.no_grad()
-    def call(inputs):
-        return model(inputs, training=False)
-
-    return call
+    return torch.no_grad()(lambda inputs: model(inputs, training=False))

@@ -1,4 +1,4 @@
-"""How the repetitions of a subject are driven."""
+"""The loops that run the repetitions of a subject."""
 
 import concurrent.futures
 import dataclasses
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 @dataclasses.dataclass
 class Subject:
-    """What a library builds for a workload: `loop(meter)` never returns."""
+    """A library's program for a workload: `loop(meter)` never returns."""
 
     loop: Callable
     facts: dict  # for the report: versions, number of parameters
@@ -28,7 +28,7 @@ def calling(call, **facts):
 
 
 def fitting(fit, callback_class, **facts):
-    """A repetition is a step of `fit(callbacks=...)`, as a callback sees it."""
+    """A repetition is a step of `fit(callbacks=...)`, timed by a callback."""
 
     def loop(meter):
         class EachStep(callback_class):
@@ -45,7 +45,7 @@ def fitting(fit, callback_class, **facts):
 
 
 def answering(answer, texts, workload, **facts):
-    """Clients in threads, each waiting for an answer before it asks again; latencies are reported.
+    """Clients in threads, each of which waits for an answer before its next request.
 
     `answer` takes a list of texts. A repetition is `workload.units` texts in all.
     """

@@ -1,20 +1,18 @@
-"""What machine this is, and how busy it is."""
+"""Describes the machine and how busy it is."""
 
 import os
 import platform
 
-# Flags of CPUs that multiply bfloat16 faster than float32.
-_BFLOAT16 = ("amx_bf16", "avx512_bf16")
-
 
 def describe():
-    """CPU model and what it can do, cores, memory, system."""
+    """Returns CPU model and features, cores, memory and system."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "cpu": (_cpu_lines("model name") or [platform.processor() or platform.machine()])[0],
-        "bfloat16": [flag for flag in _BFLOAT16 if flag in cpu_flags()],
-        "cores": os.cpu_count() if cores is None else len(cores),
+        # Flags of CPUs that multiply bfloat16 faster than float32.
+        "bfloat16": [flag for flag in ("amx_bf16", "avx512_bf16") if flag in cpu_flags()],
+        "cores": cores,
         "memory_gib": round(memory, 1),
         "system": platform.platform(),
         "python": platform.python_version(),
@@ -22,7 +20,7 @@ def describe():
 
 
 def busy_seconds():
-    """CPU seconds that all processes of the machine have used, or None where Linux is not."""
+    """Returns CPU seconds of all processes of the machine, or None on other systems than Linux."""
     try:
         with open("/proc/stat", encoding="ascii") as file:
             user, nice, system, _, _, irq, softirq, steal = map(int, file.readline().split()[1:9])
@@ -32,12 +30,12 @@ def busy_seconds():
 
 
 def cpu_flags():
-    """List of what the CPU can do, such as "avx2", or none where Linux is not."""
+    """Returns the features of the CPU, such as "avx2"; an empty list if this is not Linux."""
     return " ".join(_cpu_lines("flags")[:1]).split()
 
 
 def _cpu_lines(key):
-    """Values of `key`, one a core, or none where Linux is not."""
+    """Returns the values of `key`, one per core; an empty list if this is not Linux."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             return [line.split(":", 1)[1].strip() for line in file if line.startswith(key)]

@@ -1,120 +1,149 @@
-"""The table: Markdown of the rows of every workload."""
+"""From the answers of the processes to the table in Markdown."""
 
-from benchmarks.comparison.summary import dtype_of
+import statistics
 
-COLUMNS = (
-    ("subject", "---"),
-    ("ratio to reference", "---:"),
-    ("median s", "---:"),
-    ("min s", "---:"),
-    ("CPU s", "---:"),
-    ("GFLOP/s", "---:"),
-    ("% of GEMM peak", "---:"),
-    ("a second", "---:"),
-    ("p50 / p99 ms", "---:"),
-    ("peak MiB", "---:"),
-    ("first call s", "---:"),
-    ("quiet rounds", "---:"),
-)
+import numpy as np
+
+from benchmarks.tables import markdown as table
+
+# A round is quiet if other processes took less than this share of the machine's time.
+QUIET = 0.05
+# What a row has for each column; a row without it has an empty cell.
+COLUMNS = {
+    "ratio to reference": "{ratio:.2f}",
+    "median s": "{median:.3g}",
+    "min s": "{minimum:.3g}",
+    "CPU s": "{cpu:.3g}",
+    "GFLOP/s": "{gflops:.0f}",
+    "% of GEMM peak": "{share_of_peak:.0f}",
+    "a second": "{units_a_second:,.1f}",
+    "p50 / p99 ms": "{p50:.0f} / {p99:.0f}",
+    "peak MiB": "{peak_mib:,.0f}",
+    "first call s": "{first_call_seconds:.1f}",
+    "quiet rounds": "{quiet} of {rounds}",
+}
+
+
+# === Numbers ===
+
+
+def summarize(group, reference, workload, cores):
+    """Returns a row (dict) for each subject of what `interleave.measure` returned."""
+    names = dict.fromkeys([*group["facts"], *group["failures"]])
+    return [_row(name, group, reference, workload, cores) for name in names]
+
+
+def _row(name, group, reference, workload, cores):
+    row = {"subject": name, **group["facts"].get(name, {})}
+    if name in group["failures"]:
+        return {**row, "failure": group["failures"][name]}
+    answers = [answers[name] for answers in group["rounds"] if name in answers]
+    seconds = [answer["wall"] / workload.calls for answer in answers]
+    row |= {
+        "median": statistics.median(seconds),
+        "minimum": min(seconds),
+        "maximum": max(seconds),
+        "cpu": statistics.median(answer["cpu"] for answer in answers) / workload.calls,
+        "peak_mib": max(answer["peak_mib"] for answer in answers),
+        "rounds": len(answers),
+        "quiet": sum(is_quiet(answer, cores) for answer in answers),
+    }
+    both = [found for found in group["rounds"] if name in found and reference in found]
+    if both:
+        ratios = [answers[name]["wall"] / answers[reference]["wall"] for answers in both]
+        row["ratio"] = statistics.median(ratios)
+    if workload.flop:
+        row["gflops"] = workload.flop / row["median"] / 1e9
+        row["best_gflops"] = workload.flop / row["minimum"] / 1e9
+    if workload.unit:
+        row["units_a_second"] = workload.units / row["median"]
+    if latencies := [1e3 * each for answer in answers for each in answer.get("latencies", ())]:
+        # The smallest latency that this share of the requests does not exceed.
+        row["p50"], row["p99"] = np.percentile(latencies, (50, 99), method="inverted_cdf").tolist()
+    return row
+
+
+def gemm_peak(rows):
+    """Returns GFLOP/s of the best matrix product of any subject by dtype; `rows` are of GEMM.
+
+    No library can stand for the machine: MKL, which PyTorch multiplies float32 with, reaches half
+    of oneDNN's speed on processors of AMD.
+    """
+    peak = {}
+    for row in rows:
+        if "best_gflops" in row:
+            dtype = dtype_of(row["subject"])
+            peak[dtype] = max(row["best_gflops"], peak.get(dtype, 0.0))
+    return peak
+
+
+def dtype_of(name):
+    """Returns what the subject of that name computes in."""
+    return "bfloat16" if name.endswith("bf16") else "float32"
+
+
+def is_quiet(answer, cores):
+    """Returns whether hardly anything else ran during a repetition."""
+    # The kernel counts in hundredths of a second, for each core.
+    allowed = QUIET * answer["wall"] * cores + 0.02 * cores
+    return "foreign" in answer and answer["foreign"] < allowed
+
+
+# === Text ===
 
 
 def markdown(results):
-    """The whole report; `results` is what `compare.py` writes as JSON."""
-    machine = results["machine"]
+    """Returns the whole report; `results` is what `compare.py` writes as JSON."""
+    machine, peak = results["machine"], results["gemm_peak"]
+    peaks = ", ".join(f"{gflops:.0f} GFLOP/s in {dtype}" for dtype, gflops in peak.items())
     lines = [
         "# keras_xlnet and its peers",
-        "",
-        f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
-        f"{machine['system']}; {results['date']}. bfloat16 in hardware: "
-        f"{', '.join(machine['bfloat16']) or 'no'}.",
-        "",
+        "{cpu}, {cores} cores, {memory_gib} GiB, {system}".format(**machine)
+        + f"; {results['date']}. bfloat16 in hardware: {', '.join(machine['bfloat16']) or 'no'}.",
         f"Reference: {results['reference']}. Ratios are medians over rounds of time / time of the "
         "reference in the same round; below 1 is faster. Training processes are too large to run "
         "all at once: a row belongs to the reference of its own group.",
-        "",
-        *_peak_lines(results),
-        *_version_lines(results),
+        f"GEMM peak of this run (best 2048^3 product of any subject): {peaks or 'not measured'}.",
     ]
+    lines = ["\n\n".join(lines), ""]
+    for subject, versions in results["versions"].items():
+        lines.append(f"- {subject}: {', '.join(map(' '.join, versions.items()))}")
     for workload in results["workloads"]:
         lines += ["", f"## {workload['name']}: {workload['title']}", ""]
-        if workload["flop"]:
-            lines += [f"{workload['flop'] / 1e9:.1f} GFLOP needed.", ""]
-        lines += _table(workload, results)
-        lines += ["", *_spread_lines(workload, results["reference"])]
+        lines += [_table(workload, peak)]
+        # Ratios to a reference that varies are not significant.
+        lines += [
+            f"- The reference took {row['minimum']:.3g} to {row['maximum']:.3g} s, "
+            f"{row['cpu'] / row['median']:.2f} cores busy."
+            for group in workload["groups"]
+            for row in group
+            if row["subject"] == results["reference"] and "median" in row
+        ]
         lines += [f"- {name}: {reason}" for name, reason in workload["cannot"].items()]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _table(workload, results):
-    several = len(workload["groups"]) > 1
-    lines = [_line(name for name, _ in COLUMNS), _line(rule for _, rule in COLUMNS)]
-    rows = []
-    for number, group in enumerate(workload["groups"], 1):
-        rows += [(f" (group {number})" if several else "", row) for row in group]
-    rows.sort(key=lambda pair: pair[1].get("ratio") or float("inf"))
-    return lines + [_row(row, suffix, results) for suffix, row in rows]
-
-
-def _spread_lines(workload, reference):
-    """How steady the reference was: what its ratios are worth."""
-    rows = [row for group in workload["groups"] for row in group if row["subject"] == reference]
-    return [
-        f"- The reference took {row['minimum']:.3g} to {row['maximum']:.3g} s, "
-        f"{row['cpu'] / row['median']:.2f} cores busy."
-        for row in rows
-        if "median" in row
+def _table(workload, peak):
+    groups, rows = workload["groups"], []
+    for number, group in enumerate(groups, 1):
+        suffix = f" (group {number})" if len(groups) > 1 else ""
+        rows += [(row.get("ratio", float("inf")), row, suffix) for row in group]
+    cells = [
+        (row["subject"] + suffix, *_cells(row, peak))
+        for _, row, suffix in sorted(rows, key=lambda each: each[0])
     ]
+    return table(("subject", *COLUMNS), cells)
 
 
-def _row(row, suffix, results):
+def _cells(row, peak):
     if "failure" in row:
-        return _line([row["subject"] + suffix, f"failed: {row['failure']}".replace("|", "/")])
-    values = [
-        row["subject"] + suffix,
-        _number(row.get("ratio"), ".2f"),
-        _number(row["median"], ".3g"),
-        _number(row["minimum"], ".3g"),
-        _number(row["cpu"], ".3g"),
-        _number(row.get("gflops"), ".0f"),
-        share_of_peak(row, results["gemm_peak"]),
-        _number(row.get("units_a_second"), ",.1f"),
-        f"{1e3 * row['p50']:.0f} / {1e3 * row['p99']:.0f}" if "p50" in row else "",
-        _number(row["peak_mib"], ",.0f"),
-        _number(row["first_call_seconds"], ".1f"),
-        f"{row['quiet']} of {row['rounds']}",
-    ]
-    return _line(values)
-
-
-def share_of_peak(row, peak):
-    """Percent of the float32 peak; of the bfloat16 peak too where the subject computes in it."""
-    if "gflops" not in row or "float32" not in peak:
-        return ""
-    share = f"{100 * row['gflops'] / peak['float32']:.0f}"
-    if dtype_of(row["subject"]) == "bfloat16" and "bfloat16" in peak:
-        share += f" ({100 * row['gflops'] / peak['bfloat16']:.0f} of bf16)"
-    return share
-
-
-def _peak_lines(results):
-    peak = results["gemm_peak"]
-    if not peak:
-        return ["GEMM was not measured: there is no share of the peak.", ""]
-    peaks = ", ".join(f"{gflops:.0f} GFLOP/s in {dtype}" for dtype, gflops in peak.items())
-    return [f"GEMM peak of this run (best 2048^3 product of any subject): {peaks}.", ""]
-
-
-def _version_lines(results):
-    lines = []
-    for subject, versions in results["versions"].items():
-        listed = ", ".join(f"{name} {version}" for name, version in versions.items())
-        lines.append(f"- {subject}: {listed}")
-    return lines
-
-
-def _number(value, format):
-    return "" if value is None else f"{value:{format}}"
-
-
-def _line(cells):
-    return "| " + " | ".join(cells) + " |"
+        return (f"failed: {row['failure']}".replace("|", "/"),)
+    dtype, found = dtype_of(row["subject"]), []
+    if "gflops" in row and dtype in peak:
+        row = {**row, "share_of_peak": 100 * row["gflops"] / peak[dtype]}
+    for form in COLUMNS.values():
+        try:
+            found.append(form.format(**row))
+        except KeyError:
+            found.append("")
+    return found

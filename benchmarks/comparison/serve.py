@@ -23,7 +23,8 @@ BEGIN = time.perf_counter()
 
 def main(module, workload, options):
     workload = WORKLOADS[workload]
-    answers = _private_output()
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
     build = getattr(importlib.import_module(module), workload.kind)
     subject = build(workload, **json.loads(options))
     meter = Meter(answers, workload, subject.facts)
@@ -31,10 +32,9 @@ def main(module, workload, options):
 
 
 class Meter:
-    """Times what is between `begin` and `end`. Only after the warm-up does `begin` wait.
+    """Times the code between `begin` and `end`. After the warm-up, `begin` waits for a request.
 
-    The time of the first call of a process counts from the start of the process, if that is what
-    the workload is about.
+    For fresh workloads, the time counts from the start of the process.
     """
 
     def __init__(self, answers, workload, facts):
@@ -54,7 +54,8 @@ class Meter:
         """`result` is what was computed; `more` are numbers that go into the report."""
         since, cpu_before = (BEGIN, 0.0) if self._is_fresh else (self._wall, self._cpu)
         wall, cpu = time.perf_counter() - since, time.process_time() - cpu_before
-        answer = {"wall": wall, "cpu": cpu, "peak_mib": _peak_mib(), **_summary(result), **more}
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        answer = {"wall": wall, "cpu": cpu, "peak_mib": peak, **_summary(result), **more}
         if not self._remaining:
             self._answer(answer)
             return
@@ -67,21 +68,10 @@ class Meter:
         print(json.dumps(values), file=self._answers, flush=True)
 
 
-def _peak_mib():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def _summary(result):
-    """Shape and size of what was computed: shows that all subjects compute the same thing."""
+    """Returns shape and size of a result, which show that all subjects compute the same."""
     result = np.asarray(result, "float32")
     return {"shape": list(result.shape), "mean_absolute": float(np.abs(result).mean())}
-
-
-def _private_output():
-    """What was standard output; from now on that is standard error."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    return answers
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Who is compared: a library, its options, and where it is installed."""
+"""The subjects of the comparison: a library, its options, and its environment."""
 
 import dataclasses
 import pathlib
@@ -13,7 +13,7 @@ class Subject:
     """A library with options, for some workloads.
 
     `peer` is the name of its virtual environment and of its requirements; without one it runs in
-    the Python that runs the comparison. `cannot` says of other workloads why they are impossible.
+    the Python that runs the comparison. `cannot` has reasons why other workloads are impossible.
     """
 
     name: str
@@ -31,80 +31,53 @@ class Subject:
         return str(pathlib.Path(peers_dir).absolute() / self.peer / "bin" / "python")
 
 
+def _subject(name, module, workloads, backend="", peer="", cannot=None, **options):
+    environment = {"KERAS_BACKEND": backend} if backend else {}
+    module = f"benchmarks.comparison.with_{module}"
+    return Subject(name, module, workloads, peer, options, environment, cannot or {})
+
+
 def _ours(name, workloads, backend="tensorflow", **options):
-    return Subject(
-        name,
-        "benchmarks.comparison.with_keras_xlnet",
-        workloads,
-        options=options,
-        environment={"KERAS_BACKEND": backend},
-    )
+    return _subject(name, "keras_xlnet", workloads, backend, **options)
 
 
 def _huggingface(name, workloads, **options):
-    module = "benchmarks.comparison.with_huggingface"
-    return Subject(name, module, workloads, "huggingface", options)
+    return _subject(name, "huggingface", workloads, peer="huggingface", **options)
 
 
 def _keras_hub(name, backend="tensorflow", **options):
-    no_head = "has an encoder and no language model"
-    return Subject(
-        name,
-        "benchmarks.comparison.with_keras_hub",
-        (*FORWARD, "W3", "W12"),
-        "keras_hub",
-        options,
-        {"KERAS_BACKEND": backend},
-        dict.fromkeys(("W4", "W4m", "W6"), no_head),
-    )
+    cannot = dict.fromkeys(("W4", "W4m", "W6"), "has an encoder and no language model")
+    workloads = (*FORWARD, "W3", "W12")
+    return _subject(name, "keras_hub", workloads, backend, "keras_hub", cannot, **options)
 
 
-SERVED = ("W8", "W8c1", "W8c8")
-STRINGS = ("W10", "W11")
+SERVED, STRINGS = ("W8", "W8c1", "W8c8"), ("W10", "W11")
+SPEED = (*FORWARD, *TRAINING)
+BF16 = ("GEMM", *SPEED, "W6", *SERVED)
+ALL = (*BF16, "W7", "W9", *STRINGS)
 REFERENCE = "huggingface"
 SUBJECTS = {
     subject.name: subject
     for subject in (
-        _huggingface(REFERENCE, ("GEMM", *FORWARD, *TRAINING, "W6", "W7", *SERVED, "W9", *STRINGS)),
-        _huggingface(
-            "huggingface-bf16",
-            ("GEMM", *FORWARD, *TRAINING, "W6", *SERVED),
-            dtype="bfloat16",
-        ),
+        _huggingface(REFERENCE, ALL),
+        _huggingface("huggingface-bf16", BF16, dtype="bfloat16"),
         _huggingface("huggingface-fused_adamw", TRAINING, fused=True),
-        _huggingface("huggingface-compile", (*FORWARD, *TRAINING), compiled=True),
-        _huggingface(
-            "huggingface-compile-bf16", (*FORWARD, *TRAINING), compiled=True, dtype="bfloat16"
-        ),
+        _huggingface("huggingface-compile", SPEED, compiled=True),
+        _huggingface("huggingface-compile-bf16", SPEED, compiled=True, dtype="bfloat16"),
         _huggingface("huggingface-pad_to_longest", SERVED, padding="longest"),
         _huggingface("huggingface-group_by_length", ("W10",), group_by_length=True),
-        Subject(
-            "huggingface-slow",
-            "benchmarks.comparison.with_huggingface_slow",
-            ("W7",),
-            "huggingface_slow",
-        ),
+        _subject("huggingface-slow", "huggingface_slow", ("W7",), peer="huggingface_slow"),
         _keras_hub("keras_hub"),
         _keras_hub("keras_hub-xla", jit=True),
         _keras_hub("keras_hub-jax", backend="jax"),
-        Subject(
-            "tf_models",
-            "benchmarks.comparison.with_tf_models",
-            (*FORWARD, *TRAINING),
-            "tf_models",
-            environment={"TF_USE_LEGACY_KERAS": "1"},
-        ),
-        _ours("keras_xlnet", ("GEMM", *FORWARD, *TRAINING, "W6", "W7", *SERVED, "W9", *STRINGS)),
+        _subject("tf_models", "tf_models", SPEED, peer="tf_models"),
+        _ours("keras_xlnet", ALL),
         _ours("keras_xlnet-one_length", STRINGS, group_by_length=False),
         _ours("keras_xlnet-tf_data", ("W7",), pipeline=True),
-        _ours("keras_xlnet-xla", (*FORWARD, *TRAINING, "W6"), jit=True),
-        _ours("keras_xlnet-jax", (*FORWARD, *TRAINING), backend="jax"),
-        _ours("keras_xlnet-torch", (*FORWARD, *TRAINING), backend="torch"),
-        _ours(
-            "keras_xlnet-bf16",
-            ("GEMM", *FORWARD, *TRAINING, "W6", *SERVED),
-            dtype="bfloat16",
-        ),
-        _ours("keras_xlnet-xla-bf16", (*FORWARD, *TRAINING, "W6"), jit=True, dtype="bfloat16"),
+        _ours("keras_xlnet-xla", (*SPEED, "W6"), jit=True),
+        _ours("keras_xlnet-jax", SPEED, backend="jax"),
+        _ours("keras_xlnet-torch", SPEED, backend="torch"),
+        _ours("keras_xlnet-bf16", BF16, dtype="bfloat16"),
+        _ours("keras_xlnet-xla-bf16", (*SPEED, "W6"), jit=True, dtype="bfloat16"),
     )
 }

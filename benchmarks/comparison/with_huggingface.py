@@ -14,9 +14,8 @@ VERSIONS = {"torch": torch.__version__, "transformers": transformers.__version__
 
 
 def multiply(workload, dtype="float32"):
-    size = workloads.MATMUL_SIZE
-    a = torch.rand((size, size)).to(getattr(torch, dtype))
-    b = torch.rand((size, size)).to(getattr(torch, dtype))
+    shape = (workloads.MATMUL_SIZE, workloads.MATMUL_SIZE)
+    a, b = (torch.rand(shape).to(getattr(torch, dtype)) for _ in range(2))
     return calling(lambda: (a @ b)[0, 0].item(), versions=VERSIONS)
 
 
@@ -32,17 +31,14 @@ def encode(workload, dtype="float32", compiled=False):
     return calling(forward, **_facts(model))
 
 
-def finetune(workload, dtype="float32", compiled=False, fused=False):
+def finetune(workload, **options):
     model = transformers.XLNetForSequenceClassification(_config(workload, num_labels=2)).train()
     inputs = _token_tensors(workload)
     inputs["labels"] = torch.tensor(workloads.token_batch(workload)["labels"])
-    return calling(
-        _step(model, lambda call: call(**inputs, use_mems=False), dtype, compiled, fused),
-        **_facts(model),
-    )
+    return _training(model, lambda call: call(**inputs, use_mems=False), **options)
 
 
-def pretrain(workload, dtype="float32", compiled=False, fused=False):
+def pretrain(workload, **options):
     config = _config(workload, mem_len=workload.memory_length or None)
     model = transformers.XLNetLMHeadModel(config).train()
     batch = workloads.pretraining_batch(workload)
@@ -63,22 +59,18 @@ def pretrain(workload, dtype="float32", compiled=False, fused=False):
             memory["mems"] = [layer.detach() for layer in output.mems]
         return output
 
-    return calling(_step(model, forward, dtype, compiled, fused), **_facts(model))
+    return _training(model, forward, **options)
 
 
 def generate(workload, dtype="float32"):
     # `generate` of a model whose weights are bfloat16 fails on a product of two dtypes.
     model = _for_inference(transformers.XLNetLMHeadModel(_config(workload)), "float32")
-    ids = torch.tensor(workloads.prompt())
-    settings = {
-        "do_sample": False,
-        "min_new_tokens": workload.units,
-        "max_new_tokens": workload.units,
-    }
+    ids, count = torch.tensor(workloads.prompt()), workload.units
+    settings = {"do_sample": False, "min_new_tokens": count, "max_new_tokens": count}
 
     def call():
         with _autocast(dtype):
-            return model.generate(ids, **settings)[:, -workload.units :].numpy()
+            return model.generate(ids, **settings)[:, -count:].numpy()
 
     return calling(call, **_facts(model))
 
@@ -95,28 +87,14 @@ def tokenize(workload):
 
 
 def serve_texts(workload, dtype="float32", padding="max_length"):
-    tokenizer = _tokenizer()
-    config = _config(workload, num_labels=2, vocab_size=len(tokenizer))
-    model = _for_inference(transformers.XLNetForSequenceClassification(config), dtype)
-
-    @torch.no_grad()
-    def answer(texts):
-        inputs = tokenizer(
-            texts,
-            padding=padding,
-            truncation=True,
-            max_length=workload.length,
-            return_tensors="pt",
-        )
-        return model(**inputs, use_mems=False).logits.float().softmax(-1).numpy()
-
+    tokenizer, model = _text_classifier(workload)
+    answer = _probabilities(tokenizer, _for_inference(model, dtype), workload, padding)
     return answering(answer, workloads.texts(1024), workload, **_facts(model))
 
 
 def predict_texts(workload, dtype="float32"):
-    tokenizer = _tokenizer()
-    config = _config(workload, num_labels=2, vocab_size=len(tokenizer))
-    model = _for_inference(transformers.XLNetForSequenceClassification(config), dtype)
+    tokenizer, model = _text_classifier(workload)
+    model = _for_inference(model, dtype)
     classify = transformers.pipeline("text-classification", model=model, tokenizer=tokenizer)
 
     def answer(texts):
@@ -125,19 +103,25 @@ def predict_texts(workload, dtype="float32"):
     return answering(answer, workloads.texts(1024), workload, **_facts(model))
 
 
+def predict_many_texts(workload):
+    """Batches in the order of the texts, each padded to its longest one."""
+    tokenizer, model = _text_classifier(workload)
+    predict = _probabilities(tokenizer, _for_inference(model, "float32"), workload, True)
+    texts, size = workloads.texts(workload.units), workload.batch_size
+    batches = [texts[begin : begin + size] for begin in range(0, len(texts), size)]
+    return calling(lambda: np.concatenate(list(map(predict, batches))), **_facts(model))
+
+
 def fit_texts(workload, group_by_length=False):
     """An epoch of a plain training loop, each batch padded to its longest text."""
-    tokenizer = _tokenizer()
-    config = _config(workload, num_labels=2, vocab_size=len(tokenizer))
-    model = transformers.XLNetForSequenceClassification(config).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5)
+    tokenizer, model = _text_classifier(workload)
+    optimizer = torch.optim.AdamW(model.train().parameters(), lr=5e-5)
     texts = workloads.texts(workload.units)
 
     def call():
         encoded = tokenizer(texts, truncation=True, max_length=workload.length)
-        rows = [
-            {key: encoded[key][i] for key in encoded} | {"labels": i % 2} for i in range(len(texts))
-        ]
+        encoded["labels"] = np.arange(len(texts)) % 2
+        rows = [{key: encoded[key][i] for key in encoded} for i in range(len(texts))]
         losses = []
         for inputs in _batches(rows, tokenizer, workload.batch_size, group_by_length):
             optimizer.zero_grad()
@@ -152,42 +136,13 @@ def fit_texts(workload, group_by_length=False):
 
 def _batches(rows, tokenizer, batch_size, group_by_length):
     """Shuffled batches, as the `Trainer` of transformers makes them."""
-    sampler = None
+    order = {"shuffle": True}
     if group_by_length:
-        sampler = transformers.trainer_pt_utils.LengthGroupedSampler(
-            batch_size, lengths=[len(row["input_ids"]) for row in rows]
-        )
-    return torch.utils.data.DataLoader(
-        rows,
-        batch_size,
-        shuffle=sampler is None,
-        sampler=sampler,
-        collate_fn=transformers.DataCollatorWithPadding(tokenizer),
-    )
-
-
-def predict_many_texts(workload):
-    """Batches in the order of the texts, each padded to its longest one."""
-    tokenizer = _tokenizer()
-    config = _config(workload, num_labels=2, vocab_size=len(tokenizer))
-    model = _for_inference(transformers.XLNetForSequenceClassification(config), "float32")
-    texts = workloads.texts(workload.units)
-
-    @torch.no_grad()
-    def call():
-        found = []
-        for begin in range(0, len(texts), workload.batch_size):
-            inputs = tokenizer(
-                texts[begin : begin + workload.batch_size],
-                padding=True,
-                truncation=True,
-                max_length=workload.length,
-                return_tensors="pt",
-            )
-            found.append(model(**inputs, use_mems=False).logits.softmax(-1).numpy())
-        return np.concatenate(found)
-
-    return calling(call, **_facts(model))
+        lengths = [len(row["input_ids"]) for row in rows]
+        sampler = transformers.trainer_pt_utils.LengthGroupedSampler
+        order = {"sampler": sampler(batch_size, lengths=lengths)}
+    padded = transformers.DataCollatorWithPadding(tokenizer)
+    return torch.utils.data.DataLoader(rows, batch_size, collate_fn=padded, **order)
 
 
 def _config(workload, **more):
@@ -215,8 +170,8 @@ def _token_tensors(workload):
     }
 
 
-def _step(model, forward, dtype, compiled, fused):
-    """A training step; `forward` gets the model, or what `torch.compile` made of it."""
+def _training(model, forward, dtype="float32", compiled=False, fused=False):
+    """Training steps; `forward` gets the model, or what `torch.compile` made of it."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=fused or None)
     call = torch.compile(model) if compiled else model
 
@@ -228,7 +183,25 @@ def _step(model, forward, dtype, compiled, fused):
         optimizer.step()
         return loss.item()
 
-    return step
+    return calling(step, **_facts(model))
+
+
+def _text_classifier(workload):
+    tokenizer = _tokenizer()
+    config = _config(workload, num_labels=2, vocab_size=len(tokenizer))
+    return tokenizer, transformers.XLNetForSequenceClassification(config)
+
+
+def _probabilities(tokenizer, model, workload, padding):
+    """A function from texts to probabilities."""
+    settings = {"padding": padding, "truncation": True, "max_length": workload.length}
+
+    @torch.no_grad()
+    def answer(texts):
+        inputs = tokenizer(texts, return_tensors="pt", **settings)
+        return model(**inputs, use_mems=False).logits.float().softmax(-1).numpy()
+
+    return answer
 
 
 def _autocast(dtype):

@@ -1,5 +1,6 @@
-"""KerasHub: it has the encoder. (For a batch of more than one its numbers are wrong; the work is
-the same.)
+"""KerasHub, which has the encoder.
+
+Its numbers are wrong for batches of more than one row; the amount of work is the same.
 """
 
 import keras
@@ -14,7 +15,7 @@ def encode(workload, jit=None):
 
 
 def finetune(workload, jit=None):
-    """With the head of the original, which KerasHub does not have: dense, tanh, dropout, dense."""
+    """Adds the head of the original, which KerasHub lacks: dense, tanh, dropout, dense."""
     backbone = _backbone(workload)
     inputs = backbone.input
     summary = keras.layers.Dense(workload.dim, activation="tanh")(backbone(inputs)[:, -1])

@@ -1,5 +1,6 @@
 """This library, as its users would run it."""
 
+import concurrent.futures
 import functools
 import multiprocessing
 import tempfile
@@ -76,25 +77,20 @@ def tokenize(workload, pipeline=False):
 def serve_texts(workload, dtype="float32"):
     folder = tempfile.mkdtemp()
     # In a process of its own: what serves a SavedModel does not carry this library.
-    export = multiprocessing.get_context("spawn").Process(
-        target=_export, args=(workload, dtype, folder)
-    )
-    export.start()
-    export.join()
-    if export.exitcode:
-        raise RuntimeError("the classifier was not exported: see the lines above")
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, context) as process:
+        process.submit(_export, workload, dtype, folder).result()
     import tensorflow_text  # noqa: F401, registers the kernels that a SavedModel needs
 
     model = tf.saved_model.load(folder)
     signature = model.signatures["serving_default"]
+    parameters = sum(int(np.prod(v.shape)) for v in model.variables if v.dtype.is_floating)
+    facts = {"versions": VERSIONS, "parameters": parameters}
 
     def answer(texts):
         return signature(text=tf.constant(texts))["probabilities"].numpy()
 
-    parameters = sum(int(np.prod(v.shape)) for v in model.variables if v.dtype.is_floating)
-    return answering(
-        answer, workloads.texts(1024), workload, versions=VERSIONS, parameters=parameters
-    )
+    return answering(answer, workloads.texts(1024), workload, **facts)
 
 
 def predict_texts(workload, dtype="float32"):
@@ -104,22 +100,20 @@ def predict_texts(workload, dtype="float32"):
 
 
 def fit_texts(workload, group_by_length=True):
-    model = _text_classifier(workload, "float32")
-    texts = workloads.texts(workload.units)
+    model, texts, options = _many_texts(workload, group_by_length)
     labels = np.arange(len(texts)) % 2
-    options = {"batch_size": workload.batch_size, "group_by_length": group_by_length}
-
-    def call():
-        return model.fit(texts, labels, verbose=0, **options).history["loss"][0]
-
-    return calling(call, **model_facts(model))
+    call = functools.partial(model.fit, texts, labels, **options)
+    return calling(lambda: call().history["loss"][0], **model_facts(model))
 
 
 def predict_many_texts(workload, group_by_length=True):
-    model = _text_classifier(workload, "float32")
-    texts = workloads.texts(workload.units)
-    options = {"batch_size": workload.batch_size, "group_by_length": group_by_length}
-    return calling(lambda: model.predict(texts, verbose=0, **options), **model_facts(model))
+    model, texts, options = _many_texts(workload, group_by_length)
+    return calling(lambda: model.predict(texts, **options), **model_facts(model))
+
+
+def _many_texts(workload, group_by_length):
+    options = {"batch_size": workload.batch_size, "group_by_length": group_by_length, "verbose": 0}
+    return _text_classifier(workload, "float32"), workloads.texts(workload.units), options
 
 
 def _export(workload, dtype, folder):
@@ -134,17 +128,10 @@ def _text_classifier(workload, dtype):
 
 
 def _backbone(workload, dtype, **more):
-    sizes = {
-        "vocabulary_size": workloads.VOCABULARY_SIZE,
-        "num_layers": workload.num_layers,
-        "num_heads": workload.num_heads,
-        "hidden_dim": workload.dim,
-        "intermediate_dim": workload.intermediate_dim,
-        "dropout": workloads.DROPOUT,
-        "attention_dropout": workloads.DROPOUT,
-        "dtype": dtype,
-    }
-    return XLNetBackbone(**{**sizes, **more})
+    size = more.pop("vocabulary_size", workloads.VOCABULARY_SIZE)
+    sizes = (workload.num_layers, workload.num_heads, workload.dim, workload.intermediate_dim)
+    rates = {"dropout": workloads.DROPOUT, "attention_dropout": workloads.DROPOUT}
+    return XLNetBackbone(size, *sizes, **rates, dtype=dtype, **more)
 
 
 def _mixed(dtype):

@@ -1,6 +1,9 @@
 """TensorFlow Model Garden (tf-models-official), on Keras 2."""
 
 import importlib.metadata
+import os
+
+os.environ["TF_USE_LEGACY_KERAS"] = "1"
 
 import numpy as np
 import tensorflow as tf
@@ -11,10 +14,8 @@ from official.nlp.modeling.networks import XLNetBase
 from benchmarks.comparison import workloads
 from benchmarks.comparison.loops import calling, fitting
 
-VERSIONS = {
-    name: importlib.metadata.version(name)
-    for name in ("tf-models-official", "tensorflow", "tf_keras")
-}
+LIBRARIES = ("tf-models-official", "tensorflow", "tf_keras")
+VERSIONS = {name: importlib.metadata.version(name) for name in LIBRARIES}
 
 
 def encode(workload):
@@ -23,12 +24,9 @@ def encode(workload):
 
     @tf.function
     def forward(inputs):
-        return network(
-            inputs["input_word_ids"],
-            inputs["input_type_ids"],
-            tf.cast(inputs["input_mask"], "float32"),
-            training=False,
-        )[0]
+        mask = tf.cast(inputs["input_mask"], "float32")
+        ids = (inputs["input_word_ids"], inputs["input_type_ids"])
+        return network(*ids, mask, training=False)[0]
 
     forward(inputs)
     return calling(lambda: forward(inputs).numpy(), **_facts(network))
@@ -53,7 +51,7 @@ def pretrain(workload):
 
 
 class _Pretraining(tf_keras.Model):
-    """An `XLNetPretrainer` that gives logits alone, and keeps its memory from step to step."""
+    """An `XLNetPretrainer` that returns only logits, and keeps its memory from step to step."""
 
     def __init__(self, workload):
         super().__init__()

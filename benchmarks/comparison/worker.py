@@ -1,5 +1,6 @@
 """The driver's end of the process of one subject."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -18,22 +19,16 @@ class SubjectError(Exception):
 class Worker:
     """A process that runs `serve.py`. `facts` is its first answer.
 
-    Raises `SubjectError` where it does not get ready, or does not answer.
+    Raises `SubjectError` if it does not get ready, or does not answer.
     """
 
     def __init__(self, subject, workload, peers_dir, assets, log_file, timeout):
-        self._log_file = pathlib.Path(log_file)
-        self._timeout = timeout
+        self._log_file, self._timeout = pathlib.Path(log_file), timeout
         python = subject.python(peers_dir)
-        command = [python, "-m", "benchmarks.comparison.serve", subject.module, workload.name]
-        environment = {
-            **os.environ,
-            "TF_CPP_MIN_LOG_LEVEL": "3",
-            "COMPARISON_ASSETS": str(assets),
-            **subject.environment,
-        }
         if not os.path.exists(python):
             raise SubjectError(f"not installed: there is no {python}")
+        command = [python, "-m", "benchmarks.comparison.serve", subject.module, workload.name]
+        environment = {"TF_CPP_MIN_LOG_LEVEL": "3", "COMPARISON_ASSETS": str(assets)}
         with open(self._log_file, "w") as log:
             self._process = subprocess.Popen(
                 [*command, json.dumps(subject.options)],
@@ -42,17 +37,15 @@ class Worker:
                 stderr=log,
                 text=True,
                 cwd=ROOT,
-                env=environment,
+                env=os.environ | environment | subject.environment,
             )
         self.facts = self._answer()
 
     def repeat(self):
-        """One repetition: a dict of what `serve.Meter` measured."""
-        try:
+        """Returns what `serve.Meter` measured in one repetition, a dict."""
+        with contextlib.suppress(BrokenPipeError):  # `_answer` says why.
             self._process.stdin.write("\n")
             self._process.stdin.flush()
-        except BrokenPipeError:
-            pass  # `_answer` says why.
         return self._answer()
 
     def close(self):
@@ -67,28 +60,22 @@ class Worker:
         timer.cancel()
         if line:
             return json.loads(line)
-        self._wait_a_moment()
-        raise SubjectError(self._reason(in_time))
-
-    def _wait_a_moment(self):
-        """For the end of a process whose output has ended, and for what it writes last."""
-        try:
+        # The end of a process whose output has ended, and what it writes last.
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.close()
-
-    def _reason(self, in_time):
+        self._process.kill()
+        code = self._process.wait()
         if not in_time:
-            return f"no answer in {self._timeout:.0f} s"
-        if self._process.returncode < 0:
-            return f"ended by {signal.Signals(-self._process.returncode).name}"
+            raise SubjectError(f"no answer in {self._timeout:.0f} s")
+        if code < 0:
+            raise SubjectError(f"ended by {signal.Signals(-code).name}")
         lines = [line.strip() for line in self._log_file.read_text(errors="replace").splitlines()]
         errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Interrupt)\b", line)]
-        return (errors or [line for line in lines if line] or ["no message"])[-1][:200]
+        raise SubjectError((errors or [*filter(None, lines)] or ["no message"])[-1][:200])
 
 
 class FreshWorker:
-    """As `Worker`, but a process for each repetition: what is measured is how it starts.
+    """Measures the start of a process: as `Worker`, with a new process for each repetition.
 
     The first one is a warm-up: it reads the files of the libraries from disk.
     """
@@ -98,7 +85,7 @@ class FreshWorker:
         self.facts = self.repeat()
 
     def repeat(self):
-        """One repetition: a process, which ends with it."""
+        """Returns what a new process measured, which ends with it."""
         worker = Worker(*self._arguments)
         worker.close()
         return worker.facts

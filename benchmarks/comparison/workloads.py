@@ -1,4 +1,4 @@
-"""What is computed: sizes, and the NumPy data that every library is given."""
+"""The workloads: sizes, and the NumPy data that every library gets."""
 
 import csv
 import dataclasses
@@ -7,12 +7,12 @@ import pathlib
 
 import numpy as np
 
-from benchmarks.comparison.flop import encoder_flop, matmul_flop, pretraining_flop
+from benchmarks.flop import Shapes, encoder_flop, forward_flop, matmul_flop
 
 VOCABULARY_SIZE = 32000
 DROPOUT = 0.1
 MATMUL_SIZE = 2048
-PROMPT_LENGTH, NEW_TOKENS = 64, 32
+PROMPT_LENGTH = 64
 MESSAGES = pathlib.Path(__file__).parents[2] / "examples" / "data" / "spam_messages.tsv"
 
 
@@ -46,22 +46,29 @@ class Workload:
 
     @property
     def reads_texts(self):
-        """Whether it needs the vocabulary that `prepare.py` trains."""
+        """Whether it needs the vocabulary that is trained on the messages."""
         return "text" in self.kind or self.kind == "tokenize"
 
     @property
+    def shapes(self):
+        """The `Shapes` that operations are counted of."""
+        sizes = (self.num_layers, self.num_heads, self.dim, self.intermediate_dim)
+        batch = (self.length, self.memory_length, self.num_predictions, self.batch_size)
+        head_dim = self.dim // self.num_heads
+        return Shapes(*sizes, VOCABULARY_SIZE, head_dim, *batch, bidirectional_data=False)
+
+    @property
     def flop(self):
-        """Floating point operations that a call needs, or None where nobody counted them."""
+        """Floating point operations that a call needs, or None if they were not counted."""
         if self.kind == "multiply":
             return matmul_flop(MATMUL_SIZE, MATMUL_SIZE, MATMUL_SIZE)
-        if self.kind == "pretrain":
-            return 3 * pretraining_flop(self, VOCABULARY_SIZE)
-        if self.kind == "encode":
-            return encoder_flop(self)
-        if self.kind == "serve_texts":
-            return self.units // self.batch_size * encoder_flop(self)
         # The backward pass of a product is two products of its size.
-        return 3 * encoder_flop(self) if self.kind == "finetune" else None
+        if self.kind == "pretrain":
+            return 3 * sum(forward_flop(self.shapes).values())
+        if self.kind == "serve_texts":
+            return self.units // self.batch_size * encoder_flop(self.shapes)
+        passes = {"encode": 1, "finetune": 3}.get(self.kind)
+        return passes and passes * encoder_flop(self.shapes)
 
 
 def _pretraining(name, title, **sizes):
@@ -138,12 +145,12 @@ def pretraining_batch(workload):
 
 
 def prompt():
-    """Token ids `(1, PROMPT_LENGTH)` to go on from."""
+    """Returns token ids `(1, PROMPT_LENGTH)` to continue."""
     return np.random.default_rng(2).integers(10, VOCABULARY_SIZE, (1, PROMPT_LENGTH))
 
 
 def texts(count):
-    """The bundled short messages, or those of a file, again and again."""
+    """Returns the bundled short messages, or the texts of a file, repeated."""
     with open(os.environ.get("COMPARISON_TEXTS", MESSAGES), encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         messages = [row["text"] for row in rows]
@@ -151,5 +158,5 @@ def texts(count):
 
 
 def vocabulary_file():
-    """Path of the SentencePiece model that `prepare.py` trained on the messages."""
+    """Path of the SentencePiece model that was trained on the messages (`run.py`)."""
     return os.path.join(os.environ["COMPARISON_ASSETS"], "spiece.model")

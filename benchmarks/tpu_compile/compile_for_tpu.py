@@ -1,9 +1,9 @@
-"""Compiles StableHLO that TensorFlow wrote for a TPU, and says what memory a core needs to run it.
+"""Compiles StableHLO of TensorFlow for a TPU, and prints the memory that a core needs.
 
     python benchmarks/tpu_compile/compile_for_tpu.py step.mlir v5e
 
 prints one line of JSON. It needs `requirements.txt` and no TPU: the compiler is in libtpu.
-It says nothing of numbers or of speed.
+It checks neither numbers nor speed.
 """
 
 import json
@@ -34,7 +34,6 @@ TOPOLOGIES = {
     "v5e": {"topology_name": "v5e:2x2"},
     "v6e": {"topology_name": "v6e:2x2"},
 }
-GIB = 2**30
 
 
 def main(path, chip):
@@ -46,7 +45,7 @@ def main(path, chip):
 
 
 def compile_for(chip, text):
-    """`gib` a core needs and whether it `fits`; or, if it does not compile, the `error`."""
+    """Returns `gib` of a core and whether it `fits`, or the `error` of the compiler."""
     topology = topologies.get_topology_desc(platform="tpu", **TOPOLOGIES[chip])
     device = topology.devices[0]
     try:
@@ -57,14 +56,10 @@ def compile_for(chip, text):
     except Exception as error:
         return too_large(str(error)) or {"error": str(error)}
     memory = program.get_compiled_memory_stats()
-    parts = {
-        "arguments": memory.argument_size_in_bytes,
-        # Variables are written where they were read from.
-        "outputs": memory.output_size_in_bytes - memory.alias_size_in_bytes,
-        "temporaries": memory.temp_size_in_bytes,
-        "code": memory.generated_code_size_in_bytes,
-    }
-    return {"gib": sum(parts.values()) / GIB, "fits": True, "bytes": parts}
+    parts = ("argument", "output", "temp", "generated_code")
+    total = sum(getattr(memory, f"{part}_size_in_bytes") for part in parts)
+    # Variables are written where they were read from.
+    return {"gib": (total - memory.alias_size_in_bytes) / 2**30, "fits": True}
 
 
 if __name__ == "__main__":

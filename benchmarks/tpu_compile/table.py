@@ -1,4 +1,4 @@
-"""Which train steps at XLNet's sizes fit on which TPU, at which batch: compiled, on no TPU.
+"""Prints which train steps at XLNet's sizes fit on which TPU, without one.
 
     make tpu-compile
     make tpu-compile ARGS="--sizes=xlnet_base --chips=v3,v5e --workloads=classify:128:32 --largest"
@@ -9,6 +9,7 @@ GiB that a core needs; in brackets, at least, where it has less. Each cell takes
 processor. The exit status is not 0 if something does not compile for a reason that is not memory.
 """
 
+import itertools
 import json
 import pathlib
 import subprocess
@@ -17,7 +18,7 @@ import sys
 from absl import app, flags
 
 FLAGS = flags.FLAGS
-# GiB of a core, as TensorFlow sees it: on v4 the two cores of a chip are one.
+# GiB of a core, as TensorFlow sees it: on v4 the two cores of a chip are one device.
 MEMORY = {"v2": 8, "v3": 16, "v4": 32, "v5e": 16, "v6e": 32}
 HERE = pathlib.Path(__file__).parent
 
@@ -44,24 +45,21 @@ def main(_):
     print_row("model", "task", "length", "batch", *(f"{c} ({MEMORY[c]})" for c in FLAGS.chips))
     print_row(*["---"] * 4, *["---:"] * len(FLAGS.chips))
     errors = []
-    for size in FLAGS.sizes:
-        for workload in FLAGS.workloads:
-            chips = FLAGS.chips
-            while chips:
-                found = measure(size, workload, chips, output_dir)
-                cells = [cell(found.get(chip)) for chip in FLAGS.chips]
-                print_row(size, *workload.split(":"), *cells)
-                errors += [f"{chip}: {f['error']}" for chip, f in found.items() if "error" in f]
-                chips = (
-                    [chip for chip, f in found.items() if f.get("fits")] if FLAGS.largest else []
-                )
-                workload = doubled(workload)
+    for size, workload in itertools.product(FLAGS.sizes, FLAGS.workloads):
+        chips = FLAGS.chips
+        while chips:
+            found = measure(size, workload, chips, output_dir)
+            task, length, batch = workload.split(":")
+            print_row(size, task, length, batch, *(cell(found.get(c)) for c in FLAGS.chips))
+            errors += [f"{chip}: {f['error']}" for chip, f in found.items() if "error" in f]
+            chips = [chip for chip, f in found.items() if FLAGS.largest and f.get("fits")]
+            workload = f"{task}:{length}:{2 * int(batch)}"
     if errors:
         sys.exit("\n".join(errors))
 
 
 def measure(size, workload, chips, output_dir):
-    """What compile_for_tpu.py found, by chip."""
+    """Returns what compile_for_tpu.py found, by chip."""
     checkpointing = FLAGS.gradient_checkpointing
     name = "-".join([size, *workload.split(":"), *["checkpointing"] * checkpointing])
     path = output_dir / f"{name}.mlir"
@@ -70,36 +68,22 @@ def measure(size, workload, chips, output_dir):
     subprocess.run(write, check=True)
     found = {}
     for chip in chips:
-        found[chip] = compile_for(chip, name, path)
+        # A process for each chip, as it keeps all that it took.
+        command = [FLAGS.compiler_python, HERE / "compile_for_tpu.py", path, chip]
+        process = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        error = f"{name}: the compiler ended with status {process.returncode}"
+        failed = {"chip": chip, "error": error}
+        found[chip] = failed if process.returncode else json.loads(process.stdout)
+        print(f"{name} on {chip}: {cell(found[chip])}", file=sys.stderr, flush=True)
         with open(output_dir / "results.jsonl", "a", encoding="utf-8") as results:
             results.write(json.dumps({"step": name, **found[chip]}) + "\n")
     return found
 
 
-def compile_for(chip, name, path):
-    """What compile_for_tpu.py found; a process for each chip, as it keeps all that it took."""
-    command = [FLAGS.compiler_python, HERE / "compile_for_tpu.py", path, chip]
-    process = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    if process.returncode:
-        error = f"{name}: the compiler ended with status {process.returncode}"
-        found = {"chip": chip, "error": error}
-    else:
-        found = json.loads(process.stdout)
-    print(f"{name} on {chip}: {cell(found)}", file=sys.stderr, flush=True)
-    return found
-
-
 def cell(found):
-    if found is None:
-        return "-"
-    if "error" in found:
-        return "error"
+    if found is None or "error" in found:
+        return "error" if found else "-"
     return f"{found['gib']:.1f}" if found["fits"] else f"({found['gib']:.1f})"
-
-
-def doubled(workload):
-    task, length, batch = workload.split(":")
-    return f"{task}:{length}:{2 * int(batch)}"
 
 
 def print_row(*cells):

@@ -34,9 +34,8 @@ def main(_):
     keras.config.set_dtype_policy("mixed_bfloat16")  # What TPUs multiply in.
     task, length, batch = FLAGS.workload.split(":")
     make = {"classify": classifier, "pretrain": permutation_lm}[task]
-    model, data = make(
-        int(length), int(batch), FLAGS.size, gradient_checkpointing=FLAGS.gradient_checkpointing
-    )
+    options = {"gradient_checkpointing": FLAGS.gradient_checkpointing}
+    model, data = make(int(length), int(batch), FLAGS.size, **options)
     pathlib.Path(FLAGS.path).write_text(stablehlo_of_train_step(model, data), encoding="utf-8")
 
 
@@ -51,13 +50,9 @@ def permutation_lm(length, batch, size, **backbone):
 
     Of 512 tokens, those are 384 rows of memory and 85 predictions.
     """
-    backbone = XLNetBackbone.from_config_name(
-        size,
-        memory_length=3 * length // 4,
-        reuse_length=length // 2,
-        bidirectional_data=True,
-        **backbone,
-    )
+    memory = {"memory_length": 3 * length // 4, "reuse_length": length // 2}
+    backbone |= {"bidirectional_data": True, **memory}
+    backbone = XLNetBackbone.from_config_name(size, **backbone)
     model = XLNetPermutationLM(backbone, stateful=True, batch_size=batch)
     targets = (batch, length // 6)
     inputs = {

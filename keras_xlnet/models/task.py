@@ -276,7 +276,7 @@ class Task(BaseModel):
 
     # === The methods of Keras, also on raw text ===
 
-    def fit(  # type: ignore[override]  # `BaseModel.fit` names only some arguments of Keras.
+    def fit(  # type: ignore[override]  # It names only some arguments of Keras.
         self,
         x: Any = None,
         y: Any = None,
@@ -417,7 +417,7 @@ class Task(BaseModel):
             *rows, is_grouped = self._examples(x, y, sample_weight, True)
             fit_last_layer(self, rows, is_grouped, class_weight, l2, batch_size, verbose)
 
-    def evaluate(
+    def evaluate(  # type: ignore[override]  # It names only some arguments of Keras.
         self,
         x: Any = None,
         y: Any = None,

@@ -89,8 +89,9 @@ class DistributedTraining:
                     batch_size=size,
                     steps=validation_steps,
                 )
-            x = divisible_batches(*data, batch_size, steps_per_epoch, shuffle)
-            if x is not data[0]:
+            given = data[0]
+            x = divisible_batches(given, data[1], data[2], batch_size, steps_per_epoch, shuffle)
+            if x is not given:
                 y = sample_weight = batch_size = None
                 validation_split, shuffle = 0.0, False
         return super().fit(

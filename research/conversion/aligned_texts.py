@@ -1,4 +1,4 @@
-"""Texts as two tokenizers split them, and which of their tokens are the same."""
+"""Texts split by two tokenizers, and the tokens that both have."""
 
 import itertools
 
@@ -106,7 +106,7 @@ class AlignedTexts:
 
 
 class _Tokens:
-    """The tokens of the whole corpus, and where those of each word begin."""
+    """The tokens of the whole corpus, and the start of each word among them."""
 
     def __init__(self, ids, lengths, words):
         offsets = np.concatenate([[0], np.cumsum(lengths)])[:-1]

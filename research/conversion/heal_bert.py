@@ -1,25 +1,24 @@
-"""Makes `xlnet_mini_en`: converts a BERT of sentence-transformers, and trains what that loses.
+"""Makes `xlnet_mini_en`: converts a BERT of sentence-transformers, and heals it by training.
 
     python research/conversion/heal_bert.py --teacher all-MiniLM-L6-v2 --data ../shared/data \\
         --output runs/mini
 
 `--teacher` is the folder of `bert_conversion.py`; `--data` has `corpus`. Pieces that the corpus
-does not use are left out, and the scores of the others are fitted to its words. Then one
-`fit` has two targets. In the pass without masks, the states of tokens that both tokenizers have are
-to be those of the teacher, and so is the mean of all. In the pass of the permutation language
-model, which the conversion knows nothing of, words are to be predicted: the query stream and the
-softmax are new. Batches of single lines and of long parts of documents alternate.
+does not use are left out, and the scores of the others are fitted to its words. Then one `fit` has
+two targets. The pass without masks learns to reproduce the teacher: its states of the tokens that
+both tokenizers have, and the mean of all its states. The pass of the permutation language model
+learns to predict words, because the conversion has no query stream and no softmax. Batches of
+single lines and of long parts of documents alternate.
 
-It trains for `--hours`, and `--start` goes on from a preset. `log.csv` and `curves.png` have the
-losses and, of held-out text, the bits per character after each epoch. It needs PyTorch and
-transformers, for the teacher, and runs on every backend; `--prepared` names what `--prepare`
-writes, for a machine that has no corpus.
+It trains for `--hours`, and `--start` continues from a preset. `log.csv` and `curves.png` have the
+losses and the bits per character of held-out text after each epoch. It needs PyTorch and
+transformers for the teacher, and runs on every backend. `--prepare` writes the texts as arrays, and
+`--prepared` reads them on a machine that has no corpus.
 """
 
 import argparse
 import collections
 import concurrent.futures
-import csv
 import itertools
 import lzma
 import math
@@ -42,11 +41,12 @@ from keras_xlnet.evaluation import BitsPerCharacter
 from keras_xlnet.layers import PermutationMaskGenerator, SpanMaskSampler
 from keras_xlnet.models import XLNetPermutationLM
 from keras_xlnet.preprocessing.packing import SEGMENT_A, SEGMENT_CLS, SEGMENT_PADDING
+from keras_xlnet.task_files import read_table
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 # Length of the rows, fewest and most words of a text, whether it may have several lines.
 _KINDS = {"short": (48, (8, 34), False), "long": (512, (120, 390), True)}
-_PREDICTED = 3  # One token of so many.
+_PREDICTED = 3  # One token in three.
 _STEPS_PER_EPOCH = 100
 _VALIDATION_STEPS = 8
 _WORKERS = 8
@@ -81,12 +81,17 @@ def main():
         steps_per_epoch=_STEPS_PER_EPOCH,
         validation_data=held_out.repeated(_VALIDATION_STEPS),
         validation_steps=_VALIDATION_STEPS,
-        callbacks=[Hours(arguments.hours, arguments.learning_rate), Log(arguments.output)],
+        callbacks=[
+            Hours(arguments.hours, arguments.learning_rate),
+            LogTime(),
+            keras.callbacks.CSVLogger(arguments.output / "log.csv"),
+        ],
         verbose=2,
     )
+    draw(arguments.output / "log.csv", arguments.output / "curves.png")
     preset = arguments.output / "preset"
     lm.save_to_preset(preset, tokenizer)
-    # The policy of training on this machine is not that of users.
+    # Users do not load the dtype policy of this training.
     XLNetPermutationLM.from_preset(preset, dtype="float32").save_to_preset(preset, dtype="float16")
 
 
@@ -99,27 +104,20 @@ def documents(file):
 
 def read_texts(arguments, tokenizer):
     """Returns the `AlignedTexts` to train on and the held-out ones."""
-    names = ("train", "valid")
-    if arguments.prepared:
-        files = (arguments.prepared / f"{name}.npz" for name in names)
-        arrays = [dict(np.load(file)) for file in files]
-    else:
-        teacher = read_vocabulary(arguments.teacher)
-        corpus = arguments.data / "corpus"
-        arrays = [
-            AlignedTexts.split(
-                documents(corpus / f"redistributable.{name}.txt.xz"),
-                tokenizer,
-                teacher,
-                teacher_ids(arguments.teacher, tokenizer),
-            )
-            for name in names
-        ]
-    if arguments.prepare:
-        arguments.prepare.mkdir(parents=True, exist_ok=True)
-        for name, part in zip(names, arrays, strict=True):
-            np.savez(arguments.prepare / f"{name}.npz", **part)
-    return map(AlignedTexts, arrays)
+    parts = []
+    for name in ("train", "valid"):
+        if arguments.prepared:
+            arrays = dict(np.load(arguments.prepared / f"{name}.npz"))
+        else:
+            texts = documents(arguments.data / "corpus" / f"redistributable.{name}.txt.xz")
+            ids = teacher_ids(arguments.teacher, tokenizer)
+            teacher = read_vocabulary(arguments.teacher)
+            arrays = AlignedTexts.split(texts, tokenizer, teacher, ids)
+        if arguments.prepare:
+            arguments.prepare.mkdir(parents=True, exist_ok=True)
+            np.savez(arguments.prepare / f"{name}.npz", **arrays)
+        parts.append(AlignedTexts(arrays))
+    return parts
 
 
 # === The model ===
@@ -135,21 +133,19 @@ def starting_model(arguments):
 
 
 def convert(arguments):
-    lines = [
-        *itertools.chain(*documents(arguments.data / "corpus" / "redistributable.train.txt.xz"))
-    ]
+    corpus = arguments.data / "corpus" / "redistributable.train.txt.xz"
+    lines = [*itertools.chain(*documents(corpus))]
     texts = [lines[i] for i in np.random.default_rng(0).permutation(len(lines))[:60_000]]
     counts = read_vocabulary(arguments.teacher).counts(texts)
     print(f"{len(counts):,} tokens of the teacher occur in {len(texts):,} texts", flush=True)
     samples = bert_conversion.corpus_texts(arguments.data)
-    backbone = load_bert(
-        arguments.teacher, sample_texts=samples, keep=counts, dropout=0.0, attention_dropout=0.0
-    )
+    options = {"keep": counts, "dropout": 0.0, "attention_dropout": 0.0}
+    backbone = load_bert(arguments.teacher, sample_texts=samples, **options)
     vocabulary = read_vocabulary(arguments.teacher, keep=counts)
-    tokenizer = XLNetTokenizer(vocabulary.to_sentencepiece(texts))
-    lm = XLNetPermutationLM(backbone, tokenizer)
-    mask = backbone.token_embedding.embeddings[tokenizer.token_to_id("<mask>")]
-    lm.mask_embedding.weights[0].assign(keras.ops.reshape(mask, lm.mask_embedding.weights[0].shape))
+    lm = XLNetPermutationLM(backbone, XLNetTokenizer(vocabulary.to_sentencepiece(texts)))
+    mask = backbone.token_embedding.embeddings[lm.tokenizer.token_to_id("<mask>")]
+    (embedding,) = lm.mask_embedding.weights
+    embedding.assign(keras.ops.reshape(mask, embedding.shape))
     return lm
 
 
@@ -191,7 +187,7 @@ class Teacher:
     """The BERT.
 
     Attributes:
-        variance: Float, the mean square of what its states differ from their mean.
+        variance: Float, the mean squared difference of its states from their mean.
     """
 
     def __init__(self, directory):
@@ -227,10 +223,8 @@ class Teacher:
         lengths = mask.sum(axis=1)
         ids[np.arange(len(ids)), 1 + lengths] = self._end
         mask = torch.tensor(np.arange(ids.shape[1]) < 2 + lengths[:, np.newaxis])
-        ids, mask, places = (
-            x.to(self._device)
-            for x in (torch.tensor(ids.astype("int64")), mask, torch.tensor(places))
-        )
+        ids, places = torch.tensor(ids.astype("int64")), torch.tensor(places)
+        ids, mask, places = (x.to(self._device) for x in (ids, mask, places))
         with torch.inference_mode():
             states = self._model(ids, attention_mask=mask.long()).last_hidden_state
             kept = mask[:, :, None].to(states.dtype)
@@ -261,7 +255,7 @@ class Batches:
         self._generators = {n: PermutationMaskGenerator(n // _PREDICTED) for n in lengths}
 
     def prefetched(self):
-        """Yields batches without end, made by threads before they are asked for."""
+        """Yields batches without end; threads make them in advance."""
         with concurrent.futures.ThreadPoolExecutor(_WORKERS) as pool:
             waiting = collections.deque()
             for number, (chunks, length) in enumerate(self._chunks()):
@@ -295,20 +289,18 @@ class Batches:
         padding_mask = _on_the_left(mask, mask, length, (True, True), False)
         segments = np.full_like(ids, SEGMENT_A)
         ends = (SEGMENT_A, SEGMENT_CLS)
-        text = {
+        segments = _on_the_left(segments, mask, length, ends, SEGMENT_PADDING)
+        inputs = {
             "token_ids": token_ids.astype("int32"),
-            "segment_ids": _on_the_left(segments, mask, length, ends, SEGMENT_PADDING).astype(
-                "int32"
-            ),
+            "segment_ids": segments.astype("int32"),
             "padding_mask": padding_mask,
         }
         is_word = _on_the_left(starts & mask, mask, length, (False, False), False)
         candidates = padding_mask & ~np.isin(token_ids, special)
         is_target = self._sampler.sample(is_word, candidates, draws=rng)
         targets = self._generators[length].generate(token_ids, is_target, padding_mask, draws=rng)
-        names = ("permutation_mask", "target_positions")
         end = expected_mask.sum(axis=1)
-        # -2 where the teacher has no such token.
+        # -2: the teacher does not have this token.
         places = np.where(places < 0, -2, places)
         places = _on_the_left(places, mask, length, (end, np.full_like(end, -1)), -2)
         states, mean = self._teacher.states(expected, expected_mask, np.maximum(places, -1))
@@ -318,7 +310,8 @@ class Batches:
             "mean": np.ones(len(mean), "float32"),
             "logits": targets["sample_weight"],
         }
-        return text | {name: targets[name] for name in names}, y, weights
+        inputs |= {name: targets[name] for name in ("permutation_mask", "target_positions")}
+        return inputs, y, weights
 
 
 def _on_the_left(rows, mask, length, ends, padding):
@@ -335,7 +328,7 @@ def _on_the_left(rows, mask, length, ends, padding):
 
 
 class Hours(keras.callbacks.Callback):
-    """Ends the training after some hours; the rate falls to 0, along a cosine of the time."""
+    """Ends the training after some hours; the learning rate follows a cosine of the time to 0."""
 
     def __init__(self, hours, learning_rate):
         super().__init__()
@@ -346,7 +339,7 @@ class Hours(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch, logs=None):
         rate = self._rate * (1 + math.cos(math.pi * min(1.0, self._done()))) / 2
-        # Adam's moments are of few batches in the first epoch.
+        # In the first epoch, Adam's moments average few batches.
         self.model.optimizer.learning_rate = rate if epoch else rate / 4
 
     def on_epoch_end(self, epoch, logs=None):
@@ -356,45 +349,33 @@ class Hours(keras.callbacks.Callback):
         return (time.time() - self._start) / self._seconds
 
 
-class Log(keras.callbacks.Callback):
-    """Writes a line for each epoch, with its time, and draws the curves."""
+class LogTime(keras.callbacks.Callback):
+    """Logs the hours of each epoch."""
 
-    def __init__(self, directory):
-        super().__init__()
-        self._file, self._picture = directory / "log.csv", directory / "curves.png"
-
-    def on_train_begin(self, logs=None):
+    def on_epoch_begin(self, epoch, logs=None):
         self._start = time.time()
 
     def on_epoch_end(self, epoch, logs=None):
-        rows = list(csv.DictReader(self._file.open())) if epoch else []
-        hours = (time.time() - self._start) / 3600
-        self._start = time.time()
-        rows.append({"epoch": epoch, "hours": f"{hours:.4f}", **logs})
-        with self._file.open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[-1].keys())
-            writer.writeheader()
-            writer.writerows(rows)
-        draw(rows, self._picture)
+        logs["hours"] = (time.time() - self._start) / 3600
 
 
-def draw(rows, file):
+def draw(log, file):
+    """Draws the curves of a log."""
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    minutes = 60 * np.cumsum([float(row["hours"]) for row in rows])
     names = {
         "val_logits_bits_per_character": (1, "bits per character"),
         "val_states_loss": (1, "squared difference of states"),
         "val_mean_loss": (-1, "cosine of means"),
     }
+    rows = read_table(log, {name: name for name in ("hours", *names)}, numeric=["hours", *names])
     figure, axes = plt.subplots(1, 3, figsize=(12, 3.2), layout="constrained")
     for axis, (name, (sign, label)) in zip(axes, names.items(), strict=True):
-        axis.plot(minutes, [sign * float(row[name]) for row in rows], marker=".")
+        axis.plot(60 * np.cumsum(rows["hours"]), sign * np.array(rows[name]), marker=".")
         axis.set(title=label, xlabel="minutes")
         axis.grid(alpha=0.3)
     figure.savefig(file, dpi=110)
-    plt.close(figure)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
-"""Whether an embedder reads long texts: it finds the other half of documents, nothing trained.
+"""Tests whether an embedder reads long texts: it looks for the other half of documents.
 
     python research/conversion/long_texts.py --preset xlnet_mini_en --data ../shared/data
 
-Of each held-out document of `--data`/corpus that is long enough, two parts of so many tokens, one
-after the other, are embedded. It prints how often the second part is the nearest to the first one
-among the second parts of all documents, when the whole parts are read and when only their first 128
-tokens are.
+It embeds two consecutive parts of a length from each held-out document of `--data`/corpus that is
+long enough. It prints how often the second part is nearest to the first one among the second parts
+of all documents, if the embedder reads the whole parts and if it reads only their first 128 tokens.
 """
 
 import argparse

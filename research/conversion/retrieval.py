@@ -1,21 +1,25 @@
-"""Retrieval by embeddings, by BM25, and by both: Cranfield and WikiQA, nothing trained on them.
+"""Retrieval by embeddings, by BM25 and by both, on Cranfield and WikiQA, without training.
 
     python research/conversion/retrieval.py --preset xlnet_mini_en --data ../shared/data
 
-`--data` has `tasks/cranfield` and `tasks/wikiqa`. The sum of both adds the scores of each query,
-standardized over its documents, with one weight of the embeddings, which is chosen on WikiQA's
-questions to train on, and used on all others. It needs bm25s.
+`--data` has `tasks/cranfield` and `tasks/wikiqa`. "Both" adds the scores of each query,
+standardized over its documents, with one weight for the embeddings, which is chosen on WikiQA's
+training questions. It needs bm25s.
 """
 
 import argparse
-import logging
 import pathlib
+import sys
 
 import numpy as np
+from scipy.stats import zscore
 
 from keras_xlnet.evaluation import ranking_scores
 from keras_xlnet.models import XLNetTextEmbedder
 from keras_xlnet.task_files import read_cranfield, read_wikiqa
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "tasks"))
+from bm25 import BM25
 
 _WEIGHTS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 
@@ -25,7 +29,6 @@ def main():
     parser.add_argument("--preset", default="xlnet_mini_en")
     parser.add_argument("--data", type=pathlib.Path, required=True)
     arguments = parser.parse_args()
-    logging.getLogger("bm25s").setLevel(logging.WARNING)
     embedder = XLNetTextEmbedder.from_preset(arguments.preset, sequence_length=256)
     tasks = arguments.data / "tasks"
     train, test = (scored_pairs(embedder, tasks / "wikiqa" / part) for part in ("train", "test"))
@@ -64,10 +67,8 @@ def scored_pairs(embedder, folder):
 def scored_collection(embedder, folder):
     """Returns the scores of all documents of Cranfield for each query."""
     collection = read_cranfield(folder)
-    documents, queries = (
-        [" ".join(text.split()) for text in part["text"]]
-        for part in (collection.documents, collection.queries)
-    )
+    parts = (collection.documents, collection.queries)
+    documents, queries = ([" ".join(text.split()) for text in part["text"]] for part in parts)
     ids = collection.documents["id"]
     judged = {}
     for query, document, relevance in zip(*collection.relevance.values(), strict=True):
@@ -88,19 +89,13 @@ def scored_collection(embedder, folder):
 
 def both(data, weight):
     """Returns the sums of standardized scores."""
-    scores = np.zeros(len(data["query"]))
-    rows = {}
-    for row, query in enumerate(data["query"]):
-        rows.setdefault(query, []).append(row)
-    for found in rows.values():
-        scores[found] = standardized(data["bm25"][found]) + weight * standardized(
-            data["cosine"][found]
-        )
+    scores, queries = np.zeros(len(data["query"])), np.array(data["query"])
+    for query in np.unique(queries):
+        rows = queries == query
+        bm25, cosine = (zscore(data[name][rows]) for name in ("bm25", "cosine"))
+        # Scores that are all equal have no deviation.
+        scores[rows] = np.nan_to_num(bm25) + weight * np.nan_to_num(cosine)
     return scores
-
-
-def standardized(scores):
-    return (scores - scores.mean()) / (scores.std() or 1.0)
 
 
 def evaluate(scores, data):
@@ -112,27 +107,6 @@ def evaluate(scores, data):
         document_ids=data["document"],
         all_relevance=data["judged"],
     )
-
-
-class BM25:
-    """Scores of all documents for a query, with the settings of Lucene."""
-
-    def __init__(self, documents):
-        import bm25s
-
-        self._tokenize = bm25s.tokenize
-        self.num_documents = len(documents)
-        self.index = bm25s.BM25(method="lucene")
-        self.index.index(self.words(documents), show_progress=False)
-
-    def words(self, texts):
-        return self._tokenize(texts, return_ids=False, show_progress=False)
-
-    def scores(self, query):
-        known = [word for word in self.words([query])[0] if word in self.index.vocab_dict]
-        if not known:
-            return np.zeros(self.num_documents, "float32")
-        return self.index.get_scores(known)
 
 
 if __name__ == "__main__":

@@ -3,21 +3,20 @@
     python research/language_models/fill_together.py        # about a minute on 2 cores, no network
 
 trains a small XLNet on sentences such as "New York is a city", and fills "<mask> <mask> is a
-<mask>". Predicted one after the other, each blank knows what is in those before it. Predicted
-independently, as BERT predicts masked tokens, each blank gets what is most frequent there, and the
-blanks do not fit together: "New Francisco is a city". The best fillings of both are printed, and
-drawn in runs/fill_together/fillings.png.
+<mask>". If blanks are predicted one after the other, each sees the words in the blanks before it.
+If they are predicted independently, as BERT predicts masked tokens, each gets its most frequent
+word, and the words do not fit together: "New Francisco is a city". It prints and draws the best
+fillings of both.
 
 Source: Yang et al. 2019 (XLNet), sections 2.1 and 2.6.
 """
 
+import argparse
 import pathlib
-import sys
 
 import keras
 import matplotlib
 import numpy as np
-from absl import app, flags
 
 from keras_xlnet.layers import PermutationMaskGenerator
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
@@ -43,38 +42,38 @@ PLACES = {
 }
 SEP, CLS = SPECIAL_TOKENS.index("<sep>"), SPECIAL_TOKENS.index("<cls>")
 
-FLAGS = flags.FLAGS
-flags.DEFINE_string("text", "<mask> <mask> is a <mask>", "A sentence with blanks.")
-flags.DEFINE_string("output_dir", "runs/fill_together", "Where the picture is written.")
-flags.DEFINE_integer("steps", 1500, "Training steps.", lower_bound=1)
-flags.DEFINE_integer("num_results", 10, "Fillings to show.", lower_bound=1)
-flags.DEFINE_integer("seed", 0, "Seed of everything that is random.", lower_bound=0)
 
-
-def main(arguments):
-    if len(arguments) > 1:
-        raise app.UsageError(f"unknown arguments {arguments[1:]}")
-    keras.utils.set_random_seed(FLAGS.seed)
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--text", default="<mask> <mask> is a <mask>", help="with blanks")
+    parser.add_argument("--steps", type=int, default=1500, help="of training")
+    picture = pathlib.Path("runs/fill_together/fillings.png")
+    parser.add_argument("--picture", type=pathlib.Path, default=picture)
+    options = parser.parse_args()
+    keras.utils.set_random_seed(0)
     sentences = all_sentences()
     tokenizer = VocabularyTokenizer.train(sentences, special_tokens=SPECIAL_TOKENS)
-    model = train(tokenizer(sentences).numpy())
-    try:
-        fillings = model.fill(FLAGS.text, tokenizer, num_results=FLAGS.num_results)
-    except ValueError as error:
-        sys.exit(f"fill_together.py: {error}")
+    model = train(tokenizer(sentences).numpy(), options.steps)
+    fillings = model.fill(options.text, tokenizer, num_results=10)
     columns = {
         "together": [(f.text, f.log_prob) for f in fillings.joint],
         "each on its own": [(f.text, f.independent_log_prob) for f in fillings.independent],
     }
-    known = set(sentences)
-    for title, rows in columns.items():
-        true = sum(text in known for text, _ in rows)
-        print(f"\n{title}: {true} of {len(rows)} are in the text")
-        for text, log_prob in rows:
-            print(f"  {np.exp(log_prob):6.1%}  {text}{'' if text in known else '   (not true)'}")
-    path = pathlib.Path(FLAGS.output_dir) / "fillings.png"
-    draw(columns, known, path)
-    print(f"\nWritten to {path}")
+    options.picture.parent.mkdir(parents=True, exist_ok=True)
+    figure, axes = plt.subplots(1, 2, figsize=(11, 3.6), layout="constrained")
+    for axis, (title, rows) in zip(axes, columns.items(), strict=True):
+        is_true = [text in sentences for text, _ in rows]
+        print(f"\n{title}: {sum(is_true)} of {len(rows)} are in the text")
+        for (text, log_prob), known in zip(rows, is_true, strict=True):
+            print(f"  {np.exp(log_prob):6.1%}  {text}{'' if known else '   (not true)'}")
+        colors = ["tab:green" if known else "tab:red" for known in is_true]
+        axis.barh(range(len(rows)), [100 * np.exp(p) for _, p in rows], color=colors)
+        axis.set_yticks(range(len(rows)), [text for text, _ in rows])
+        axis.invert_yaxis()
+        axis.set(title=f"blanks predicted {title}", xlabel="probability, %")
+    figure.suptitle(f"{options.text}: in the text (green) or not (red)")
+    figure.savefig(options.picture, dpi=120)
+    print(f"\nWritten to {options.picture}")
 
 
 def all_sentences():
@@ -82,29 +81,22 @@ def all_sentences():
     return [f"{place} is a {kind}" for kind, ps in PLACES.items() for place in ps.split(",")]
 
 
-def train(token_ids):
+def train(token_ids, steps):
     """Returns a permutation language model of sentences.
 
     Args:
         token_ids: Int array `(sentences, length)`.
+        steps: Int.
     """
-    token_ids = np.pad(token_ids, ((0, 0), (0, 1)), constant_values=SEP)
-    token_ids = np.pad(token_ids, ((0, 0), (0, 1)), constant_values=CLS)
+    ends = np.tile([SEP, CLS], (len(token_ids), 1))
+    token_ids = np.concatenate([token_ids, ends], axis=1)
     length = token_ids.shape[1]
-    backbone = XLNetBackbone(
-        vocabulary_size=int(token_ids.max()) + 1,
-        num_layers=2,
-        num_heads=4,
-        hidden_dim=64,
-        intermediate_dim=128,
-        dropout=0.0,
-        seed=FLAGS.seed,
-    )
+    backbone = XLNetBackbone(int(token_ids.max()) + 1, 2, 4, 64, 128, dropout=0.0, seed=0)
     model = XLNetPermutationLM(backbone)
-    model.compile(keras.optimizers.Adam(keras.optimizers.schedules.CosineDecay(3e-3, FLAGS.steps)))
-    generator = PermutationMaskGenerator(num_predictions=length - 2, seed=FLAGS.seed)
-    rng = np.random.default_rng(FLAGS.seed)
-    rows = rng.integers(0, len(token_ids), 32 * FLAGS.steps)
+    model.compile(keras.optimizers.Adam(keras.optimizers.schedules.CosineDecay(3e-3, steps)))
+    generator = PermutationMaskGenerator(num_predictions=length - 2, seed=0)
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, len(token_ids), 32 * steps)
     # Each token is a target with a probability that differs from row to row: few blanks and many.
     is_target = rng.random((len(rows), length)) < rng.random((len(rows), 1))
     is_target[:, -2:] = False
@@ -117,27 +109,5 @@ def train(token_ids):
     return model
 
 
-def draw(columns, known, path):
-    """Draws the probabilities of fillings.
-
-    Args:
-        columns: Dict of lists of texts and log-probabilities, by title.
-        known: Set of texts that are true.
-        path: `pathlib.Path` of the PNG file.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure, axes = plt.subplots(1, len(columns), figsize=(11, 3.6), layout="constrained")
-    for axis, (title, rows) in zip(axes, columns.items(), strict=True):
-        texts = [text for text, _ in rows]
-        colors = ["tab:green" if text in known else "tab:red" for text in texts]
-        axis.barh(range(len(rows)), [100 * np.exp(p) for _, p in rows], color=colors)
-        axis.set_yticks(range(len(rows)), texts)
-        axis.invert_yaxis()
-        axis.set(title=f"blanks predicted {title}", xlabel="probability, %")
-    figure.suptitle(f"{FLAGS.text}: in the text (green) or not (red)")
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-
-
 if __name__ == "__main__":
-    app.run(main)
+    main()

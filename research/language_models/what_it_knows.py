@@ -1,156 +1,179 @@
 """Shows what a pretrained model knows: fill-ins, nearest neighbours of words and of sentences.
 
     python research/language_models/what_it_knows.py  # writes docs/what_it_knows.md, .png
-    python research/language_models/what_it_knows.py --preset runs/pretrain/permutation_lm \\
+    python research/language_models/what_it_knows.py --preset runs/pretraining/permutation_lm \\
         --page mine.md
 
-All sentences of data/fill_ins.tsv and all words below are shown, right or wrong; they were written
-before any model filled them in. The page keeps its text: only what stands between its markers is
-replaced. About a minute on 2 cores, no network.
+It shows all sentences of examples/data/fill_ins.tsv and all words below, right or wrong; they were
+written before any model filled them in. The page keeps its text: only the parts between its markers
+are replaced. About a minute on 2 cores, no network.
 """
 
+import argparse
 import collections
+import dataclasses
 import html
-import os
 import pathlib
 import re
-import sys
 
 import keras
 import matplotlib
 import numpy as np
-from absl import app, flags
-from fill_ins import RowMaker, fill, read_fill_ins
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
+from keras_xlnet.models import XLNetPermutationLM, XLNetTextEmbedder
 from keras_xlnet.task_files import read_table
-from keras_xlnet.tokenizers import XLNetTokenizer
 
 matplotlib.use("Agg")  # Draws without a display.
 import matplotlib.pyplot as plt
 
-DATA = pathlib.Path(__file__).parents[2] / "examples" / "data"
-DOCS = pathlib.Path(__file__).parents[2] / "docs"
+ROOT = pathlib.Path(__file__).parents[2]
+DATA = ROOT / "examples" / "data"
 WORDS = (
     "king water Monday three she London quickly red happy run walked because doctor war money "
     "dog England music night under"
 ).split()
-EMPTY_PAGE = "".join(
-    f"<!-- begin {name} -->\n<!-- end {name} -->\n\n"
-    for name in ("model", "scores", "fill-ins", "words", "sentences")
-)
-
-FLAGS = flags.FLAGS
-
-
-def define_flags():
-    flags.DEFINE_string("preset", "xlnet_small_en", "An XLNetPermutationLM with a tokenizer.")
-    flags.DEFINE_string("page", str(DOCS / "what_it_knows.md"), "Markdown file to write.")
-    flags.DEFINE_string("picture", None, "Picture to draw. [beside the page, with its name]")
-    flags.DEFINE_integer(
-        "row_length", None, "Tokens of a row. [as in pretraining, or 128]", lower_bound=8
-    )
+# Text before every sentence, because the rows of pretraining are never as short as a sentence. It
+# ends with a document, as texts in the records do, and is about other things.
+CONTEXT = """\
+We had walked along the canal for most of the afternoon and talked of nothing in particular. \
+Some boats were lying under the trees. A woman on one of them was hanging up shirts, and she \
+waved when she noticed us. Further on, the path became narrow and turned away from the bank, \
+between gardens and sheds, until we came to a small square with a fountain and a few benches. \
+No one else was there. We sat for some time, and then we went back the way we had come."""
+# Stands in for a word that cannot be known.
+UNKNOWN, PLACEHOLDER = "?", "it"
+MASK_ID = 6
 
 
-def main(arguments):
-    if len(arguments) > 1:
-        raise app.UsageError(f"unknown arguments {arguments[1:]}")
-    page = pathlib.Path(FLAGS.page)
-    picture = pathlib.Path(FLAGS.picture) if FLAGS.picture else page.with_suffix(".png")
-    try:
-        model, tokenizer, row_length = load(FLAGS.preset)
-        rows = RowMaker(tokenizer, FLAGS.row_length or row_length)
-        guesses, left_out = fill_all(model, rows, read_fill_ins(DATA / "fill_ins.tsv"))
-        topics, sentences = read_sentences(DATA / "sentences_by_topic.tsv")
-        encoder, table = sentence_vectors(model, rows, sentences)
-    except (OSError, ValueError) as error:
-        sys.exit(f"what_it_knows.py: {error}")
-    similarity = cosines(encoder - encoder.mean(axis=0))
-    other = {
-        "mean of the embedding table": cosines(table - table.mean(axis=0)),
-        "TF-IDF of words": tf_idf_cosines(sentences),
+@dataclasses.dataclass(frozen=True)
+class FillIn:
+    """A sentence with a blank. The first of `answers` says how many pieces the blank has.
+
+    `answers` is empty if there is no right one; the blank then has one piece.
+    """
+
+    kind: str
+    before: str
+    answers: tuple
+    after: str
+
+    @property
+    def sentence(self):
+        return f"{self.before}____{self.after}"
+
+    @property
+    def right_pieces(self):
+        """The answers as SentencePiece writes them: `▁` where a space stands before them."""
+        space = "" if self.before.strip() and not self.before.endswith(" ") else "▁"
+        return [space + answer.replace(" ", "▁") for answer in self.answers]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--preset", default="xlnet_small_en", help="of an XLNetPermutationLM")
+    page = ROOT / "docs" / "what_it_knows.md"
+    parser.add_argument("--page", type=pathlib.Path, default=page, help="with the markers")
+    parser.add_argument("--row_length", type=int, default=64, help="tokens, as in pretraining")
+    options = parser.parse_args()
+    write_page(options.preset, options.page, options.row_length)
+
+
+def write_page(preset, page, row_length):
+    model = XLNetPermutationLM.from_preset(
+        preset, stateful=False, batch_size=None, attend_to_empty_memory=False,
+        # Half of the rows were read backward in pretraining, and memory came before them.
+        bidirectional_data=False, memory_length=None, reuse_length=None, dtype="float32",
+    )  # fmt: skip
+    fill_ins = read_fill_ins(DATA / "fill_ins.tsv")
+    guesses = [fill(model, fill_in, row_length) for fill_in in fill_ins]
+    table = read_table(DATA / "sentences_by_topic.tsv", {"topic": "topic", "sentence": "sentence"})
+    topics, sentences = table["topic"], table["sentence"]
+    embeddings = keras.ops.convert_to_numpy(model.backbone.token_embedding.embeddings)
+    encoder = XLNetTextEmbedder.from_preset(preset).embed(sentences, verbose=0)
+    means = [embeddings[ids].mean(axis=0) for ids in model.tokenizer.encode(sentences)]
+    similarities = {
+        "the encoder": cosines(encoder - encoder.mean(axis=0)),
+        "mean of the embedding table": cosines(np.array(means) - np.mean(means, axis=0)),
+        "TF-IDF of words": cosines(TfidfVectorizer().fit_transform(sentences).toarray()),
     }
-    scores = count_right(guesses)
-    draw(scores, similarity, topics, picture)
-    parts = {
-        "model": describe(FLAGS.preset, model, rows, picture, page),
-        "scores": scores_table(scores, left_out),
-        "fill-ins": fill_ins_table(guesses),
-        "words": words_table(model, tokenizer),
-        "sentences": sentences_text(similarity, other, topics, sentences),
-    }
-    text = page.read_text(encoding="utf-8") if page.is_file() else EMPTY_PAGE
-    page.write_text(write_between_markers(text, parts), encoding="utf-8")
-    print(parts["scores"])
-    print(f"wrote {page} and {picture}")
-
-
-# === Model ===
-
-
-def load(preset):
-    """Returns the model for single rows without memory, its tokenizer, and its row length."""
-    trained = XLNetPermutationLM.from_preset(
-        preset, stateful=False, batch_size=None, attend_to_empty_memory=False
-    )
-    if trained.objective != "permutation" or not trained.partial_prediction:
-        raise ValueError(
-            f"`preset` must be a model with objective='permutation' and partial_prediction=True. "
-            f"Received: {preset!r}, a model with objective={trained.objective!r}, "
-            f"partial_prediction={trained.partial_prediction}"
-        )
-    # Half of the rows were read backward in pretraining, and memory came before them.
-    alone = {"bidirectional_data": False, "memory_length": None, "reuse_length": None}
-    config = {**trained.backbone.get_config(), **alone, "dtype": "float32"}
-    model = XLNetPermutationLM(XLNetBackbone.from_config(config))
-    model.set_weights(trained.get_weights())
-    reuse_length = trained.backbone.reuse_length
-    row_length = 2 * reuse_length if reuse_length else 128
-    return model, XLNetTokenizer.from_preset(preset), row_length
-
-
-def describe(preset, model, rows, picture, page):
-    """Returns the picture, and what was asked how."""
+    scores, picture = count_right(guesses), page.with_suffix(".png")
+    draw(scores, similarities["the encoder"], topics, picture)
     backbone = model.backbone
-    link = pathlib.Path(os.path.relpath(picture, page.parent)).as_posix()
-    return (
-        f"![share of right fill-ins, and similarity of sentences]({link})\n\n"
+    parts = {
+        "model": f"![share of right fill-ins, and similarity of sentences]({picture.name})\n\n"
         f"The model: `{pathlib.PurePath(preset).name}`, {backbone.num_layers} layers of "
         f"width {backbone.hidden_dim}, {backbone.vocabulary_size:,} pieces, "
-        f"{backbone.count_params():,} weights; rows of {rows.length} tokens.\n"
-    )
+        f"{backbone.count_params():,} weights; rows of {row_length} tokens.\n",
+        "scores": scores_table(scores),
+        "fill-ins": fill_ins_table(guesses),
+        "words": words_table(embeddings, model.tokenizer),
+        "sentences": sentences_text(similarities, topics, sentences),
+    }
+    empty = "".join(f"<!-- begin {name} -->\n<!-- end {name} -->\n\n" for name in parts)
+    text = page.read_text(encoding="utf-8") if page.is_file() else empty
+    page.write_text(write_between_markers(text, parts), encoding="utf-8")
+    print(f"{parts['scores']}\nwrote {page} and {picture}")
 
 
 # === Fill-ins ===
 
 
-def fill_all(model, rows, fill_ins):
-    """Returns `(fill_in, number of pieces, guesses)` by sentence, and the sentences left out.
+def read_fill_ins(path):
+    """Returns the sentences of a file with the columns `kind` and `sentence`.
+
+    The blank of a sentence is `{answer}`, `{answer|other answer}` or `{?}`.
+    """
+    table = read_table(path, {"kind": "kind", "sentence": "sentence"})
+    found = []
+    for kind, sentence in zip(table["kind"], table["sentence"], strict=True):
+        match = re.fullmatch(r"([^{}]*)\{([^{}]+)\}([^{}]*)", sentence)
+        if match is None:
+            raise ValueError(f"{path}: not a sentence with one blank: {sentence!r}")
+        before, answers, after = match.groups()
+        answers = () if answers == UNKNOWN else tuple(answers.split("|"))
+        found.append(FillIn(kind, before, answers, after))
+    return found
+
+
+def row_with_blank(tokenizer, fill_in, length):
+    """Returns the ids of the context and of a sentence, `<mask>` for each piece of the answer."""
+    answer = fill_in.answers[0] if fill_in.answers else PLACEHOLDER
+    context, before, until, pieces = (
+        tokenizer.encode([text])[0].tolist()
+        for text in (
+            CONTEXT,
+            fill_in.before,
+            fill_in.before + answer,
+            fill_in.before + answer + fill_in.after,
+        )
+    )
+    if not before == pieces[: len(before)] or not before != until == pieces[: len(until)]:
+        raise ValueError(f"the vocabulary does not split a sentence at its blank: {fill_in}")
+    pieces[len(before) : len(until)] = [MASK_ID] * (len(until) - len(before))
+    context.append(tokenizer.eod_token_id)
+    return np.array([*context[-(length - len(pieces)) :], *pieces], "int32")
+
+
+def fill(model, fill_in, row_length):
+    """Returns a fill-in, its number of pieces, and the five best guesses.
 
     A guess is its pieces as one string, and its probability.
     """
-    blanks = [rows.blank(fill_in) for fill_in in fill_ins]
-    asked = [(f, blank) for f, blank in zip(fill_ins, blanks, strict=True) if blank]
-    left_out = [f.sentence for f, blank in zip(fill_ins, blanks, strict=True) if not blank]
-    found = fill(model, rows, [blank for _, blank in asked])
+    row = row_with_blank(model.tokenizer, fill_in, row_length - 2)  # <sep> and <cls> follow.
+    (found,) = model.fill([row])
     guesses = [
-        (
-            fill_in,
-            blank.stop - blank.start,
-            [(text_of(rows.tokenizer, pieces), probability) for pieces, probability in best],
-        )
-        for (fill_in, (_, blank)), best in zip(asked, found, strict=True)
+        (text_of(model.tokenizer, f.token_ids), float(np.exp(f.log_prob))) for f in found.joint
     ]
-    return guesses, left_out
+    return fill_in, int((row == MASK_ID).sum()), guesses
 
 
 def text_of(tokenizer, pieces):
-    return "".join(tokenizer.id_to_token(piece) for piece in pieces)
+    return "".join(tokenizer.id_to_token(int(piece)) for piece in pieces)
 
 
 def shown(text):
-    """Returns pieces for the page. What continues the word before it begins with a hyphen."""
+    """Returns pieces for the page. A hyphen begins those that continue the word before them."""
     if text in ("▁", "`"):
         return {"▁": "(space)", "`": "(backtick)"}[text]
     text = text if text.startswith(("▁", "<")) or not text[0].isalnum() else f"-{text}"
@@ -172,16 +195,12 @@ def count_right(guesses):
     return {name: scores[name] for name in (*kinds, *last) if name in scores}
 
 
-def scores_table(scores, left_out):
+def scores_table(scores):
     rows = [
         (name, f"{count}", f"{first / count:.0%}", f"{five / count:.0%}")
         for name, (count, first, five) in scores.items()
     ]
-    text = markdown(("kind", "sentences", "right first", "right in the first five"), rows)
-    if left_out:
-        names = "; ".join(escape(sentence) for sentence in left_out)
-        text += f"\nLeft out, because the vocabulary does not split them at the blank: {names}\n"
-    return text
+    return markdown(("kind", "sentences", "right first", "right in the first five"), rows)
 
 
 def fill_ins_table(guesses):
@@ -203,56 +222,24 @@ def fill_ins_table(guesses):
 # === Nearest neighbours ===
 
 
-def words_table(model, tokenizer, count=8):
-    """Returns the pieces whose embeddings are nearest to those of `WORDS`."""
-    similarity = cosines(embedding_table(model))
-    rows = []
-    for word in WORDS:
-        pieces = np.asarray(tokenizer(word))
+def words_table(embeddings, tokenizer, count=8):
+    """Returns the pieces with the embeddings nearest to the embeddings of `WORDS`."""
+    similarity, rows = cosines(embeddings), []
+    for word, pieces in zip(WORDS, tokenizer.encode(WORDS), strict=True):
         if len(pieces) != 1:
             rows.append((word, f"(not one piece, but {len(pieces)})"))
             continue
-        order = np.argsort(-similarity[pieces[0]])
-        near = [int(i) for i in order if i != pieces[0]][:count]
-        cells = (f"{shown(text_of(tokenizer, [i]))} {similarity[pieces[0], i]:.2f}" for i in near)
+        (piece,) = pieces
+        near = [i for i in np.argsort(-similarity[piece]) if i != piece][:count]
+        cells = (f"{shown(text_of(tokenizer, [i]))} {similarity[piece, i]:.2f}" for i in near)
         rows.append((word, ", ".join(cells)))
     return markdown(("word", "nearest pieces, cosine"), rows)
-
-
-def read_sentences(path):
-    """Returns topics and sentences, two lists of the same length."""
-    table = read_table(path, {"topic": "topic", "sentence": "sentence"})
-    return table["topic"], table["sentence"]
-
-
-def sentence_vectors(model, rows, sentences):
-    """Returns the mean of the encoder's output over the pieces of each sentence.
-
-    And the mean of the rows of the embedding table, to compare with.
-    """
-    pieces = [rows.pieces(sentence) for sentence in sentences]
-    placed = [rows.row(p) for p in pieces]
-    token_ids = np.array([row for row, _ in placed], "int32")
-    inputs = {"token_ids": token_ids, "segment_ids": rows.segment_ids(len(token_ids))}
-    outputs = model.backbone.predict(inputs, batch_size=64, verbose=0)["sequence_output"]
-    table = embedding_table(model)
-    spans = [slice(begin, begin + len(p)) for (_, begin), p in zip(placed, pieces, strict=True)]
-    encoder = [output[span].mean(axis=0) for output, span in zip(outputs, spans, strict=True)]
-    return np.array(encoder, "float32"), np.array([table[p].mean(axis=0) for p in pieces])
-
-
-def embedding_table(model):
-    return keras.ops.convert_to_numpy(model.backbone.token_embedding.embeddings)
 
 
 def cosines(vectors):
     """Returns the cosines of all pairs of rows."""
     vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     return vectors @ vectors.T
-
-
-def tf_idf_cosines(sentences):
-    return cosines(TfidfVectorizer().fit_transform(sentences).toarray())
 
 
 def nearest(similarity):
@@ -265,14 +252,13 @@ def same_topic(similarity, topics):
     return np.mean([topics[i] == topics[j] for i, j in enumerate(nearest(similarity))])
 
 
-def sentences_text(similarity, other, topics, sentences):
-    """Returns how often the nearest sentence has the same topic, and that of some sentences."""
-    first = [topics.index(topic) for topic in dict.fromkeys(topics)]
-    found = nearest(similarity)
+def sentences_text(similarities, topics, sentences):
+    """Returns how often the nearest sentence has the same topic, and some sentences with theirs."""
     chance = np.mean([(topics.count(t) - 1) / (len(topics) - 1) for t in topics])
-    shares = {"the encoder": similarity, **other}
-    rows = [(name, f"{same_topic(s, topics):.0%}") for name, s in shares.items()]
+    rows = [(name, f"{same_topic(s, topics):.0%}") for name, s in similarities.items()]
     text = markdown(("vectors", "nearest has the same topic"), [*rows, ("chance", f"{chance:.0%}")])
+    first = [topics.index(topic) for topic in dict.fromkeys(topics)]
+    found = nearest(similarities["the encoder"])
     rows = [(topics[i], sentences[i], sentences[found[i]], topics[found[i]]) for i in first]
     head = ("topic", "first sentence of the topic", "nearest sentence", "its topic")
     return f"{text}\n{markdown(head, rows)}"
@@ -284,15 +270,12 @@ def sentences_text(similarity, other, topics, sentences):
 def draw(scores, similarity, topics, path):
     """Draws the shares of right fill-ins, and the similarity of all sentences."""
     figure, (bars, heat) = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
-    names = list(scores)
-    y = np.arange(len(names))[::-1]
-    counts = np.array([scores[name] for name in names])
+    y, counts = np.arange(len(scores))[::-1], np.array(list(scores.values()))
     for column, label in ((2, "in the first five"), (1, "first")):
         bars.barh(y, 100 * counts[:, column] / counts[:, 0], label=label)
-    bars.set_yticks(y, [f"{name} ({scores[name][0]})" for name in names])
+    bars.set_yticks(y, [f"{name} ({found[0]})" for name, found in scores.items()])
     bars.set(xlim=(0, 100), xlabel="% of the sentences", title="expected word is guessed")
     bars.legend(loc="lower right")
-    bars.grid(axis="x", alpha=0.3)
     image = heat.imshow(similarity, cmap="RdBu_r", vmin=-1, vmax=1)
     groups = list(dict.fromkeys(topics))
     middles = [np.mean([i for i, t in enumerate(topics) if t == group]) for group in groups]
@@ -331,5 +314,4 @@ def markdown(head, rows):
 
 
 if __name__ == "__main__":
-    define_flags()
-    app.run(main)
+    main()

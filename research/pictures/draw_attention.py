@@ -4,18 +4,17 @@
 
 With the model that comes with the package, or any preset of a language model (`--preset`). Writes
 to runs/attention: attention_terms.png, attended_distances.png, memory_use.png, and attention.html,
-one file with every layer, stream, head and term. The pictures are those of docs/language_models.md.
+one file with every layer, stream, head and term. docs/language_models.md shows the pictures.
 """
 
+import argparse
 import lzma
 import pathlib
 
 import matplotlib
 import numpy as np
-from absl import app, flags
 
 from keras_xlnet.models import XLNetPermutationLM
-from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.visualization import (
     plot_attended_distances,
     plot_attention_terms,
@@ -28,48 +27,39 @@ import matplotlib.pyplot as plt
 
 SHAKESPEARE = pathlib.Path(__file__).parents[2] / "examples" / "data" / "tiny_shakespeare.txt.xz"
 
-FLAGS = flags.FLAGS
-flags.DEFINE_string("preset", "xlnet_small_en", "Name or location of a preset.")
-flags.DEFINE_string("sentence", "The dog ran after the cat because it was hungry.", "A sentence.")
-flags.DEFINE_list("targets", ["dog", "cat"], "Words of it that are predicted.")
-flags.DEFINE_integer("layer", 3, "Layer whose terms are drawn.", lower_bound=0)
-flags.DEFINE_integer("head", 1, "Head whose terms are drawn.", lower_bound=0)
-flags.DEFINE_string("output_dir", "runs/attention", "Where everything is written.")
 
-
-def main(arguments):
-    if len(arguments) > 1:
-        raise app.UsageError(f"unknown arguments {arguments[1:]}")
-    output_dir = pathlib.Path(FLAGS.output_dir)
-    output_dir.mkdir(parents=True, exist_ok=True)
-    tokenizer = XLNetTokenizer.from_preset(FLAGS.preset)
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--preset", default="xlnet_small_en", help="name or location")
+    sentence = "The dog ran after the cat because it was hungry."
+    parser.add_argument("--sentence", default=sentence)
+    parser.add_argument("--targets", nargs="+", default=["dog", "cat"], help="predicted words")
+    parser.add_argument("--layer", type=int, default=3, help="whose terms are drawn")
+    parser.add_argument("--output_dir", type=pathlib.Path, default=pathlib.Path("runs/attention"))
+    options = parser.parse_args()
+    options.output_dir.mkdir(parents=True, exist_ok=True)
     model = XLNetPermutationLM.from_preset(
-        FLAGS.preset,
-        stateful=False,
-        batch_size=None,
-        attend_to_empty_memory=False,
+        options.preset, stateful=False, batch_size=None, attend_to_empty_memory=False,
         bidirectional_data=False,
-    )
-    token_ids = tokenizer(FLAGS.sentence).numpy()
-    tokens = [tokenizer.id_to_token(int(i)).replace("\u2581", "_") for i in token_ids]
-    inspection = model.inspect(with_targets(token_ids, tokens))
-    attention = inspection.attention(FLAGS.layer)
+    )  # fmt: skip
+    (token_ids,) = model.tokenizer.encode([options.sentence])
+    tokens = [model.tokenizer.id_to_token(int(i)).replace("\u2581", "_") for i in token_ids]
+    inspection = model.inspect(with_targets(token_ids, tokens, options.targets))
+    attention = inspection.attention(options.layer)
     figures = {
-        "attention_terms": plot_attention_terms(attention, head=FLAGS.head, tokens=tokens),
+        "attention_terms": plot_attention_terms(attention, head=1, tokens=tokens),
         "attended_distances": draw_distances(inspection),
-        "memory_use": plot_memory_use(read_document(model.backbone, tokenizer)).figure,
+        "memory_use": plot_memory_use(read_document(model)).figure,
     }
     for name, figure in figures.items():
-        figure.savefig(output_dir / f"{name}.png", dpi=90)
-    write_attention_page(output_dir / "attention.html", inspection, tokens=tokens)
-    print(f"Written to {output_dir}: {', '.join(f'{n}.png' for n in figures)}, attention.html")
+        figure.savefig(options.output_dir / f"{name}.png", dpi=90)
+    write_attention_page(options.output_dir / "attention.html", inspection, tokens=tokens)
+    print(f"Written to {options.output_dir}: {', '.join(figures)}, attention.html")
 
 
-def with_targets(token_ids, tokens):
+def with_targets(token_ids, tokens, targets):
     """Returns the inputs of a model that predicts the targets one after the other."""
-    positions = [i for i, token in enumerate(tokens) if token.strip("_") in FLAGS.targets]
-    if not positions:
-        raise app.UsageError(f"--targets: {FLAGS.targets} are not among the tokens {tokens}")
+    positions = [i for i, token in enumerate(tokens) if token.strip("_") in targets]
     ranks = np.full(len(tokens), -1)
     ranks[positions] = np.arange(len(positions))
     return {
@@ -86,20 +76,18 @@ def draw_distances(inspection):
     return figure
 
 
-def read_document(backbone, tokenizer, num_segments=6):
+def read_document(model, num_segments=6):
     """Returns the inspections of the first segments of tiny Shakespeare, read with memory."""
-    length = backbone.memory_length
-    if length is None:
-        raise app.UsageError("--preset: the model has no memory")
+    length = model.backbone.memory_length
     text = lzma.open(SHAKESPEARE, "rt", encoding="utf-8").read(40 * num_segments * length)
-    token_ids = tokenizer(text).numpy()[: num_segments * length]
+    (token_ids,) = model.tokenizer.encode([text])
     inspections, memory = [], {}
-    for segment in np.split(token_ids, num_segments):
-        found = backbone.inspect({"token_ids": segment[None], **memory})
+    for segment in np.split(token_ids[: num_segments * length], num_segments):
+        found = model.backbone.inspect({"token_ids": segment[None], **memory})
         memory = {key: found.outputs[key] for key in ("memory", "memory_mask")}
         inspections.append(found)
     return inspections
 
 
 if __name__ == "__main__":
-    app.run(main)
+    main()

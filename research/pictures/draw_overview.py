@@ -1,8 +1,8 @@
-"""Draws the picture in the README: how XLNet is pretrained, and what the model is used for.
+"""Draws the picture in the README: how XLNet is pretrained, and how the model is used.
 
     python research/pictures/draw_overview.py docs/overview.png
 
-Takes a few seconds. The masks are those of `PermutationMaskGenerator`.
+Takes a few seconds. The masks come from `PermutationMaskGenerator`.
 """
 
 import sys

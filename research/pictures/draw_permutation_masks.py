@@ -34,46 +34,43 @@ def main(path):
     figure = plt.figure(figsize=(17, 15), layout="constrained")
     for part, (title, case) in zip(figure.subfigures(3, 2).flat, cases.items(), strict=True):
         part.suptitle(title, fontsize="large")
-        axes = part.subplots(1, 2)
         features, tokens = case
-        plot_permutation_mask(
-            features["permutation_mask"][0], features["target_positions"][0], tokens, axes
-        )
+        mask, targets = (features[name][0] for name in ("permutation_mask", "target_positions"))
+        plot_permutation_mask(mask, targets, tokens, part.subplots(1, 2))
     figure.savefig(path, dpi=80)
     print(f"drew {path}")
 
 
+def generated(targets, seed=0, ids=None, **arguments):
+    """Returns the features of a row, for positions or a bool array of its targets."""
+    if len(targets) != 1:
+        targets = np.isin(np.arange(16), targets)[None]
+    ids = np.arange(16)[None] + 5 if ids is None else ids
+    generator = PermutationMaskGenerator(int(targets.sum()), **arguments)
+    return generator.generate(ids, targets, draws=np.random.default_rng(seed))
+
+
 def four_tokens():
-    ranks = np.array(
-        [[[3, 1, 0, 2]]]
-    )  # The rank of each token: the third is first, then the second.
+    # The rank of each token: the third is first, then the second.
+    order, ids, targets = np.array([[[3, 1, 0, 2]]]), np.array([[5, 6, 7, 8]]), np.ones((1, 4))
     generator = PermutationMaskGenerator(4)
-    features = generator.generate(
-        np.array([[5, 6, 7, 8]]), np.ones((1, 4), "bool"), permutations=ranks
-    )
+    features = generator.generate(ids, targets.astype("bool"), permutations=order)
     return features, ["x1", "x2", "x3", "x4"]
 
 
 def drawn(unit):
     targets = SpanMaskSampler(5, alpha=3, unit=unit).sample(STARTS, draws=np.random.default_rng(2))
-    ids = np.arange(16)[None] + 5
-    generator = PermutationMaskGenerator(5)
-    return generator.generate(ids, targets, draws=np.random.default_rng(1)), SENTENCE
+    return generated(targets, 1), SENTENCE
 
 
 def halves():
-    targets = np.isin(np.arange(16), [2, 3, 6, 9, 12, 13])[None]
-    generator = PermutationMaskGenerator(6, reuse_length=8)
-    ids = np.arange(16)[None] + 5
-    return generator.generate(ids, targets, draws=np.random.default_rng(2)), SENTENCE
+    return generated([2, 3, 6, 9, 12, 13], 2, reuse_length=8), SENTENCE
 
 
 def functional_tokens():
     tokens = [*SENTENCE[:8], "<sep>", *SENTENCE[8:13], "<sep>", "<cls>"]
     ids = np.array([[{"<sep>": SEP, "<cls>": CLS}.get(t, i + 5) for i, t in enumerate(tokens)]])
-    targets = np.isin(np.arange(16), [1, 2, 5, 10, 11])[None]
-    generator = PermutationMaskGenerator(5)
-    return generator.generate(ids, targets, draws=np.random.default_rng(0)), tokens
+    return generated([1, 2, 5, 10, 11], ids=ids), tokens
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
     python research/pictures/make_guide.py docs/guides/how_xlnet_works.md
 
 takes two minutes on 2 cores and needs no network. The guide is the only source: its blocks of
-Python become cells of code, the blocks of text after them their output, and all else cells of text.
-A guide saves its pictures in runs/NAME; they are copied to the folder NAME beside it.
+Python become cells of code, the blocks of text after them their output, and the rest cells of text.
+A guide saves its pictures in runs/NAME; they are copied to the folder NAME next to it.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""Plots the held-out losses of several runs of pretrain.py, and prints a table of them.
+"""Plots the held-out losses of several runs of run_pretraining.py, and prints a table of them.
 
     python research/pretraining/compare_pretraining.py curves.png runs/one runs/another
 
-Each run is a folder that pretrain.py has written. Takes a second.
+Each run is a folder that run_pretraining.py has written. Takes a second.
 """
 
 import json
@@ -23,10 +23,9 @@ def main(picture, *folders):
     for run in runs:
         history, flags = run["history"], run["flags"]
         steps = len(history["loss"]) * flags["steps_per_epoch"]
-        print(
-            f"| {name(flags)} | {run['held_out_loss']:.3f} | {history['val_perplexity'][-1]:.1f} | "
-            f"{run['unigram_loss']:.3f} | {steps:,} | {history['cpu_minutes'][-1]:.1f} |"
-        )
+        losses = f"{run['held_out_loss']:.3f} | {history['val_perplexity'][-1]:.1f} | "
+        losses += f"{run['unigram_loss']:.3f} | {steps:,} | {history['cpu_minutes'][-1]:.1f}"
+        print(f"| {name(flags)} | {losses} |")
         axes.plot(history["cpu_minutes"], history["val_loss"], marker="o", label=name(flags))
     axes.axhline(runs[0]["unigram_loss"], color="grey", linestyle="--", label="unigrams")
     axes.set(xlabel="CPU minutes", ylabel="held-out loss of a target (nats)", ylim=(0, None))

@@ -1,36 +1,33 @@
-"""Questions that are made from passages: a part of a sentence is left out and asked for.
+"""Makes questions from passages: they ask for a part of a sentence that is left out.
 
     python research/tasks/cloze_questions.py --data ../shared/data --number 20
 
 prints some. `train_adapters.py` trains on them before the questions of SQuAD, which are too few to
-learn from that an answer is where the words of the question are. If a passage repeats a name or a
-number, most questions about it leave out their sentence: the answer is where the name occurs again,
-and its context has to show it.
+teach that an answer is near the words of the question. If a passage repeats a name or a number,
+most questions about it leave out their sentence: the answer is the other occurrence of the name,
+which the model has to find by its context.
 
 Sources: Lewis et al. 2019, "Unsupervised question answering by cloze translation"; Ram et al. 2021,
 "Few-shot question answering by pretraining span selection".
 """
 
 import argparse
+import itertools
 import lzma
 import pathlib
 import random
 import re
 from typing import NamedTuple
 
+# In the folder of the data.
+CORPUS = "corpus/redistributable.train.txt.xz"
 # Characters of a passage.
-_SHORTEST, _LONGEST = 350, 950
-# Of a line of a passage: shorter ones are headings and lists.
-_SHORTEST_LINE = 150
-_LONGEST_TITLE = 90
-_MIN_SENTENCES, _MIN_NAMES = 3, 9
-_SHORTEST_SENTENCE = 40
-_LONGEST_ANSWER = 60
+_SHORTEST, _LONGEST, _MIN_SENTENCES, _MIN_NAMES = 350, 950, 3, 9
+# Shorter lines of a passage are headings and lists.
+_SHORTEST_LINE, _LONGEST_TITLE, _SHORTEST_SENTENCE, _LONGEST_ANSWER = 150, 90, 40, 60
 # A question has at most this many words from either side of the gap: a random number in between.
 _MIN_SIDE, _MAX_SIDE = 2, 9
-_MAX_DROPPED = 0.5
-_SHUFFLED = 0.3
-_WITHOUT_SENTENCE = 0.6
+_MAX_DROPPED, _SHUFFLED, _WITHOUT_SENTENCE = 0.5, 0.3, 0.6
 
 _FUNCTION_WORDS = frozenset(
     """a about after again against all also an and any are as at be been before being between both
@@ -54,7 +51,7 @@ _WEIGHTS = {"year": 5, "number": 5, "name": 5, "other": 1}
 
 
 class Span(NamedTuple):
-    """A part of a sentence: its first character, the one after its last, and what it is."""
+    """A part of a sentence: its first character, the one after its last, and its kind."""
 
     start: int
     end: int
@@ -73,7 +70,7 @@ class Question(NamedTuple):
 def read_passages(file, number, seed=0):
     """Returns passages of a corpus (`.xz`) whose documents end with an empty line and have titles.
 
-    They have several sentences, and names or numbers in them.
+    The passages have several sentences with names or numbers.
     """
     with lzma.open(file, "rt", encoding="utf-8") as lines:
         passages = [passage for passage in _passages(lines) if _has_names(passage)]
@@ -85,11 +82,8 @@ def cloze_questions(passages, each, seed=0):
     """Returns the columns `question`, `context` and `answers`, up to `each` rows of a passage."""
     rng = random.Random(seed)
     rows = [row for passage in passages for row in questions_about(passage, each, rng)]
-    return {
-        "question": [row.question for row in rows],
-        "context": [row.context for row in rows],
-        "answers": [(row.start, row.answer) for row in rows],
-    }
+    columns = {name: [getattr(row, name) for row in rows] for name in ("question", "context")}
+    return {**columns, "answers": [(row.start, row.answer) for row in rows]}
 
 
 def questions_about(passage, number, rng):
@@ -128,7 +122,7 @@ def spans(sentence):
         last = first
         while _goes_on(sentence, words, first, last):
             last += 1
-        # "Bank of" is a name only with what follows.
+        # "Bank of" is a name only together with the next word.
         while words[last].group().lower() in _FUNCTION_WORDS:
             last -= 1
         start, end = words[first].start(), words[last].end()
@@ -176,7 +170,7 @@ def _ask(passage, num_sentences, sentence, span, rng):
 
 
 def _question_words(sentence, span, rng):
-    """The words near a gap, some dropped, and the one that asks, in one of several orders."""
+    """Returns some words near a gap and a question word, in one of several orders."""
     before = _WORD.findall(sentence[: span.start])[-rng.randint(_MIN_SIDE, _MAX_SIDE) :]
     after = _WORD.findall(sentence[span.end :])[: rng.randint(_MIN_SIDE, _MAX_SIDE)]
     dropped = rng.uniform(0, _MAX_DROPPED)
@@ -192,14 +186,9 @@ def _question_words(sentence, span, rng):
 
 
 def _passages(lines):
-    document = []
-    for line in lines:
-        if line.strip():
-            document.append(line.strip())
-        else:
-            yield from _of_document(document)
-            document = []
-    yield from _of_document(document)
+    for is_text, group in itertools.groupby(map(str.strip, lines), key=bool):
+        if is_text:
+            yield from _of_document([*group])
 
 
 def _of_document(lines):
@@ -224,7 +213,7 @@ def _has_names(passage):
     parts = sentences(passage)
     if not _SHORTEST <= len(passage) <= _LONGEST or len(parts) < _MIN_SENTENCES:
         return False
-    # The first word of a sentence is written as a name is.
+    # The first word of a sentence has a capital letter, as a name has.
     found = (span for part in parts for span in spans(passage[part]) if span.start)
     return sum(span.kind != "other" for span in found) >= _MIN_NAMES
 
@@ -234,16 +223,11 @@ def main():
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--number", type=int, default=20, help="of passages")
     arguments = parser.parse_args()
-    passages = read_passages(corpus_of(arguments.data), arguments.number)
+    passages = read_passages(arguments.data / CORPUS, arguments.number)
     for passage in passages:
         print(f"\n{passage}")
         for row in questions_about(passage, 5, random.Random(len(passage))):
             print(f"    {row.question}  ->  {row.answer}")
-
-
-def corpus_of(data):
-    """The file of a corpus in the folder of the data."""
-    return data / "corpus" / "redistributable.train.txt.xz"
 
 
 if __name__ == "__main__":

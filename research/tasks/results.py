@@ -1,24 +1,23 @@
-"""What fine-tuned presets do on seven tasks, beside tuned TF-IDF with a linear model.
+"""Compares fine-tuned presets on seven tasks with tuned TF-IDF and a linear model.
 
     python research/tasks/results.py --data path/to/data
 
 trains on SMS spam, SST-2, CoLA, MRPC, RTE, STS-B and query well-formedness, with several numbers of
 training examples and three seeds each, and writes a table and a picture to runs/results. The SMS
-messages are in this repository; tasks that are not in the folder are left out. A task is in
+messages are in this repository; tasks whose files are missing are left out. A task is in
 `tasks/NAME` as its authors publish it: docs/results.md. The whole command takes hours on 2 cores. A
-command that was killed continues where it was: each finished run is a line of results.jsonl, and is
-not run again unless the preset or the recipe of its task changes. The table has all runs of that
+command that was killed continues where it stopped: each finished run is a line of results.jsonl,
+and is repeated only if the preset or the recipe of its task changes. The table has all runs of that
 file. Parts of it:
 
-    python research/tasks/results.py                                       # SMS spam alone
+    python research/tasks/results.py                                       # only SMS spam
     python research/tasks/results.py --data data --tasks sst2,sms --seeds 2 --sizes 100,all
     python research/tasks/results.py --data data --split validation        # to choose recipes
     python research/tasks/results.py --data data --methods tfidf,xlnet_small_en,runs/pretrain/preset
 """
 
-import dataclasses
 import functools
-import json
+import itertools
 import pathlib
 import sys
 import time
@@ -26,6 +25,7 @@ import time
 import results_report
 import tfidf
 from absl import app, flags
+from finished_runs import FinishedRuns
 from results_tasks import METRICS, RECIPES, TASKS, draw_subset, read_tasks
 
 from keras_xlnet.training import fastest_dtype
@@ -53,7 +53,7 @@ def main(arguments):
 
 
 def run_all():
-    """Runs what is not in the file of results, and writes the table and the picture."""
+    """Executes the runs that are not in the file, and writes the table and the picture."""
     unknown = [name for name in FLAGS.tasks if name not in TASKS]
     if unknown or not FLAGS.tasks:
         raise ValueError(f"--tasks must be some of {', '.join(TASKS)}. Received: {FLAGS.tasks}")
@@ -67,20 +67,18 @@ def run_all():
         print(f"{TASKS[name].title} is left out: {reason}")
     data = {name: found for name, found in data.items() if found}
 
-    dtype = (
-        (fastest_dtype() if FLAGS.dtype == "auto" else FLAGS.dtype)
-        if set(FLAGS.methods) - {"tfidf"}
-        else None
-    )
+    dtype = fastest_dtype() if FLAGS.dtype == "auto" else FLAGS.dtype
     runs = plan(data, FLAGS.methods, sizes, FLAGS.seeds, FLAGS.split, dtype)
-    results = Results(output_dir / "results.jsonl")
-    todo = [run for run in runs if run not in results.rows]
+    results = FinishedRuns(output_dir / "results.jsonl")
+    todo = [run for run in runs if run not in results]
     print(f"{len(runs)} runs, {len(runs) - len(todo)} of them finished before", flush=True)
     for number, run in enumerate(todo, 1):
         start = time.perf_counter()
-        found = run.execute(data[run.task], dtype)
+        found = execute(run, data[run["task"]], dtype)
         results.add(run, found, time.perf_counter() - start)
-        print(f"[{number}/{len(todo)}] {run.describe(found)}", flush=True)
+        metrics = ", ".join(f"{name} {value:.1f}" for name, value in found.items())
+        described = "{task} {method}, {size} examples, seed {seed}".format(**run)
+        print(f"[{number}/{len(todo)}] {described}: {metrics}", flush=True)
 
     rows = [row for row in results.rows.values() if row["run"]["split"] == FLAGS.split]
     table = results_report.format_report(rows, FLAGS.split)
@@ -89,73 +87,47 @@ def run_all():
     print(f"\n{table}\nWritten to {output_dir}: results.jsonl, results.md, results.png")
 
 
-@dataclasses.dataclass(frozen=True)
-class Run:
-    """One training and its test.
+def execute(run, data, dtype):
+    """Trains and tests, and returns the metrics of the task, in percent."""
+    train, test = data.parts(run["seed"], run["split"])
+    train, seed = draw_subset(train, run["size"], run["seed"]), run["seed"]
+    names = TASKS[run["task"]].metrics
+    if run["method"] == "tfidf":
+        predict = tfidf.fit_tuned(train.texts, train.labels, METRICS[names[0]], seed).predict
+    else:
+        from results_models import fine_tune  # TensorFlow: some seconds.
 
-    Args:
-        task: Name in `TASKS`.
-        method: `"tfidf"`, or the name or location of a preset.
-        size: Number of training examples, or `"all"`.
-        seed: Seed of the weights, the order, the dropout, the subset, and the fold if there are
-            folds.
-        split: `"test"` or `"validation"`.
-        settings: String with all else that the result depends on.
-    """
-
-    task: str
-    method: str
-    size: int | str
-    seed: int
-    split: str
-    settings: str
-
-    def execute(self, data, dtype):
-        """Trains and tests, and returns the metrics of the task, in percent."""
-        train, test = data.parts(self.seed, self.split)
-        train = draw_subset(train, self.size, self.seed)
-        names = TASKS[self.task].metrics
-        if self.method == "tfidf":
-            score = METRICS[names[0]]
-            predict = tfidf.fit_tuned(train.texts, train.labels, score, self.seed).predict
-        else:
-            from results_models import fine_tune  # TensorFlow: some seconds.
-
-            predict = fine_tune(self.method, train, RECIPES[self.task], self.seed, dtype)
-        predictions = predict(test.texts)
-        return {name: METRICS[name](test.labels, predictions) for name in names}
-
-    def describe(self, found):
-        """Returns the run and its metrics as a line."""
-        metrics = ", ".join(f"{name} {value:.1f}" for name, value in found.items())
-        return f"{self.task} {self.method}, {self.size} examples, seed {self.seed}: {metrics}"
+        predict = fine_tune(run["method"], train, RECIPES[run["task"]], seed, dtype)
+    predictions = predict(test.texts)
+    return {name: METRICS[name](test.labels, predictions) for name in names}
 
 
 def plan(data, methods, sizes, seeds, split, dtype):
-    """Returns all runs: first everything with the first seed, then with the second.
+    """Returns all runs, dicts: first everything with the first seed, then with the second.
+
+    The seed decides the weights, the order, the dropout, the subset, and the fold if there are
+    folds.
 
     Args:
         data: Dict of `results_tasks.Data` by task.
         methods: `"tfidf"` and names or locations of presets.
-        sizes: Numbers of training examples, or `None` for those of each task.
+        sizes: Numbers of training examples, or `None` for the numbers of each task.
         seeds: Int, the number of seeds.
         split: `"test"` or `"validation"`.
         dtype: String, the dtype policy of the models.
     """
     runs = []
-    for seed in range(seeds):
-        for task, found in data.items():
-            train, _ = found.parts(seed, split)
-            for size in sizes or TASKS[task].sizes:
-                if size == "all" or size < len(train):
-                    runs += [
-                        Run(task, method, size, seed, split, _settings(task, method, dtype))
-                        for method in methods
-                    ]
+    for seed, (task, found) in itertools.product(range(seeds), data.items()):
+        train, _ = found.parts(seed, split)
+        for size, method in itertools.product(sizes or TASKS[task].sizes, methods):
+            if size == "all" or size < len(train):
+                run = {"task": task, "method": method, "size": size, "seed": seed, "split": split}
+                runs.append({**run, "settings": _settings(task, method, dtype)})
     return runs
 
 
 def _settings(task, method, dtype):
+    """Returns a string with everything else that a result depends on."""
     if method == "tfidf":
         return f"{tfidf.TEXT_GRID} {tfidf.PAIR_GRID} {tfidf.RIDGE_GRID}"
     return f"{_digest_of(method)} {dtype} {RECIPES[task]}"
@@ -166,32 +138,6 @@ def _digest_of(preset):
     from results_models import digest_of  # TensorFlow: some seconds.
 
     return digest_of(preset)
-
-
-class Results:
-    """The file of finished runs, a line of JSON each.
-
-    Args:
-        path: `pathlib.Path` of the file.
-    """
-
-    def __init__(self, path):
-        self.path = path
-        self.rows = {}
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        complete = text[: text.rfind("\n") + 1]
-        if complete != text:  # The command was killed while it wrote a line.
-            path.write_text(complete, encoding="utf-8")
-        for line in complete.splitlines():
-            row = json.loads(line)
-            self.rows[Run(**row["run"])] = row
-
-    def add(self, run, found, seconds):
-        """Adds a run and its metrics."""
-        row = {"run": dataclasses.asdict(run), "metrics": found, "seconds": round(seconds, 1)}
-        with open(self.path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
-        self.rows[run] = row
 
 
 def _parse_size(size):

@@ -27,17 +27,16 @@ def fine_tune(preset, examples, recipe, seed, dtype="float32"):
     arguments = {"num_classes": 2} if examples.is_classes else {}
     if examples.is_pairs:
         arguments["pooling"] = "pair"
-    model = model_class.from_preset(
-        preset, sequence_length=recipe.sequence_length, dtype=dtype, **arguments
-    )
+    arguments |= {"sequence_length": recipe.sequence_length, "dtype": dtype}
+    model = model_class.from_preset(preset, **arguments)
     labels, mean, scale = examples.labels, 0.0, 1.0
     if not examples.is_classes:
         # Numbers of any range are learned at the same rate.
         mean, scale = np.mean(labels), np.std(labels)
         labels = (labels - mean) / scale
-    epochs = recipe.epochs_of(len(labels))
-    head_first = recipe.head_first(len(labels))
-    model.fit(_columns(examples.texts), labels, epochs=epochs, head_first=head_first, verbose=0)
+    count = len(labels)
+    options = {"epochs": recipe.epochs_of(count), "head_first": recipe.head_first(count)}
+    model.fit(_columns(examples.texts), labels, **options, verbose=0)
 
     def predict(texts):
         outputs = model.predict(_columns(texts), verbose=0)

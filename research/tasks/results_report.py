@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 BASELINE = "tfidf"
 NAMES = {BASELINE: "TF-IDF + linear model, tuned"}
 COLORS = {BASELINE: "tab:gray", "xlnet_small_en": "tab:orange", "xlnet_mini_en": "tab:blue"}
-# What methods know before they see a training example.
+# What the methods learned from before the first training example.
 KNOWN = {
     BASELINE: "nothing",
     "xlnet_small_en": "{words} of 272 MB of English, pretrained here",
@@ -28,10 +28,10 @@ KNOWN_OF_PUBLISHED = "Wikipedia and books, 3.3 billion words"
 
 
 class Scores:
-    """The metrics of runs, by what they are compared by.
+    """The metrics of runs by task, metric, method and size.
 
     Args:
-        rows: Rows of `results.Results`.
+        rows: Rows of `FinishedRuns`.
     """
 
     def __init__(self, rows):
@@ -63,7 +63,7 @@ class Scores:
         return _summary(list(self.values.get((task, metric, method, size), {}).values()))
 
     def difference(self, task, metric, size, method, other):
-        """Returns the same of the differences of two methods, pair by pair, or `None`."""
+        """Returns the same for the differences of two methods with the same seed, or `None`."""
         a, b = (self.values.get((task, metric, m, size), {}) for m in (method, other))
         return _summary([a[seed] - b[seed] for seed in sorted(a) if seed in b])
 
@@ -71,7 +71,7 @@ class Scores:
 def _summary(values):
     if not values:
         return None
-    # The deviation of the runs, not that of their mean.
+    # The deviation of the runs, not of their mean.
     return float(np.mean(values)), float(np.std(values, ddof=1)) if values[1:] else 0.0, len(values)
 
 
@@ -82,7 +82,7 @@ def format_report(rows, split="test"):
     """Returns the results as Markdown: a table of each number of training examples.
 
     Args:
-        rows: Rows of `results.Results`.
+        rows: Rows of `FinishedRuns`.
         split: `"test"` or `"validation"`, what the rows are of.
     """
     scores = Scores(rows)
@@ -101,27 +101,24 @@ def format_report(rows, split="test"):
 def _table(scores, size):
     methods = [m for m in scores.methods if any(key[2:] == (m, size) for key in scores.values)]
     published = PUBLISHED if size == "all" else ()
-    # The last preset beside the baseline.
+    # The last preset next to the baseline.
     compared = methods[-1] if len(methods) > 1 and methods[0] == BASELINE else None
+    difference = [f"{compared} − TF-IDF"] if compared else []
     header = ["task", "metric", *(NAMES.get(method, method) for method in methods)]
-    header += [f"{compared} − TF-IDF"] if compared else []
-    header += published
-    lines = ["| " + " | ".join(header) + " |", "| " + " | ".join(["---"] * len(header)) + " |"]
+    lines = [[*header, *difference, *published]]
+    lines.append(["---"] * len(lines[0]))
     if published:
-        cells = ["known before", "", *map(known_before, methods), *([""] if compared else [])]
-        lines.append("| " + " | ".join([*cells, *[KNOWN_OF_PUBLISHED] * len(published)]) + " |")
+        known = [*map(known_before, methods), *[""] * len(difference)]
+        lines.append(["known before", "", *known, *[KNOWN_OF_PUBLISHED] * len(published)])
     for task in scores.tasks:
-        if size not in scores.sizes(task):
-            continue
-        for metric in TASKS[task].metrics:
-            cells = [TASKS[task].title, metric]
-            cells += [_cell(scores.of(task, metric, method, size)) for method in methods]
+        for metric in TASKS[task].metrics if size in scores.sizes(task) else ():
+            cells = [_cell(scores.of(task, metric, method, size)) for method in methods]
             if compared:
                 cells.append(_cell(scores.difference(task, metric, size, compared, BASELINE), "+"))
             if published:
                 cells += map(str, TASKS[task].published.get(metric, [""] * len(published)))
-            lines.append("| " + " | ".join(cells) + " |")
-    return lines
+            lines.append([TASKS[task].title, metric, *cells])
+    return ["| " + " | ".join(cells) + " |" for cells in lines]
 
 
 def _cell(summary, sign=""):
@@ -132,7 +129,7 @@ def _cell(summary, sign=""):
 
 
 def known_before(method):
-    """Returns what a method has learned from before it is trained on a task, for the table."""
+    """Returns what a method learned from before it is trained on a task, for the table."""
     if method not in KNOWN:
         return "not stated"
     words = keras_xlnet.presets().get(method, {"figures": {}})["figures"].get("words read", 0)
@@ -146,7 +143,7 @@ def draw(rows, path):
     """Draws a curve for each task with several numbers of examples, and bars for all tasks.
 
     Args:
-        rows: Rows of `results.Results`.
+        rows: Rows of `FinishedRuns`.
         path: Path of the picture.
     """
     scores = Scores(rows)
@@ -157,12 +154,9 @@ def draw(rows, path):
     for task in curves:
         _draw_curves(axes[task], scores, task)
     _draw_bars(axes["bars"], scores)
-    if len(scores.methods) > 1:
-        handles, labels = axes["bars"].get_legend_handles_labels()
-        handles = dict(zip(labels, handles, strict=True))  # One of each method.
-        figure.legend(
-            handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles)
-        )
+    handles, labels = axes["bars"].get_legend_handles_labels()
+    handles = dict(zip(labels, handles, strict=True))  # One of each method.
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=len(handles))
     figure.savefig(path, dpi=130)
     plt.close(figure)
 
@@ -173,10 +167,8 @@ def _draw_curves(axis, scores, task):
         found = [(i, scores.of(task, metric, method, size)) for i, size in enumerate(sizes)]
         points = [(i, *summary[:2]) for i, summary in found if summary]
         x, mean, deviation = np.reshape(points, (-1, 3)).T
-        style = _style(method)
-        axis.plot(x, mean, "o-", markersize=4, **style)
-        axis.fill_between(x, mean - deviation, mean + deviation, alpha=0.15, color=style["color"])
-    axis.set_xticks(range(len(sizes)), [f"{s:,}" if s != "all" else s for s in sizes])
+        axis.errorbar(x, mean, deviation, marker="o", markersize=4, capsize=2, **_style(method))
+    axis.set_xticks(range(len(sizes)), [_size(size) for size in sizes])
     axis.set(title=TASKS[task].title, xlabel="training examples", ylabel=metric)
     axis.grid(alpha=0.3)
 
@@ -186,8 +178,7 @@ def _draw_bars(axis, scores):
     for i, task in enumerate(scores.tasks):
         metric = TASKS[task].metrics[0]
         size = scores.largest_common_size(task, metric)
-        count = "all" if size == "all" else f"{size:,}"
-        names.append(f"{TASKS[task].title.split()[0]}\n{metric}\n({count})")
+        names.append(f"{TASKS[task].title.split()[0]}\n{metric}\n({_size(size)})")
         for number, method in enumerate(scores.methods):
             if summary := scores.of(task, metric, method, size):
                 x = i + (number - (len(scores.methods) - 1) / 2) * width
@@ -196,6 +187,10 @@ def _draw_bars(axis, scores):
     axis.set_xticks(range(len(scores.tasks)), names, fontsize=8)
     axis.set(title="The most training examples that all were trained on", ylabel="percent")
     axis.grid(axis="y", alpha=0.3)
+
+
+def _size(size):
+    return size if size == "all" else f"{size:,}"
 
 
 def _style(method):

@@ -1,4 +1,4 @@
-"""The tasks of results.py: their recipes, their files, and what is trained and tested on."""
+"""The tasks of results.py: their recipes, their files, and their training and test examples."""
 
 import dataclasses
 import functools
@@ -19,7 +19,7 @@ ONE_THOUSAND = (1000, "all")
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """How a model is fine-tuned on a task. All else is the default of the library.
+    """How a model is fine-tuned on a task. Everything else is the default of the library.
 
     Args:
         sequence_length: Int, tokens that an example is cut to.
@@ -38,11 +38,11 @@ class Recipe:
         return max(self.epochs, -(-self.fewest_steps // -(-examples // 32)))
 
     def head_first(self, examples):
-        """Returns whether the head is fitted before all weights are trained."""
+        """Returns whether `fit` begins with the head."""
         return examples < self.few
 
 
-# Of the examples, lengths cut three in a hundred at most: spam often ends with the number to call.
+# The lengths cut at most 3 % of the examples: spam often ends with the number to call.
 RECIPES = {
     "sms": Recipe(sequence_length=80),
     "sst2": Recipe(sequence_length=64),
@@ -100,7 +100,7 @@ class Data:
 
         Args:
             seed: Int. If there is no test part, the seeds 0 to 4 are the folds of a
-                cross-validation, 5 to 9 those of another one.
+                cross-validation, 5 to 9 the folds of another one.
             split: `"test"`, or `"validation"` to choose recipes without the test examples.
 
         Raises:
@@ -122,7 +122,7 @@ class Data:
 
 
 def draw_subset(examples, size, seed):
-    """Returns some of the examples: the same for the same seed, with the shares of the classes.
+    """Returns a stratified subset of the examples, the same for the same seed.
 
     Args:
         examples: `Examples`.
@@ -140,7 +140,7 @@ def draw_subset(examples, size, seed):
 
 
 def _divide(examples, size, seed):
-    """Two arrays of rows, the second with `size` rows, or with this share of the rows."""
+    """Returns two arrays of rows; the second has `size` rows, or this share of the rows."""
     return train_test_split(
         np.arange(len(examples)),
         test_size=size,
@@ -173,74 +173,6 @@ METRICS = {
 }
 
 
-# === Files ===
-
-
-def _read_sms(folder):
-    path = folder / "sms_spam_collection" / "SMSSpamCollection" if folder else _MESSAGES
-    table = read_table(
-        path if path.exists() else _MESSAGES, {"text": 1, "label": 0}, has_header=False
-    )
-    labels = np.array([label == "spam" for label in table["label"]], "int32")
-    return Data(Examples(np.array(table["text"], object), labels), None, None)
-
-
-def _read_sst2(folder):
-    read = functools.partial(_read_rows, texts=(0,), label=1)
-    return _of_files(folder, "sst2", read, "train.tsv", "dev.tsv", "test.tsv")
-
-
-def _read_cola(folder):
-    # Its test labels are not public: the in-domain part that is called dev is what is tested on.
-    read = functools.partial(_read_rows, texts=(3,), label=1)
-    return _of_files(folder, "cola", read, "raw_in_domain_train.tsv", None, "raw_in_domain_dev.tsv")
-
-
-def _read_mrpc(folder):
-    texts = "#1 String", "#2 String"
-    read = functools.partial(_read_rows, texts=texts, label="Quality", header=True)
-    names = "msr_paraphrase_train.txt", None, "msr_paraphrase_test.txt"
-    return _of_files(folder, "mrpc", read, *names)
-
-
-def _read_rte(folder):
-    # As CoLA. 1 is "not entailment".
-    texts = "sentence1", "sentence2"
-    read = functools.partial(_read_rows, texts=texts, label="label", header=True)
-    return _of_files(folder, "rte", read, "train.tsv", None, "dev.tsv")
-
-
-def _read_stsb(folder):
-    read = functools.partial(_read_rows, texts=(5, 6), label=4, dtype="float32")
-    return _of_files(folder, "stsb", read, "sts-train.csv", "sts-dev.csv", "sts-test.csv")
-
-
-def _read_qwf(folder):
-    # Well-formed is what four of five raters call so, as in the paper.
-    def read(path):
-        ratings = _read_rows(path, texts=(0,), label=1, dtype="float32")
-        return Examples(ratings.texts, (ratings.labels > 0.79).astype("int32"))
-
-    names = "train.tsv", "dev.tsv", "test.tsv"
-    return _of_files(folder, "query_wellformedness", read, *names)
-
-
-def _of_files(folder, task, read, *names):
-    if folder is None:
-        raise FileNotFoundError("no --data")
-    paths = [name and folder / "tasks" / task / name for name in names]
-    return Data(*(path and read(path) for path in paths))
-
-
-def _read_rows(path, texts, label, header=False, dtype="int32"):
-    """Reads columns of a file, by names in its header or by indices, divided by tabs."""
-    columns = {"label": label, **{f"text {i}": column for i, column in enumerate(texts)}}
-    table = read_table(path, columns, delimiter="\t", has_header=header, numeric=["label"])
-    labels = np.array(table.pop("label"), dtype)
-    columns = [np.array(column, dtype=object) for column in table.values()]
-    return Examples(columns[0] if len(columns) == 1 else np.stack(columns, axis=1), labels)
-
-
 # === The tasks ===
 
 
@@ -250,56 +182,104 @@ class Task:
 
     Args:
         title: String, what the table calls it.
-        read: Function from the folder of the data to `Data`.
         metrics: Names in `METRICS`. The baseline is tuned for the first.
         sizes: Numbers of training examples.
+        files: Paths of the files to train on, to choose recipes with, and to test on, in the folder
+            of the data. Without the second, a part of the first is held out; without the third, the
+            first is divided into folds.
+        texts, label: Columns, by names in the header of the files or by indices.
+        labels: Function from the column of labels to an array of int32 for classes, or of float32.
         published: Figures of BERT-Mini and BERT-Small by name of a metric (Turc et al. 2019).
     """
 
     title: str
-    read: callable
     metrics: tuple
     sizes: tuple
+    files: tuple
+    texts: tuple
+    label: int | str
+    labels: callable = functools.partial(np.array, dtype="int32")
     published: dict = dataclasses.field(default_factory=dict)
+
+    def read(self, folder):
+        """Returns the `Data` in a folder."""
+        return Data(*(file and self.read_file(folder / file) for file in self.files))
+
+    def read_file(self, path):
+        columns = {"label": self.label, **{f"text {column}": column for column in self.texts}}
+        has_header, numeric = isinstance(self.label, str), ["label"] if self.files[2] else []
+        arguments = {"delimiter": "\t", "has_header": has_header, "numeric": numeric}
+        table = read_table(path, columns, **arguments)
+        labels = self.labels(table.pop("label"))
+        columns = [np.array(column, dtype=object) for column in table.values()]
+        return Examples(columns[0] if len(columns) == 1 else np.stack(columns, axis=1), labels)
+
+
+def _files(task, *names):
+    return tuple(name and f"tasks/{task}/{name}" for name in names)
 
 
 TASKS = {
-    "sms": Task("SMS spam", _read_sms, ("F1", "MCC"), FEW_SHOT),
-    "sst2": Task("SST-2", _read_sst2, ("accuracy",), FEW_SHOT, {"accuracy": (85.9, 89.7)}),
-    "cola": Task("CoLA", _read_cola, ("MCC",), ONE_THOUSAND, {"MCC": (0.0, 27.8)}),
-    "mrpc": Task(
-        "MRPC",
-        _read_mrpc,
-        ("F1", "accuracy"),
-        ONE_THOUSAND,
-        {"F1": (81.1, 83.4), "accuracy": (71.8, 76.2)},
+    "sms": Task(
+        "SMS spam", ("F1", "MCC"), FEW_SHOT, ("sms_spam_collection/SMSSpamCollection", None, None),
+        (1,), 0, lambda labels: np.array(np.array(labels) == "spam", "int32"),
     ),
-    "rte": Task("RTE", _read_rte, ("accuracy",), ONE_THOUSAND, {"accuracy": (57.9, 61.8)}),
+    "sst2": Task(
+        "SST-2", ("accuracy",), FEW_SHOT, _files("sst2", "train.tsv", "dev.tsv", "test.tsv"),
+        (0,), 1, published={"accuracy": (85.9, 89.7)},
+    ),
+    # The test labels of CoLA and RTE are not public: the part that is called dev is tested on.
+    "cola": Task(
+        "CoLA", ("MCC",), ONE_THOUSAND,
+        _files("cola", "raw_in_domain_train.tsv", None, "raw_in_domain_dev.tsv"),
+        (3,), 1, published={"MCC": (0.0, 27.8)},
+    ),
+    "mrpc": Task(
+        "MRPC", ("F1", "accuracy"), ONE_THOUSAND,
+        _files("mrpc", "msr_paraphrase_train.txt", None, "msr_paraphrase_test.txt"),
+        ("#1 String", "#2 String"), "Quality",
+        published={"F1": (81.1, 83.4), "accuracy": (71.8, 76.2)},
+    ),
+    # 1 is "not entailment".
+    "rte": Task(
+        "RTE", ("accuracy",), ONE_THOUSAND, _files("rte", "train.tsv", None, "dev.tsv"),
+        ("sentence1", "sentence2"), "label", published={"accuracy": (57.9, 61.8)},
+    ),
     "stsb": Task(
-        "STS-B",
-        _read_stsb,
-        ("Pearson", "Spearman"),
-        ONE_THOUSAND,
+        "STS-B", ("Pearson", "Spearman"), ONE_THOUSAND,
+        _files("stsb", "sts-train.csv", "sts-dev.csv", "sts-test.csv"), (5, 6), 4,
+        functools.partial(np.array, dtype="float32"),
         {"Pearson": (75.4, 78.8), "Spearman": (73.3, 77.0)},
     ),
-    "qwf": Task("query well-formedness", _read_qwf, ("accuracy",), ONE_THOUSAND),
-}
+    # Well-formed is what four of five raters call so, as in the paper.
+    "qwf": Task(
+        "query well-formedness", ("accuracy",), ONE_THOUSAND,
+        _files("query_wellformedness", "train.tsv", "dev.tsv", "test.tsv"), (0,), 1,
+        lambda ratings: (np.array(ratings) > 0.79).astype("int32"),
+    ),
+}  # fmt: skip
 
 
 def read_tasks(names, folder):
-    """Reads the data of tasks, and says which have no files.
+    """Reads the data of tasks, and returns which of them have no files.
 
     Args:
         names: Names in `TASKS`.
         folder: Path of the folder with `tasks/` and `sms_spam_collection/`, or `None`.
 
     Returns:
-        A dict of `Data` by name, and a dict of what is missing by name.
+        A dict of `Data` by name, and a dict of reasons why others are missing by name.
     """
     found, missing = {}, {}
     for name in names:
         try:
-            found[name] = TASKS[name].read(pathlib.Path(folder) if folder else None)
+            task, is_here = TASKS[name], folder and pathlib.Path(folder) / TASKS[name].files[0]
+            if name == "sms" and not (is_here and is_here.exists()):
+                found[name] = Data(task.read_file(_MESSAGES), None, None)
+            elif folder is None:
+                missing[name] = "no --data"
+            else:
+                found[name] = TASKS[name].read(pathlib.Path(folder))
         except FileNotFoundError as error:
             missing[name] = str(error)
     return found, missing

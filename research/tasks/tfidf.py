@@ -1,7 +1,6 @@
-"""TF-IDF with a linear model, tuned: what results.py and spam_classifier.py compare models with.
+"""TF-IDF with a linear model, tuned: the baseline of results.py and task_table.py.
 
-Everything is chosen by cross-validation on the examples that are given: which features, the
-regularization, and the weights of the classes.
+Features, regularization and class weights are chosen by cross-validation on the given examples.
 """
 
 import collections
@@ -21,8 +20,7 @@ FOLDS = 3
 TEXT_GRID = {
     "C": [1.0, 10.0, 100.0],
     "class_weight": [None, "balanced"],
-    # Far faster where there are more features than examples; for the dense features of pairs it
-    # does not converge.
+    # Far faster with more features than examples; it does not converge for dense features of pairs.
     "dual": [True],
 }
 PAIR_GRID = {"C": [0.01, 0.1, 1.0, 10.0]}
@@ -36,7 +34,7 @@ def fit_tuned(texts, labels, score, seed=0):
     Args:
         texts: Array of str, `(examples,)`, or `(examples, 2)` for pairs.
         labels: Array of ints for classes (logistic regression), or of floats (ridge regression).
-        score: Function of labels and predictions that is to be high.
+        score: Function of labels and predictions to maximize.
         seed: Int, seed of the folds.
 
     Returns:
@@ -51,29 +49,14 @@ def fit_tuned(texts, labels, score, seed=0):
         for name, extractor in features.items():
             # Extracted once for all settings of the linear model.
             extractor = clone(extractor)
-            train_x, test_x = (
-                extractor.fit_transform(texts[train]),
-                extractor.transform(texts[test]),
-            )
+            train_x = extractor.fit_transform(texts[train])
+            test_x = extractor.transform(texts[test])
             for i, settings in enumerate(ParameterGrid(grid)):
                 model = linear_model(labels, settings).fit(train_x, labels[train])
                 scores[name, i].append(score(labels[test], model.predict(test_x)))
     name, i = max(scores, key=lambda key: np.mean(scores[key]))
     model = linear_model(labels, ParameterGrid(grid)[i])
     return Pipeline([("features", features[name]), ("model", model)]).fit(texts, labels)
-
-
-def predict_names(texts, names, test_texts, score, seed=0):
-    """Fits as `fit_tuned` does, on classes by name, and returns the names of those of other texts.
-
-    Args:
-        texts, score, seed: As in `fit_tuned`.
-        names: List of strings, the classes of `texts`.
-        test_texts: Array of str, of the shape of `texts` but for the number of examples.
-    """
-    different, labels = np.unique(names, return_inverse=True)
-    found = fit_tuned(texts, labels, score, seed).predict(test_texts)
-    return different[found].tolist()
 
 
 def linear_model(labels, settings):
@@ -153,7 +136,7 @@ def _halves(matrix):
 
 
 def count_overlap(a, b):
-    """Numbers that tell how much of one text is in the other."""
+    """Returns numbers that compare the words, lengths and numerals of two texts."""
     a, b = (re.findall(r"\w+", text.lower()) for text in (a, b))
     set_a, set_b = set(a), set(b)
     common, either = set_a & set_b, set_a | set_b

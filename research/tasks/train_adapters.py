@@ -3,9 +3,10 @@
     python research/tasks/train_adapters.py --preset xlnet_mini_en --data ../shared/data
 
 writes an adapter with its card to a folder of `--output` for each task: `sentiment` (SST-2), `spam`
-(the SMS Spam Collection), `questions` (SQuAD 1.1), `names` (WNUT-17) and `duplicates` (MRPC). Those
-that are there already are left out, so that it can be started again. The figures of a card are
-those of the adapter, loaded as users do. `--tasks spam --examples 64 --epochs 1` is a quick trial.
+(the SMS Spam Collection), `questions` (SQuAD 1.1), `names` (WNUT-17) and `duplicates` (MRPC).
+Existing adapters are kept, so a command that was killed continues. The figures of a card are
+measured with the adapter loaded from its folder. `--tasks spam --examples 64 --epochs 1` is a quick
+trial.
 
 `questions` first learns from some 340,000 questions of `cloze_questions.py`, which takes a GPU:
 `KERAS_BACKEND=jax` and `--dtype mixed_bfloat16`.
@@ -26,6 +27,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import cloze_questions
 import keras
 import numpy as np
+from real_tasks import rows_of
+from sklearn.metrics import accuracy_score, f1_score
 
 from keras_xlnet.evaluation import answer_scores, entity_scores
 from keras_xlnet.models import (
@@ -41,12 +44,10 @@ from keras_xlnet.training import FineTuningAdamW
 # Keras gives each head of the queries and of the values two matrices of this rank, so that the rank
 # of a whole kernel with 12 heads is up to 24. With 16 an adapter would take 2 MB.
 _RANK = 2
-# Of 2e-3 and 5e-3, with and without `fit_head`, the best on 1,000 sentences of SST-2 (development).
+# The best of 2e-3 and 5e-3, with and without `fit_head`, on 1,000 sentences of SST-2 (development).
 _LEARNING_RATE = 5e-3
-_DROPOUT = 0.1
-_BATCH_SIZE = 32
 _SEED = 0
-# Of data without parts of its own.
+# Shares of data that has no parts.
 _DEVELOPMENT, _TEST = 0.1, 0.2
 # For `questions`: passages, and questions about each.
 _PASSAGES, _QUESTIONS = 45_000, 8
@@ -54,7 +55,7 @@ _PASSAGES, _QUESTIONS = 45_000, 8
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What an adapter is trained and measured on.
+    """The data, the model and the training of an adapter.
 
     Args:
         model_class: The class of the model.
@@ -83,7 +84,7 @@ class Job:
     rank: int = _RANK
     projections: tuple[str, ...] = ("query", "value")
     learning_rate: float = _LEARNING_RATE
-    batch_size: int = _BATCH_SIZE
+    batch_size: int = 32
 
     def examples(self, part):
         """Returns the inputs and the labels of a part."""
@@ -98,14 +99,14 @@ def main():
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("runs/adapters"))
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=[*TASKS])
-    parser.add_argument("--examples", type=int, help="use so many of each part, for a trial")
-    parser.add_argument("--epochs", type=int, help="instead of those of the task")
+    parser.add_argument("--examples", type=int, help="rows of each part, for a trial")
+    parser.add_argument("--epochs", type=int, help="instead of the number of the task")
     parser.add_argument("--dtype", default="float32", help="of the training, or mixed_bfloat16")
     arguments = parser.parse_args()
     for name in arguments.tasks:
         directory = arguments.output / name
         if (directory / "preset.json").exists():
-            print(f"{directory} is there already", flush=True)
+            print(f"{directory} exists", flush=True)
         else:
             make(directory, TASKS[name](arguments.data), arguments)
 
@@ -125,38 +126,27 @@ def make(directory, job, arguments):
     sizes = ", ".join(f"{len(columns[job.labels]):,} {name}" for name, columns in job.parts.items())
     # The others of `--tasks` make no difference.
     command = (
-        f"python research/tasks/train_adapters.py --data ../shared/data --tasks {directory.name}"
+        "python research/tasks/train_adapters.py --data ../shared/data --tasks "
+        f"{directory.name} --preset {arguments.preset} --dtype {arguments.dtype}"
     )
-    command += f" --preset {arguments.preset} --dtype {arguments.dtype}"
-    card = {
-        "description": job.description,
-        "data": f"{job.data} Examples: {sizes}.\n\nMade in {minutes:.0f} minutes by\n\n"
-        f"```sh\n{command}\n```",
-        "metrics": figures,
-        "license": "apache-2.0",
-    }
-    model.save_adapter(directory, card=card)
+    data = f"{job.data} Examples: {sizes}.\n\nMade in {minutes:.0f} minutes by\n\n"
+    data += f"```sh\n{command}\n```"
+    card = {"description": job.description, "data": data, "metrics": figures}
+    model.save_adapter(directory, card={**card, "license": "apache-2.0"})
     write_preset_info(directory, job.description, figures)
 
 
 def train(job, arguments):
     """Returns a model whose LoRA and head are trained."""
     keras.utils.set_random_seed(_SEED)
-    model = job.model_class.from_preset(
-        arguments.preset,
-        **job.arguments,
-        backbone_dropout=_DROPOUT,
-        attention_dropout=_DROPOUT,
-        dtype=arguments.dtype,
-    )
+    options = {"backbone_dropout": 0.1, "attention_dropout": 0.1, "dtype": arguments.dtype}
+    model = job.model_class.from_preset(arguments.preset, **job.arguments, **options)
     x, y = job.examples("train")
     if job.model_class is XLNetTextClassifier:
         model.fit_head(x, y, verbose=0)
     model.enable_lora(job.rank, projections=job.projections)
-    model.compile(
-        FineTuningAdamW(job.learning_rate),
-        jit_compile="auto" if keras.backend.backend() == "jax" else False,
-    )
+    jit_compile = "auto" if keras.backend.backend() == "jax" else False
+    model.compile(FineTuningAdamW(job.learning_rate), jit_compile=jit_compile)
     if "made" in job.parts:
         model.fit(*job.examples("made"), batch_size=job.batch_size, verbose=2)
     epochs = arguments.epochs or job.epochs
@@ -179,12 +169,10 @@ def measured(job, model):
 def class_figures(model, x, y, positive=None):
     """Returns the accuracy, and the F1 of a class."""
     found = [prediction.label for prediction in model.classify(x, verbose=0)]
-    pairs = [*zip(y, found, strict=True)]
-    figures = {"accuracy": float(np.mean([expected == label for expected, label in pairs]))}
+    figures = {"accuracy": accuracy_score(y, found)}
     if positive is not None:
-        right = sum(expected == label == positive for expected, label in pairs)
-        either = sum((expected == positive) + (label == positive) for expected, label in pairs)
-        figures[f"F1 of {positive}"] = 2 * right / max(1, either)
+        score = f1_score(y, found, pos_label=positive, zero_division=0)
+        figures[f"F1 of {positive}"] = score
     return figures
 
 
@@ -201,10 +189,9 @@ def entity_figures(model, x, y):
 
 
 def draw(columns, number):
-    """Returns some of the rows of columns, by chance."""
+    """Returns random rows of columns."""
     total = len(next(iter(columns.values())))
-    rows = np.random.default_rng(_SEED).permutation(total)[:number]
-    return {name: [column[row] for row in rows] for name, column in columns.items()}
+    return rows_of(columns, np.random.default_rng(_SEED).permutation(total)[:number])
 
 
 def split(columns, key, parts=(("test", _TEST), ("development", _DEVELOPMENT))):
@@ -215,61 +202,89 @@ def split(columns, key, parts=(("test", _TEST), ("development", _DEVELOPMENT))):
     for name, share in parts:
         taken, order = np.split(order, [round(share * len(values))])
         owner |= {values[i]: name for i in taken}
-    found = {}
-    for name in ("train", *(name for name, _ in parts)):
-        rows = [row for row, value in enumerate(columns[key]) if owner[value] == name]
-        found[name] = {title: [column[row] for row in rows] for title, column in columns.items()}
-    return found
-
-
-def named(columns, names):
-    """Returns columns with names in place of the labels of the file."""
-    return {**columns, "label": [names[str(label)] for label in columns["label"]]}
+    rows = {name: [] for name in ("train", *dict(parts))}
+    for row, value in enumerate(columns[key]):
+        rows[owner[value]].append(row)
+    return {name: rows_of(columns, found) for name, found in rows.items()}
 
 
 # === The tasks ===
 
 
-def sentiment(data):
-    folder = data / "tasks" / "sst2"
-    files = {"train": "train.tsv", "development": "dev.tsv", "test": "test.tsv"}
-    columns = {"text": 0, "label": 1}
-    read = functools.partial(read_table, columns=columns, has_header=False)
-    names = {"0": "negative", "1": "positive"}
+def classifier(names, length, parts, description, data, positive=None, **settings):
+    """Returns the job of a classifier, with names in place of the labels of its files.
+
+    Args:
+        names: Dict from labels to names of classes.
+        length: Int, the tokens of a text.
+        parts, description, data: As in `Job`.
+        positive: Name of a class whose F1 is a figure.
+        **settings: Other arguments of the model.
+    """
+    for columns in parts.values():
+        columns["label"] = [names[str(label)] for label in columns["label"]]
+    classes = {"num_classes": len(names), "class_names": [*names.values()]}
     return Job(
         XLNetTextClassifier,
-        classifier_arguments([*names.values()], sequence_length=64),
-        {part: named(read(folder / file), names) for part, file in files.items()},
-        ("text",),
+        {**classes, "sequence_length": length, **settings},
+        parts,
+        ("text", "pair") if "pair" in columns else ("text",),
         "label",
-        class_figures,
-        epochs=4,
-        description="Sentiment of English sentences and reviews: negative or positive",
-        data="SST-2, sentences of film reviews (Socher et al. 2013). No licence is stated: the "
-        "data were used to train, and are not in the adapter.",
+        functools.partial(class_figures, positive=positive),
+        epochs=5 if "pair" in columns else 4,
+        description=description,
+        data=data,
+    )
+
+
+def sentiment(data):
+    files = {"train": "train.tsv", "development": "dev.tsv", "test": "test.tsv"}
+    read = functools.partial(read_table, columns={"text": 0, "label": 1}, has_header=False)
+    return classifier(
+        {"0": "negative", "1": "positive"},
+        64,
+        {part: read(data / "tasks" / "sst2" / file) for part, file in files.items()},
+        "Sentiment of English sentences and reviews: negative or positive",
+        "SST-2, sentences of film reviews (Socher et al. 2013). No licence is stated: the data "
+        "were used to train, and are not in the adapter.",
     )
 
 
 def spam(data):
     file = data / "sms_spam_collection" / "SMSSpamCollection"
     columns = read_table(file, {"label": 0, "text": 1}, has_header=False, delimiter="\t")
-    return Job(
-        XLNetTextClassifier,
-        classifier_arguments(["ham", "spam"], sequence_length=80),
-        # A message that is there twice is in one part.
+    return classifier(
+        {"ham": "ham", "spam": "spam"},
+        80,
+        # Copies of a message are in one part.
         split(columns, "text"),
-        ("text",),
-        "label",
-        functools.partial(class_figures, positive="spam"),
-        epochs=4,
-        description="Spam among English text messages: ham or spam",
-        data="The SMS Spam Collection (Almeida and Hidalgo, UCI repository no. 228), CC BY 4.0.",
+        "Spam among English text messages: ham or spam",
+        "The SMS Spam Collection (Almeida and Hidalgo, UCI repository no. 228), CC BY 4.0.",
+        positive="spam",
+    )
+
+
+def duplicates(data):
+    columns = {"text": "#1 String", "pair": "#2 String", "label": "Quality"}
+    train, test = (
+        read_table(data / "tasks" / "mrpc" / f"msr_paraphrase_{part}.txt", columns, delimiter="\t")
+        for part in ("train", "test")
+    )
+    return classifier(
+        {"0": "different", "1": "duplicate"},
+        96,
+        {**split(train, "text", [("development", _DEVELOPMENT)]), "test": test},
+        "Pairs of English sentences that say the same: different or duplicate",
+        "The Microsoft Research Paraphrase Corpus (Dolan and Brockett 2005), under terms of "
+        "Microsoft: the data were used to train, and are not in the adapter.",
+        positive="duplicate",
+        pooling="pair",
     )
 
 
 def questions(data):
     columns = read_squad(data / "squad" / "dev-v1.1-articles.json")
-    passages = cloze_questions.read_passages(cloze_questions.corpus_of(data), _PASSAGES)
+    passages = cloze_questions.read_passages(data / cloze_questions.CORPUS, _PASSAGES)
     made = cloze_questions.cloze_questions(passages, _QUESTIONS)
     return Job(
         XLNetQuestionAnswering,
@@ -313,43 +328,8 @@ def names(data):
     )
 
 
-def duplicates(data):
-    folder = data / "tasks" / "mrpc"
-    columns = {"text": "#1 String", "pair": "#2 String", "label": "Quality"}
-    read = functools.partial(read_table, columns=columns, delimiter="\t")
-    classes = {"0": "different", "1": "duplicate"}
-    train, test = (
-        named(read(folder / f"msr_paraphrase_{part}.txt"), classes) for part in ("train", "test")
-    )
-    arguments = classifier_arguments([*classes.values()], sequence_length=96)
-    return Job(
-        XLNetTextClassifier,
-        {**arguments, "pooling": "pair"},
-        {**split(train, "text", [("development", _DEVELOPMENT)]), "test": test},
-        ("text", "pair"),
-        "label",
-        functools.partial(class_figures, positive="duplicate"),
-        epochs=5,
-        description="Pairs of English sentences that say the same: different or duplicate",
-        data="The Microsoft Research Paraphrase Corpus (Dolan and Brockett 2005), under terms of "
-        "Microsoft: the data were used to train, and are not in the adapter.",
-    )
-
-
-def classifier_arguments(class_names, sequence_length):
-    return {
-        "num_classes": len(class_names),
-        "class_names": class_names,
-        "sequence_length": sequence_length,
-    }
-
-
 TASKS = {
-    "sentiment": sentiment,
-    "spam": spam,
-    "questions": questions,
-    "names": names,
-    "duplicates": duplicates,
+    function.__name__: function for function in (sentiment, spam, questions, names, duplicates)
 }
 
 

@@ -1,7 +1,7 @@
-"""The formula of docs/recipes.md is what XLA counts, and the page shows what the commands print."""
+"""The formula of docs/recipes.md is that of a train step; the page has what the command prints."""
 
 import dataclasses
-import importlib.util
+import math
 import os
 import pathlib
 import re
@@ -11,10 +11,9 @@ import sys
 import pytest
 from absl import flags
 
-from benchmarks.comparison.flop import pretraining_flop
-from benchmarks.comparison.workloads import Workload
+from benchmarks.flop import Shapes, encoder_flop, forward_flop, training_flop
+from benchmarks.tpu_compile.write_stablehlo import permutation_lm, stablehlo_of_train_step
 from benchmarks.training_cost import (
-    Device,
     changes,
     changes_table,
     define_shape_flags,
@@ -23,63 +22,55 @@ from benchmarks.training_cost import (
     shapes_of_flags,
     totals_table,
 )
-from benchmarks.training_flop import Shapes, training_flop
 from keras_xlnet.models.xlnet_backbone import CONFIGS
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
 # Shapes in which every axis has another length.
-TINY = Shapes(2, 3, 128, 320, 700, 48, 40, 24, 7, 4)
+TINY = Shapes(2, 3, 128, 320, 700, 48, 40, 30, 6, 4)
+# Contracted axes, shape of the left factor, shape of the product.
+PRODUCT = re.compile(
+    r"stablehlo\.dot(?:_general)? [^:]*?(?:contracting_dims = \[([\d, ]*)\] [^:]*?)?"
+    r": \(tensor<([\dx]+)x\w+>, [^)]*\) -> tensor<([\dx]+)x\w+>"
+)
 BASE = Shapes(12, 12, 768, 3072, 32000)
 
 
-@pytest.mark.skipif(not importlib.util.find_spec("jax"), reason="JAX is not installed")
-def test_xla_counts_the_same_products():
-    shapes = [f"--{name}={getattr(TINY, name)}" for name in flag_names()]
-    result = subprocess.run(
-        [sys.executable, "-m", "benchmarks.training_flop_by_xla", *shapes],
-        cwd=ROOT,
-        env={**os.environ, "JAX_PLATFORMS": "cpu"},
-        capture_output=True,
-        text=True,
-        timeout=300,
+def test_products_of_the_train_step():
+    names = ("num_layers", "num_heads", "hidden_dim", "intermediate_dim", "head_dim")
+    sizes = {name: getattr(TINY, name) for name in names}
+    model, data = permutation_lm(
+        TINY.sequence_length, TINY.batch_size, "xlnet_tiny", vocabulary_size=700, **sizes
     )
-    assert result.returncode == 0, result.stderr[-3000:]
-    ratio = float(re.search(r"XLA / matrix products: ([\d.]+)", result.stdout)[1])
-    # XLA adds softmax, dropout, normalization and AdamW: 1.046. With a part of 2.5 % or more
-    # missing, or counted twice, the ratio is out of this range.
-    assert 1.02 < ratio < 1.07
+    text = stablehlo_of_train_step(model, data)
+    products = PRODUCT.findall(text)
+    assert len(products) == text.count("stablehlo.dot") > 50
+    counted = 0
+    for contracted, left, result in products:
+        left, result = ([*map(int, shape.split("x"))] for shape in (left, result))
+        axes = map(int, contracted.split(",")) if contracted else [len(left) - 1]
+        counted += 2 * math.prod(result) * math.prod(left[axis] for axis in axes)
+    assert counted == sum(training_flop(TINY).values())
 
 
-def flag_names():
-    return [f.name for f in dataclasses.fields(Shapes) if f.name != "bidirectional_data"]
+def test_flop_of_a_small_encoder_by_hand():
+    small = Shapes(1, 1, 4, 16, 10, 4, 3, 0, 2, 2, bidirectional_data=False)
+    projections = 4 * 2 * (2 * 3) * 4 * 4  # queries, keys, values, output of 6 rows
+    positions = 2 * 6 * 4 * 4  # distances 3 .. -2, once for the batch
+    feed_forward = 2 * 2 * (2 * 3) * 4 * 16
+    # Each of 6 rows: 3 contents, 6 distances, the difference of segments; then 3 values.
+    attention = 2 * 6 * 4 * (3 + 6 + 1 + 3)
+    assert encoder_flop(small) == projections + positions + feed_forward + attention
 
 
-def test_forward_products_are_those_of_the_comparison():
-    shapes = dataclasses.replace(
-        TINY,
-        hidden_dim=192,
-        num_heads=3,
-        head_dim=64,
-        intermediate_dim=768,
-        bidirectional_data=False,
-    )
-    parts = training_flop(shapes)
-    forward = sum(v // (2 if name == "position keys" else 3) for name, v in parts.items())
-    workload = Workload(
-        "",
-        "",
-        "",
-        batch_size=4,
-        length=40,
-        num_layers=2,
-        dim=192,
-        memory_length=24,
-        num_predictions=7,
-    )
-    # The comparison counts two scores for segments; the package computes their difference.
-    segments = 2 * 4 * (40 * 1 + 7 * 2) * 192
-    assert forward == pretraining_flop(workload, 700) - segments
+def test_flop_of_a_small_permutation_lm_by_hand():
+    small = Shapes(1, 1, 4, 16, 10, 4, 3, 2, 2, 1, bidirectional_data=False)
+    keys_and_values = 2 * 2 * 5 * 4 * 4
+    positions = 2 * 8 * 4 * 4
+    query_stream = 2 * 2 * 2 * 4 * 4 + 2 * 2 * 2 * 4 * 16 + 2 * 2 * 4 * (5 + 8 + 1 + 5)
+    softmax = 2 * 2 * 4 * 10
+    expected = keys_and_values + positions + query_stream + softmax  # the top has no content
+    assert sum(forward_flop(small).values()) == expected
 
 
 def test_operations_grow_with_the_rows_except_those_of_the_positions():
@@ -115,7 +106,7 @@ def test_flags_change_a_size():
 def test_hours_are_operations_by_peak_and_utilisation():
     # 3600e12 operations at 20 % of 2 x 0.5e12 a second.
     flop = sum(training_flop(TINY).values())
-    (row,) = hours_table(TINY, 1, [Device("two", flop / 3600 / 2, 2)]).splitlines()[2:]
+    (row,) = hours_table(TINY, 1, {"two": flop / 3600}).splitlines()[2:]
     assert row.split(" | ")[2:] == ["5.0", "2.9", "2.0 |"]
 
 

@@ -30,7 +30,7 @@ PROGRAM_OF_TARGET = {
 }
 # Whose flags stand on a page without their command.
 PROGRAMS_OF_PAGE = {
-    "docs/pretraining.md": ["research/pretraining/pretrain"],
+    "docs/pretraining.md": ["research/pretraining/run_pretraining"],
     "docs/results.md": ["research/tasks/results"],
     "docs/spam_classifier.md": ["examples/spam_classifier"],
 }
@@ -104,7 +104,7 @@ def test_programs_know_their_flags(program):
 @pytest.mark.parametrize("words", [["--num_layer", "2"], ["--unit", "letter"], ["--epochs", "x"]])
 def test_mistakes_are_found(words):
     result = fork_program(
-        PARSER, ROOT / "research" / "pretraining" / "pretrain.py", json.dumps([words])
+        PARSER, ROOT / "research" / "pretraining" / "run_pretraining.py", json.dumps([words])
     )
     assert result.returncode != 0 and words[0].strip("-") in result.stderr
 

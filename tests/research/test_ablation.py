@@ -1,6 +1,5 @@
 """The ablation: other encodings of positions in the place of Transformer-XL's."""
 
-import subprocess
 import sys
 
 import numpy as np
@@ -9,9 +8,10 @@ import pytest
 from keras_xlnet.evaluation import corpus_log_probs
 from keras_xlnet.layers import RelativePositionEncoding
 from tests.examples import RESEARCH
+from tests.research import fork_research
 
 sys.path.insert(0, str(RESEARCH / "language_models"))
-from position_encodings import ENCODINGS
+from ablation import ENCODINGS
 
 
 def new_model(encoding, **kwargs):
@@ -54,16 +54,11 @@ def test_learned_positions_are_one_vector_for_each_distance(tokens):
     np.testing.assert_array_equal(table[:17], np.tile(weights[64], (17, 1)))
 
 
-@pytest.mark.slow
 def test_writes_a_table_and_a_plot(tmp_path):
-    command = [
-        sys.executable,
-        RESEARCH / "language_models" / "ablation.py",
-        "--steps=2",
-        "--evaluated=500",
-    ]
-    command += ["--attention=8,16", "--num_layers=1", f"--output_dir={tmp_path}"]
-    result = subprocess.run(command, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+    result = fork_research(
+        "language_models/ablation", "--steps=2", "--evaluated=500", "--attention", 8, 16,
+        "--num_layers=1", f"--output_dir={tmp_path}",
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr[-3000:]
     assert len((tmp_path / "table.md").read_text(encoding="utf-8").splitlines()) == 2 + 12
     assert (tmp_path / "ablation.png").stat().st_size > 10000

@@ -9,7 +9,7 @@ from tests.forks import fork_program
 
 sys.path.append(str(RESEARCH / "tasks"))
 import results
-from results import Results, Run
+from finished_runs import FinishedRuns
 
 # The command, with a recipe of few steps and of texts of one length: each length is compiled.
 SHORT = f"""
@@ -24,8 +24,8 @@ app.run(results.main)
 
 
 def new_run(method="tfidf", seed=0, **others):
-    arguments = {"task": "sst2", "size": 50, "split": "test", "settings": "s"}
-    return Run(**{**arguments, "method": method, "seed": seed, **others})
+    arguments = {"task": "sst2", "method": method, "size": 50, "seed": seed, "split": "test"}
+    return {**arguments, "settings": "s", **others}
 
 
 def test_runs_and_continues(tmp_path, tiny_preset):
@@ -55,15 +55,15 @@ def test_runs_and_continues(tmp_path, tiny_preset):
 def test_a_line_that_was_cut_off_is_run_again(tmp_path):
     path = tmp_path / "results.jsonl"
     first, second = new_run(), new_run(seed=1)
-    finished = Results(path)
+    finished = FinishedRuns(path)
     finished.add(first, {"accuracy": 60.0}, 1.0)
     whole = path.read_text()
     finished.add(second, {"accuracy": 61.0}, 1.0)
     path.write_text(path.read_text()[:-9])
-    again = Results(path)
-    assert set(again.rows) == {first} and path.read_text() == whole
+    again = FinishedRuns(path)
+    assert first in again and second not in again and path.read_text() == whole
     again.add(second, {"accuracy": 62.0}, 1.0)
-    assert Results(path).rows[second]["metrics"] == {"accuracy": 62.0}
+    assert [row["metrics"]["accuracy"] for row in FinishedRuns(path).rows.values()] == [60, 62]
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_a_line_that_was_cut_off_is_run_again(tmp_path):
     ],
 )  # fmt: skip
 def test_what_a_run_is_found_by(tmp_path, change):
-    finished = Results(tmp_path / "results.jsonl")
+    finished = FinishedRuns(tmp_path / "results.jsonl")
     finished.add(new_run(), {"accuracy": 60.0}, 1.0)
-    assert new_run() in finished.rows
-    assert new_run(**change) not in finished.rows
+    assert new_run() in finished
+    assert new_run(**change) not in finished
 
 
 @pytest.mark.parametrize(

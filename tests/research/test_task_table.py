@@ -1,79 +1,99 @@
-"""The table of four tasks, without the trainings: with examples that write what real ones do."""
+"""The table of real tasks: small files like those of the authors, and a tiny preset."""
 
-import pathlib
+import json
 import shutil
+import sys
 
+import numpy as np
 import pytest
 
-from tests.examples import RESEARCH
-from tests.forks import fork_program
+from tests.examples import EXAMPLES, RESEARCH, assert_one_error
+from tests.research import fork_research
 
-DRIVER = pathlib.Path(__file__).parent / "run_task_table.py"
+sys.path.append(str(RESEARCH / "tasks"))
 
-
-@pytest.fixture
-def data(tmp_path):
-    """The path of a folder with the folders of two tasks."""
-    for name in ("wnut17", "wikiqa"):
-        (tmp_path / "data" / "tasks" / name).mkdir(parents=True)
-    return tmp_path / "data"
-
-
-def run(data, output_dir, *flags):
-    """Runs the command; returns its output, and the commands of examples that it ran."""
-    result = fork_program(DRIVER, f"--data={data}", f"--output_dir={output_dir}", *flags)
-    return result, [line for line in result.stdout.splitlines() if line.startswith("RUN")]
+DATA = EXAMPLES / "data"
+FILES = {
+    "tasks/wnut17/wnut17train.conll": "wnut17_sample.conll",
+    "tasks/wnut17/emerging.test.annotated": "wnut17_sample_test.conll",
+    "tasks/race/train.middle.jsonl": "multiple_choice_sample.jsonl",
+    "tasks/race/test.middle.jsonl": "multiple_choice_sample_test.jsonl",
+    "tasks/imdb/train.jsonl": "authors_sample.jsonl",
+    "tasks/imdb/test.jsonl": "authors_sample_test.jsonl",
+    "squad/dev-v1.1-articles.json": "squad_sample.json",
+}
 
 
-def test_table_of_the_tasks_that_there_are(data, tmp_path):
-    result, commands = run(data, tmp_path / "out")
-    assert result.returncode == 0, result.stderr
-    assert (tmp_path / "out" / "table.md").read_text().splitlines() == [
-        "| task | metric | examples | preset | from scratch | baseline |",
-        "| --- | --- | --- | ---: | ---: | ---: |",
-        "| WNUT-17 | f1 | all | 75.0 ± 1.2 | 50.0 ± 1.2 | 25.0 (dictionary) |",
-        "| WikiQA | map | all | 75.0 ± 1.2 | 50.0 ± 1.2 | 25.0 (bm25) |",
-    ]
-    assert "RACE-middle is left out" in result.stdout
-    preset, from_scratch = commands[2:]
-    assert f"--data={data / 'tasks' / 'wikiqa'}" in preset and "--runs=3" in preset
-    assert "--from_scratch" in from_scratch and "--from_scratch" not in preset
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A folder with small files of some tasks."""
+    folder = tmp_path_factory.mktemp("data")
+    for name, source in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(DATA / source, folder / name)
+    return folder
 
 
-def test_what_is_finished_is_not_run_again(data, tmp_path):
-    output_dir = tmp_path / "out"
-    assert len(run(data, output_dir, "--tasks=wikiqa")[1]) == 2
-    assert len(run(data, output_dir, "--tasks=wikiqa")[1]) == 0
-    shutil.rmtree(output_dir / "wikiqa_preset")
-    assert len(run(data, output_dir, "--tasks=wikiqa")[1]) == 1
-    result, commands = run(data, output_dir, "--tasks=wikiqa", "--num_examples=50")
-    assert result.returncode == 1 and "is of other flags" in result.stderr and not commands
+def run(data, tiny_preset, output, *arguments):
+    flags = [f"--data={data}", f"--preset={tiny_preset}", f"--output_dir={output}"]
+    return fork_research("tasks/task_table", *flags, "--epochs=1", *arguments)
 
 
-@pytest.mark.parametrize(
-    "flags, message",
-    [
-        (["--tasks=wnut17"], "error: WNUT-17: the example failed"),
-        (["--tasks=glue"], "error: --tasks must be some of wnut17"),
-        (["wnut17"], "error: arguments that are no flags: wnut17"),
-    ],
-)
-def test_errors(data, tmp_path, flags, message):
-    result, _ = run(data, tmp_path / "fails", *flags)
-    assert result.returncode == 1
-    assert message in result.stderr and "Traceback" not in result.stderr
+@pytest.mark.parametrize("name", ["wnut17", "race", "imdb_memory", "squad1"])
+def test_a_row_and_how_it_continues(data, tiny_preset, tmp_path, name):
+    arguments = ["--num_examples=12", "--runs=2", "--tasks", name]
+    result = run(data, tiny_preset, tmp_path, *arguments)
+    assert result.returncode == 0, result.stderr[-3000:]
+    head, _, row = (tmp_path / "table.md").read_text().splitlines()
+    assert head == "| task | metric | examples | preset | from scratch | baseline |"
+    _, metric, size, *cells, baseline = row.strip("| ").split(" | ")
+    assert size == "12" and all(" ± " in cell for cell in cells) and baseline.endswith(")")
+    lines = (tmp_path / "runs.jsonl").read_text().splitlines()
+    assert len(lines) == 5 and metric in json.loads(lines[0])["metrics"]
+    # What is finished is not run again.
+    again = run(data, tiny_preset, tmp_path, *arguments)
+    assert again.returncode == 0 and (tmp_path / "runs.jsonl").read_text().splitlines() == lines
 
 
-def test_the_flags_of_the_examples_exist():
-    source = (RESEARCH / "tasks" / "task_table.py").read_text(encoding="utf-8")
-    shared = (RESEARCH / "tasks" / "fine_tuning.py").read_text(encoding="utf-8")
-    for example, flags in {
-        "long_documents": ("long_document", "max_length", "data", "test"),
-        "ranking": ("data",),
-        "ner": ("data", "test"),
-        "multiple_choice": ("data", "test"),
-    }.items():
-        defined = pathlib.Path(RESEARCH / "tasks" / f"{example}.py").read_text(encoding="utf-8")
-        assert f'"{example}"' in source
-        assert all(f'"{flag}"' in defined for flag in flags)
-    assert all(f'"{flag}"' in shared for flag in ("runs", "from_scratch", "num_examples", "epochs"))
+def test_tasks_without_files_are_left_out(data, tiny_preset, tmp_path):
+    result = run(data, tiny_preset, tmp_path, "--tasks", "squad2")
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert "SQuAD 2.0 is left out" in result.stdout
+
+
+def test_errors_are_one_line(data, tmp_path):
+    assert_one_error(run(data, "nowhere", tmp_path, "--tasks", "race", "--runs=1"), "nowhere")
+
+
+def test_queries_of_wikiqa(tmp_path):
+    pytest.importorskip("bm25s")
+    from real_tasks import Ranking
+
+    columns = {
+        "id.txt": ["1", "1", "2", "2", "2", "3"],
+        "a.toks": ["who is ann ?"] * 2 + ["when is it ?"] * 3 + ["where ?"],
+        "b.toks": ["ann is here .", "it is a day .", "it is noon .", "no .", "we .", "far ."],
+        "sim.txt": ["1", "0", "1", "0", "0", "0"],
+    }
+    for part in ("train", "test"):
+        (tmp_path / part).mkdir()
+        for name, lines in columns.items():
+            (tmp_path / part / name).write_text("\n".join(lines) + "\n")
+    task = Ranking("WikiQA", "train", "test")
+    train, test = task.read(tmp_path)
+    # The question without an answer is left out.
+    assert train["query"] == ["who is ann ?", "when is it ?"]
+    assert test["relevance"] == [[1, 0], [1, 0, 0]]
+    assert task.score(test, test["bm25"])["MAP"] == 1
+    assert task.score(test, [np.array([0.0, 1.0]), np.arange(3)])["MRR"] == (1 / 2 + 1 / 3) / 2
+    x, labels = task.examples(train)
+    assert labels == [[1, 0], [1, 0, 0]] and x["documents"][0] == ["ann is here .", "it is a day ."]
+
+
+def test_a_dictionary_of_names():
+    from real_tasks import TASKS
+
+    train = {"words": [["Ann", "Lee", "is", "Ann"]], "tags": [["B-p", "I-p", "O", "B-q"]]}
+    test = {"words": [["Ann", "Lee", "Ann", "x"]], "tags": [["B-p", "I-p", "B-q", "O"]]}
+    found = TASKS["wnut17"].baseline_predictions(train, test)
+    assert found == test["tags"] and TASKS["wnut17"].score(test, found) == {"F1": 1.0}

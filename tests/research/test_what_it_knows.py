@@ -1,8 +1,6 @@
 """The page of fill-ins: blanks are hidden, all sentences are shown, scores are counted right."""
 
-import itertools
 import sys
-import types
 
 import numpy as np
 import pytest
@@ -12,9 +10,8 @@ from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.examples import EXAMPLES, RESEARCH
 
 sys.path.insert(0, str(RESEARCH / "language_models"))
-import fill_ins
 import what_it_knows
-from fill_ins import FillIn, RowMaker
+from what_it_knows import MASK_ID, FillIn, row_with_blank
 
 SENTENCES = EXAMPLES / "data" / "fill_ins.tsv"
 
@@ -23,7 +20,7 @@ SENTENCES = EXAMPLES / "data" / "fill_ins.tsv"
 def preset(tmp_path_factory):
     """A preset as pretraining writes it, with random weights."""
     lines = SENTENCES.read_text(encoding="utf-8").splitlines()
-    tokenizer = XLNetTokenizer.train(iter([*lines, fill_ins.CONTEXT]), vocabulary_size=120)
+    tokenizer = XLNetTokenizer.train(iter([*lines, what_it_knows.CONTEXT]), vocabulary_size=120)
     backbone = XLNetBackbone(
         tokenizer.vocabulary_size(), 2, 2, 16, 32, memory_length=8, reuse_length=64,
         bidirectional_data=True, kernel_initializer="glorot_normal", seed=0,
@@ -33,114 +30,40 @@ def preset(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def loaded(preset):
-    model, tokenizer, row_length = what_it_knows.load(preset)
-    return model, RowMaker(tokenizer, row_length)
+def test_the_blank_is_where_the_answer_is(preset):
+    tokenizer = XLNetTokenizer.from_preset(preset)
+    row = row_with_blank(tokenizer, FillIn("fact", "Paris is in ", ("France", "Europe"), "."), 126)
+    assert len(row) == 126 and (row == MASK_ID).sum() == len(tokenizer.encode(["France"])[0])
+    # A document ends before the sentence.
+    begin = [*row].index(tokenizer.eod_token_id) + 1
+    pieces = [tokenizer.id_to_token(int(i)) for i in row[begin:] if i != MASK_ID]
+    assert "".join(pieces) == "▁Paris▁is▁in."
+    unknown = row_with_blank(tokenizer, FillIn("cannot know", "It is ", (), "."), 126)
+    assert (unknown == MASK_ID).sum() == len(tokenizer.encode(["it"])[0])
 
 
-def test_the_model_has_the_weights_of_the_preset_and_reads_forward_without_memory(preset, loaded):
-    model, rows = loaded
-    trained = XLNetPermutationLM.from_preset(preset)
-    for ours, theirs in zip(model.backbone.weights, trained.backbone.weights, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    assert model.backbone.memory_length is None and not model.backbone.bidirectional_data
-    assert rows.length == 128
-
-
-def test_a_model_of_another_objective_is_refused(preset, tmp_path):
-    model = XLNetPermutationLM.from_preset(preset, objective="denoising")
-    model.save_to_preset(tmp_path)
-    with pytest.raises(ValueError, match="objective='denoising'"):
-        what_it_knows.load(tmp_path)
-
-
-def test_rows_look_like_those_of_pretraining(loaded):
-    _, rows = loaded
-    tokenizer = rows.tokenizer
-    pieces = rows.pieces("The dog barks.")
-    row, begin = rows.row(pieces)
-    assert len(row) == 128 and row[begin - 1] == tokenizer.eod_token_id
-    assert row[begin:] == [*pieces, tokenizer.sep_token_id, tokenizer.cls_token_id]
-    assert begin > 64  # In the half of which the first half sees nothing.
-    assert rows.segment_ids(2)[1].tolist() == [0] * 127 + [2]
-    with pytest.raises(ValueError, match="at least 202 for a text of 200 pieces"):
-        rows.row([9] * 200)
-
-
-def test_the_blank_is_where_the_answer_is(loaded):
-    _, rows = loaded
-    pieces, blank = rows.blank(FillIn("fact", "Paris is in ", ("France", "Europe"), "."))
-    assert pieces[blank] == rows.pieces("France")
-    pieces, blank = rows.blank(FillIn("dialogue", '"', ("How",), ' are you?"'))
-    assert what_it_knows.text_of(rows.tokenizer, pieces[blank]) == "How"
-    pieces, blank = rows.blank(FillIn("cannot know", "It is ", (), "."))
-    assert pieces[blank] == rows.pieces("it")
-
-
-def test_a_blank_inside_of_a_piece_is_left_out():
+def test_a_blank_inside_of_a_piece_is_refused():
     class Words:
-        eod_token_id, sep_token_id, cls_token_id = 7, 4, 3
+        eod_token_id = 7
 
-        def __call__(self, text):
-            return [hash(word) for word in text.split()]
+        def encode(self, texts):
+            return [np.array([hash(word) for word in text.split()]) for text in texts]
 
-    rows = RowMaker(Words(), 16)
-    assert rows.blank(FillIn("", "a ", ("dog",), " barks"))
-    assert rows.blank(FillIn("", "a ", ("dog",), "gy thing")) is None
-
-
-def test_no_token_sees_the_blank_and_the_blank_sees_the_others(loaded):
-    model, rows = loaded
-    pieces, blank = rows.blank(FillIn("", "My sister ", ("is",), " taller than her friends."))
-    row, begin = rows.row(pieces)
-    position = begin + blank.start
-    hidden = np.zeros((5, 128), "bool")
-    hidden[:, position] = True
-    token_ids = np.tile(np.array(row, "int32"), (5, 1))
-    token_ids[1, position] = 50
-    for changed, where in ((2, position - 1), (3, position + 1), (4, 10)):
-        token_ids[changed, where] = 50
-    targets = np.full((5, 1), position, "int32")
-    scores = fill_ins.predict(model, rows, token_ids, hidden, targets)
-    np.testing.assert_allclose(np.exp(scores).sum(axis=-1), 1, rtol=1e-6)
-    np.testing.assert_allclose(scores[1], scores[0], atol=1e-6)
-    for changed in (2, 3, 4):
-        assert np.abs(scores[changed] - scores[0]).max() > 1e-4, changed
-
-
-def test_fillings_of_two_pieces_are_the_most_probable_of_all(loaded):
-    model, rows = loaded
-    pieces, size = rows.pieces("The dog barks at him."), rows.tokenizer.vocabulary_size()
-    blank = slice(1, 3)
-    ((best, *others),) = fill_ins.fill(model, rows, [(pieces, blank)], width=size)
-    row, begin = rows.row(pieces)
-    hidden = np.zeros((size, 128), "bool")
-    hidden[:, begin + 2] = True
-    token_ids = np.tile(np.array(row, "int32"), (size, 1))
-    token_ids[:, begin + 1] = np.arange(size)
-    targets = np.full((size, 1), begin + 2, "int32")
-    second = fill_ins.predict(model, rows, token_ids, hidden, targets)
-    hidden[:, begin + 1] = True
-    first = fill_ins.predict(model, rows, token_ids[:1], hidden[:1], targets[:1] - 1)[0]
-    joint = first[:, np.newaxis] + second
-    assert best[0] == [int(i) for i in np.unravel_index(joint.argmax(), joint.shape)]
-    assert best[1] == pytest.approx(np.exp(joint.max()), rel=1e-4)
-    assert all(a[1] >= b[1] for a, b in itertools.pairwise([best, *others]))
+    assert MASK_ID in row_with_blank(Words(), FillIn("", "a ", ("dog",), " barks"), 16)
+    with pytest.raises(ValueError, match="does not split a sentence at its blank"):
+        row_with_blank(Words(), FillIn("", "a ", ("dog",), "gy thing"), 16)
 
 
 def test_the_file_has_a_dozen_sentences_of_each_kind():
-    kinds = [fill_in.kind for fill_in in fill_ins.read_fill_ins(SENTENCES)]
+    kinds = [fill_in.kind for fill_in in what_it_knows.read_fill_ins(SENTENCES)]
     assert {kinds.count(kind) for kind in set(kinds) - {"cannot know"}} == {12}
-    topics, sentences = what_it_knows.read_sentences(EXAMPLES / "data" / "sentences_by_topic.tsv")
-    assert {topics.count(topic) for topic in topics} == {18} and len(set(sentences)) == 180
 
 
 @pytest.mark.parametrize("line", ["no kind {x}", "kind\tno blank", "kind\t{a} and {b}"])
 def test_a_bad_line_is_named(tmp_path, line):
     (tmp_path / "bad.tsv").write_text(f"kind\tsentence\n{line}\n")
     with pytest.raises(ValueError, match="bad.tsv.*" + line[-4:-1]):
-        fill_ins.read_fill_ins(tmp_path / "bad.tsv")
+        what_it_knows.read_fill_ins(tmp_path / "bad.tsv")
 
 
 def test_scores_by_hand():
@@ -189,25 +112,14 @@ def test_only_what_is_between_the_markers_is_replaced():
         what_it_knows.write_between_markers(page, {"b": "new"})
 
 
-def run(monkeypatch, preset, page):
-    values = {"preset": str(preset), "page": str(page), "picture": None, "row_length": None}
-    monkeypatch.setattr(what_it_knows, "FLAGS", types.SimpleNamespace(**values))
-    what_it_knows.main(["what_it_knows.py"])
-
-
-def test_the_page_has_all_sentences_and_a_picture(monkeypatch, preset, tmp_path):
+def test_the_page_has_all_sentences_and_a_picture(preset, tmp_path):
     page = tmp_path / "page.md"
     page.write_text((EXAMPLES.parent / "docs" / "what_it_knows.md").read_text(encoding="utf-8"))
-    run(monkeypatch, preset, page)
+    what_it_knows.write_page(preset, page, 64)
     text = page.read_text(encoding="utf-8")
     assert (tmp_path / "page.png").read_bytes().startswith(b"\x89PNG") and "(page.png)" in text
     assert str(preset.parent) not in text
-    for fill_in in fill_ins.read_fill_ins(SENTENCES):
+    for fill_in in what_it_knows.read_fill_ins(SENTENCES):
         assert what_it_knows.escape(fill_in.sentence) in text
     for part in ("| all | 108 |", "| king |", "| TF-IDF of words |", "What the model learned from"):
         assert part in text
-
-
-def test_a_preset_that_does_not_exist_is_an_error_of_one_line(monkeypatch, tmp_path):
-    with pytest.raises(SystemExit, match=r"^what_it_knows.py: .*nowhere"):
-        run(monkeypatch, tmp_path / "nowhere", tmp_path / "page.md")

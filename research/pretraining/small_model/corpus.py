@@ -57,19 +57,17 @@ def prepare_corpus(folder, output_dir, held_out_percent=1):
 
 def read_sources(folder):
     """Yields the name and the documents of each source of a folder."""
-    found = False
-    for path in sorted(folder.iterdir() if folder.is_dir() else ()):
+    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    paths = [path for path in paths if path.is_dir() or is_text(path)]
+    if not paths:
+        raise ValueError(f"{folder} is not a folder with .txt, .txt.gz or .txt.xz files")
+    for path in paths:
         if path.is_dir():
             files = sorted(p for p in path.rglob("*") if is_text(p))
             documents = [BLANK_LINES.sub("\n", read_text(file)).strip() for file in files]
-        elif is_text(path):
-            documents = [part.strip() for part in BLANK_LINES.split(read_text(path))]
         else:
-            continue
-        found = True
+            documents = [part.strip() for part in BLANK_LINES.split(read_text(path))]
         yield path.name.split(".txt")[0], [document for document in documents if document]
-    if not found:
-        raise ValueError(f"{folder} is not a folder with .txt, .txt.gz or .txt.xz files")
 
 
 def is_text(path):
@@ -88,16 +86,3 @@ def write_documents(path, documents):
     temporary = path.with_suffix(".tmp")
     temporary.write_text("\n\n".join(documents) + "\n", encoding="utf-8")
     temporary.replace(path)
-
-
-def sample_lines(path, num_characters, seed=0):
-    """Returns random lines of a text file, of about so many characters together."""
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    random.Random(seed).shuffle(lines)
-    sample, size = [], 0
-    for line in lines:
-        if size >= num_characters:
-            break
-        sample.append(line)
-        size += len(line)
-    return sample

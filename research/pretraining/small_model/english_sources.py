@@ -4,7 +4,7 @@
 
 The corpus of xlnet_small_en came as one shuffled file, in which long books are cut into pieces of
 40,000 characters. To hold out whole books, pieces with the same proper names are put together.
-Somebody whose texts are files by source already does not need this step.
+Texts that have a file for each source do not need this step.
 """
 
 import collections
@@ -19,7 +19,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 # Capitalized words within a sentence.
 NAME = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}")
 NICK = re.compile(r"[^\s:]{1,20}: ")
-PIECE_LENGTH = 38_000  # Shorter than the pieces into which books were cut.
+PIECE_LENGTH = 38_000  # Books were cut into longer pieces.
 # Pieces whose names have a lower mean cosine similarity are different books.
 SAME_BOOK = 0.2
 
@@ -73,7 +73,7 @@ def join_books(pieces):
     """Groups pieces by the proper names in them. Returns a list of lists of pieces."""
     if len(pieces) < 2:
         return [pieces] if pieces else []
-    # Names in many pieces, such as those of towns and months, say nothing about the book.
+    # Names in many pieces, such as towns and months, do not identify a book.
     most = max(20, round(0.03 * len(pieces)))
     vectorizer = TfidfVectorizer(analyzer=NAME.findall, max_df=most, min_df=2, sublinear_tf=True)
     names = vectorizer.fit_transform(pieces)

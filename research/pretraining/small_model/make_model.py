@@ -5,10 +5,10 @@
 `texts` holds UTF-8 text in any language: each file is a source whose documents are separated by
 blank lines, each folder in it a source with one document a file (corpus.py). Whole documents are
 held out. Vocabularies of several sizes are compared in short runs by held-out bits per character,
-the best one is pretrained for `--cpu_minutes` of processor time with ../pretrain.py, and the preset
-is written in float16, with a model card. It can be killed at any time: started again, it continues.
-A run that is done is continued from its weights with
-`--output_dir elsewhere --recipe preset=runs/NAME/NAME`.
+the best one is pretrained for `--cpu_minutes` of processor time with ../run_pretraining.py, and the
+preset is written in float16, with a model card. It can be killed at any time: started again, it
+continues. A run that is done is continued from its weights with `--output_dir elsewhere --recipe
+preset=runs/NAME/NAME`.
 
 xlnet_small_en was made with
 
@@ -18,9 +18,9 @@ xlnet_small_en was made with
         --notes research/pretraining/small_model/xlnet_small_en.md
 """
 
-import json
 import os
 import pathlib
+import statistics
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -28,11 +28,10 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 from absl import app, flags
 from corpus import prepare_corpus
 from model_card import write_card
-from pretraining_runs import run_pretraining, train_vocabulary
+from pretraining_runs import read_json, run_pretraining, train_vocabulary
 
 from keras_xlnet.models import XLNetPermutationLM
 from keras_xlnet.preset_files import write_preset_info
-from keras_xlnet.tokenizers import XLNetTokenizer
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("corpus", None, "Folder of text files.", required=True)
@@ -41,7 +40,7 @@ flags.DEFINE_string("output_dir", None, "Where everything is written. [runs/NAME
 flags.DEFINE_list("vocabulary_sizes", ["8000", "12000", "16000"], "Sizes to compare.")
 flags.DEFINE_float("vocabulary_cpu_minutes", 8, "Processor time of each comparison.", 0.1)
 flags.DEFINE_float("cpu_minutes", 600, "Processor time of the pretraining.", 0.1)
-flags.DEFINE_multi_string("recipe", [], "A flag of pretrain.py that replaces one of RECIPE.")
+flags.DEFINE_multi_string("recipe", [], "A flag of run_pretraining.py that replaces one of RECIPE.")
 flags.DEFINE_string("description", "An XLNet made by make_model.py", "One line about the preset.")
 flags.DEFINE_string("notes", None, "Markdown file about data, licences and limits for the card.")
 
@@ -78,7 +77,7 @@ def main(arguments):
         recipe["tokenizer"] = choose_vocabulary(output_dir, train, held_out, recipe)
     run = output_dir / "pretraining"
     run_pretraining(run, train, held_out, FLAGS.cpu_minutes, recipe)
-    write_preset(output_dir, run, count_words(train))
+    write_preset(output_dir, run, len(train.read_text(encoding="utf-8").split()))
 
 
 def choose_vocabulary(output_dir, train, held_out, recipe):
@@ -91,24 +90,10 @@ def choose_vocabulary(output_dir, train, held_out, recipe):
             return path
         minutes = FLAGS.vocabulary_cpu_minutes
         run_pretraining(folder, train, held_out, minutes, recipe | {"tokenizer": path})
-        bits[path] = mean_bits(folder)
+        # Each source counts the same.
+        bits[path] = statistics.mean(read_json(folder, "metrics")["bits_per_character"].values())
         print(f"{size} pieces: {bits[path]:.3f} bits per character", flush=True)
     return min(bits, key=bits.get)
-
-
-def mean_bits(run):
-    """Returns the held-out bits per character of a run, each source counting the same."""
-    by_source = read_metrics(run)["bits_per_character"]
-    return sum(by_source.values()) / len(by_source)
-
-
-def read_metrics(run):
-    return json.loads((run / "metrics.json").read_text(encoding="utf-8"))
-
-
-def count_words(path):
-    with path.open(encoding="utf-8") as file:
-        return sum(len(line.split()) for line in file)
 
 
 def write_preset(output_dir, run, num_words):
@@ -116,9 +101,8 @@ def write_preset(output_dir, run, num_words):
     model = XLNetPermutationLM.from_preset(
         run / "permutation_lm", dtype="float32", stateful=False, batch_size=None
     )
-    tokenizer = XLNetTokenizer.from_preset(run / "permutation_lm")
     preset = output_dir / FLAGS.name
-    model.save_to_preset(preset, tokenizer, dtype="float16")
+    model.save_to_preset(preset, dtype="float16")
     figures = write_card(preset, FLAGS.name, model, run, num_words, FLAGS.notes)
     write_preset_info(preset, FLAGS.description, figures)
     print(f"the preset is {preset}")

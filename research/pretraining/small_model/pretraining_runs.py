@@ -1,15 +1,15 @@
-"""Vocabularies and runs of research/pretraining/pretrain.py, for make_model.py and search.py."""
+"""Vocabularies, and runs of run_pretraining.py, for make_model.py and search.py."""
 
+import itertools
 import json
 import pathlib
+import random
 import subprocess
 import sys
 
-from corpus import sample_lines
-
 from keras_xlnet.tokenizers import XLNetTokenizer
 
-PRETRAIN = pathlib.Path(__file__).parents[1] / "pretrain.py"
+PRETRAIN = pathlib.Path(__file__).parents[1] / "run_pretraining.py"
 # Characters of text that a vocabulary is trained on.
 SAMPLE = 30_000_000
 
@@ -25,13 +25,16 @@ def train_vocabulary(folder, train, size):
     path = folder / "spiece.model"
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        lines = sample_lines(train, SAMPLE)
-        XLNetTokenizer.train(iter(lines), vocabulary_size=size).save_assets(str(folder))
+        lines = [line for line in train.read_text(encoding="utf-8").splitlines() if line.strip()]
+        random.Random(0).shuffle(lines)
+        sizes = itertools.accumulate(map(len, lines))
+        sample = [line for line, end in zip(lines, sizes, strict=True) if end - len(line) < SAMPLE]
+        XLNetTokenizer.train(iter(sample), vocabulary_size=size).save_assets(str(folder))
     return path
 
 
 def run_pretraining(run, train, held_out, cpu_minutes, recipe):
-    """Runs research/pretraining/pretrain.py until it has had its processor time, from where it was.
+    """Runs run_pretraining.py until it has had its processor time, from where it was.
 
     Args:
         run: `pathlib.Path` of the folder that it writes.
@@ -40,16 +43,13 @@ def run_pretraining(run, train, held_out, cpu_minutes, recipe):
         cpu_minutes: Float, the processor time.
         recipe: Dict of other flags.
     """
-    if (run / "metrics.json").is_file() and (run / "budget.json").is_file():
-        spent = json.loads((run / "budget.json").read_text(encoding="utf-8"))["cpu_minutes"]
-        if spent >= cpu_minutes:
-            return
-    values = {
-        "corpus": train,
-        "held_out": ",".join(map(str, held_out)),
-        "output_dir": run,
-        "cpu_minutes": cpu_minutes,
-        **recipe,
-    }
-    command = [sys.executable, PRETRAIN, *(f"--{name}={value}" for name, value in values.items())]
-    subprocess.run(command, check=True)
+    if (run / "metrics.json").is_file() and read_json(run, "budget")["cpu_minutes"] >= cpu_minutes:
+        return
+    values = {"corpus": train, "held_out": ",".join(map(str, held_out)), "output_dir": run}
+    values |= {"cpu_minutes": cpu_minutes, **recipe}
+    flags = (f"--{name}={value}" for name, value in values.items())
+    subprocess.run([sys.executable, PRETRAIN, *flags], check=True)
+
+
+def read_json(run, name):
+    return json.loads((run / f"{name}.json").read_text(encoding="utf-8"))

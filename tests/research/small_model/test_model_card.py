@@ -12,7 +12,7 @@ from model_card import write_card
 
 @pytest.fixture
 def run(tmp_path):
-    """What examples/pretrain.py writes of a run."""
+    """What run_pretraining.py writes of a run."""
     folder = tmp_path / "run"
     folder.mkdir()
     flags = {

@@ -8,15 +8,15 @@ import pytest
 from tests.examples import RESEARCH
 
 sys.path.insert(0, str(RESEARCH / "pretraining"))
-import pretrain_budget
-from pretrain_budget import CpuBudget
+import minutes
+from minutes import CpuBudget
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """Processor time that passes only in the callbacks of a test."""
     clock = types.SimpleNamespace(seconds=0.0)
-    monkeypatch.setattr(pretrain_budget.time, "process_time", lambda: clock.seconds)
+    monkeypatch.setattr(minutes.time, "process_time", lambda: clock.seconds)
     return clock
 
 

@@ -1,7 +1,8 @@
-"""The pretraining example as its users run it: in a process of its own."""
+"""Pretraining with all options, in a process of its own."""
 
 import functools
 import json
+import random
 import signal
 import subprocess
 import sys
@@ -17,18 +18,32 @@ from tests.research import fork_research
 TINY = [
     "--num_layers=1", "--hidden_dim=8", "--sequence_length=24",
     "--memory_length=12", "--batch_size=4", "--steps_per_epoch=6", "--validation_steps=2",
-    "--dropout=0.1", "--nofine_tune",
+    "--dropout=0.1", "--vocabulary_size=42",
 ]  # fmt: skip
 
 
-run = functools.partial(fork_research, "pretraining/pretrain")
+run = functools.partial(fork_research, "pretraining/run_pretraining")
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """A folder in which the example has run, and what it printed."""
+def texts(tmp_path_factory):
+    """A folder with a text to train on and one to validate on, and their flags."""
+    folder = tmp_path_factory.mktemp("texts")
+    rng, words = random.Random(0), "the a cat dog house river sees finds leaves old small".split()
+    for name, count in (("train", 200), ("held_out", 40)):
+        documents = [
+            [" ".join(rng.choices(words, k=8)) + "." for _ in range(9)] for _ in range(count)
+        ]
+        text = "\n\n".join("\n".join(lines) for lines in documents)
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+    return folder, [f"--corpus={folder / 'train.txt'}", f"--held_out={folder / 'held_out.txt'}"]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, texts):
+    """A folder in which the program has run, and what it printed."""
     folder = tmp_path_factory.mktemp("pretrain")
-    result = run(f"--output_dir={folder}", "--epochs=3", *TINY)
+    result = run(f"--output_dir={folder}", "--epochs=3", *TINY, *texts[1])
     assert result.returncode == 0, result.stderr[-3000:]
     return folder, result.stdout
 
@@ -36,10 +51,7 @@ def finished(tmp_path_factory):
 def test_writes_a_preset_and_what_it_learnt(finished):
     folder, printed = finished
     names = {path.name for path in folder.iterdir()}
-    assert names >= {
-        "blanks.txt", "corpus", "curves.png", "history.csv", "metrics.json", "permutation_lm",
-        "preset", "tensorboard",
-    }  # fmt: skip
+    assert names >= {"curves.png", "history.csv", "metrics.json", "permutation_lm", "preset"}
     backbone = XLNetBackbone.from_preset(folder / "preset")
     model = XLNetPermutationLM.from_preset(folder / "permutation_lm")
     assert backbone.num_layers == 1 and model.stateful
@@ -51,26 +63,28 @@ def test_writes_a_preset_and_what_it_learnt(finished):
     assert 0 < metrics["bits_per_character"]["held_out"] < 20
     for name in ("loss", "perplexity", "val_loss", "val_perplexity", "tokens_per_second"):
         assert len(metrics["history"][name]) == 3
-    assert printed.count("of the blanks right") == 3
     assert "held-out loss" in printed
+    # The table and the plot of several runs.
+    result = fork_research(
+        "pretraining/compare_pretraining", folder / "compared.png", folder, folder
+    )
+    assert result.stdout.count("| permutation, memory 12 |") == 2
+    assert (folder / "compared.png").stat().st_size > 5000
 
 
-@pytest.mark.slow
-def test_a_run_that_is_done_starts_anew(finished):
+def test_a_run_that_is_done_starts_anew(finished, texts):
     # Other flags, the same corpus: BERT's objective, no memory, one direction.
     folder, _ = finished
-    before = (folder / "corpus" / "train.txt").stat().st_mtime_ns
     result = run(
         f"--output_dir={folder}", *TINY, "--epochs=1", "--objective=denoising", "--memory_length=0",
         "--nobidirectional_data", "--nosegment_pairs", "--unit=token", "--embeddings=cooccurrence",
+        *texts[1],
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-3000:]
-    assert (folder / "corpus" / "train.txt").stat().st_mtime_ns == before
     history = json.loads((folder / "metrics.json").read_text())["history"]
     assert history["epoch"] == [0.0]
 
 
-@pytest.mark.slow
 def test_goes_on_from_an_original_checkpoint(tmp_path, golden_dir):
     checkpoint, corpus = tmp_path / "checkpoint", tmp_path / "corpus.txt"
     checkpoint.mkdir()
@@ -86,16 +100,15 @@ def test_goes_on_from_an_original_checkpoint(tmp_path, golden_dir):
     assert XLNetBackbone.from_preset(tmp_path / "out" / "preset").num_layers == 3
 
 
-@pytest.mark.slow
-def test_continues_from_a_preset_for_a_processor_time(finished, tmp_path):
+def test_continues_from_a_preset_for_a_processor_time(finished, texts, tmp_path):
     folder, _ = finished
     preset = folder / "permutation_lm"
     before = XLNetPermutationLM.from_preset(preset)
     for name in ("news", "letters"):
-        (tmp_path / f"{name}.txt").write_text((folder / "corpus" / "held_out.txt").read_text())
+        (tmp_path / f"{name}.txt").write_text((texts[0] / "held_out.txt").read_text())
     result = run(
         f"--output_dir={tmp_path / 'out'}", *TINY, f"--preset={preset}", "--cpu_minutes=0.1",
-        f"--corpus={folder / 'corpus' / 'train.txt'}", f"--held_out={tmp_path / '*.txt'}",
+        texts[1][0], f"--held_out={tmp_path / '*.txt'}",
         "--optimizer=muon", "--dtype=mixed_bfloat16", "--predicted_share=0.3",
         "--steps_per_epoch=100",
     )  # fmt: skip
@@ -120,16 +133,15 @@ def test_problems_are_one_line(tmp_path):
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.slow
-def test_killed_and_started_again_it_ends_as_one_never_killed(tmp_path):
+def test_killed_and_started_again_it_ends_as_one_never_killed(tmp_path, texts):
     folders = [tmp_path / name for name in ("whole", "killed")]
-    arguments = [*TINY, "--epochs=5", "--steps_per_epoch=200"]
+    arguments = [*TINY, *texts[1], "--epochs=5", "--steps_per_epoch=200"]
     whole = run(f"--output_dir={folders[0]}", *arguments)
     assert whole.returncode == 0, whole.stderr[-3000:]
     process = subprocess.Popen(
         [
             sys.executable,
-            RESEARCH / "pretraining" / "pretrain.py",
+            RESEARCH / "pretraining" / "run_pretraining.py",
             f"--output_dir={folders[1]}",
             *arguments,
         ],

@@ -8,7 +8,7 @@ import pytest
 from tests.examples import RESEARCH
 
 sys.path.insert(0, str(RESEARCH / "pretraining"))
-from pretrain_embeddings import cooccurrence_embeddings, count_pairs, initialize_embeddings
+from cooccurrence import cooccurrence_embeddings, count_pairs, initialize_embeddings
 
 
 class Records:
