@@ -134,7 +134,8 @@ def _is_traced(tensor):
         return isinstance(tensor, jax.core.Tracer)
     import torch
 
-    return tensor.device.type == "meta" or torch.compiler.is_compiling()
+    # Values on an accelerator would have to be waited for in each step.
+    return tensor.device.type != "cpu" or torch.compiler.is_compiling()
 
 
 def check_range(name: str, array: np.ndarray | None, low: int, high: int, reason: str) -> None:

@@ -12,9 +12,9 @@ from keras_xlnet.compat.changed_layers import NoticesChangedLayers
 from keras_xlnet.compat.compiled_update import compiled_update
 from keras_xlnet.compat.eager_variables import eager_variables
 from keras_xlnet.compat.loss_of_all_rows import LossTracker, num_replicas, with_mask
-from keras_xlnet.compat.optional_inputs import complete_inputs, default_input
 from keras_xlnet.compat.quick_deletion import quick_deletion
 from keras_xlnet.compat.sublayers import RestoresSublayers, variables_by_path
+from keras_xlnet.models.inputs import complete_inputs, default_input
 from keras_xlnet.models.inspection import Inspection, inspect_model
 from keras_xlnet.models.preset import load_preset, save_preset
 from keras_xlnet.models.vocabulary import with_vocabulary
@@ -81,11 +81,19 @@ class BaseModel(RestoresSublayers, NoticesChangedLayers, DistributedTraining, ke
         self._check_ranges(inputs)
         return super().__call__(self._complete(inputs), *args, **kwargs)
 
-    def call(
-        self, inputs: Any, training: bool | None = None, mask: Any = None, **kwargs: Any
+    def stateless_call(
+        self,
+        trainable_variables: Any,
+        non_trainable_variables: Any,
+        inputs: Any,
+        *args: Any,
+        **kwargs: Any,
     ) -> Any:
-        """Computes the outputs. `stateless_call`, with which JAX trains, skips `__call__`."""
-        return super().call(self._complete(inputs), training=training, mask=mask, **kwargs)
+        """Computes the outputs as `keras.Model` does. JAX trains with it, without `__call__`."""
+        inputs = self._complete(inputs)
+        return super().stateless_call(
+            trainable_variables, non_trainable_variables, inputs, *args, **kwargs
+        )
 
     def _complete(self, inputs):
         return complete_inputs(inputs, self.input, self._default, self._inputs_without_default)

@@ -9,7 +9,6 @@ from keras import ops
 
 from keras_xlnet.models.base_model import BaseModel
 from keras_xlnet.models.head_fitting import BATCH_SIZE, L2, fit_last_layer
-from keras_xlnet.models.inspection import Inspection
 from keras_xlnet.models.long_documents import preprocessor_for_documents
 from keras_xlnet.models.preset import class_of_preset, load_with_adapter
 from keras_xlnet.models.vocabulary import check_vocabulary
@@ -479,36 +478,6 @@ class Task(BaseModel):
             outputs.append(self.predict_on_batch(features))
             progress.add(1)
         return batches.join_tokens(outputs)
-
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """Computes the outputs as `keras.Model` does, also for raw text."""
-        return super().__call__(self._data.features(inputs), *args, **kwargs)
-
-    def predict_on_batch(self, x: Any) -> Any:
-        """Predicts as `keras.Model.predict_on_batch` does, also for raw text."""
-        return super().predict_on_batch(self._data.features(x))
-
-    def train_on_batch(
-        self,
-        x: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        class_weight: dict[Any, float] | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Trains as `keras.Model.train_on_batch` does, also on raw text."""
-        with self._learning_from_labels(y):
-            x, y, sample_weight = self._data.examples(x, y, sample_weight)
-        return super().train_on_batch(x, y, sample_weight, class_weight, **kwargs)
-
-    def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, **kwargs: Any) -> Any:
-        """Evaluates as `keras.Model.test_on_batch` does, also on raw text."""
-        x, y, sample_weight = self._data.examples(x, y, sample_weight)
-        return super().test_on_batch(x, y, sample_weight, **kwargs)
-
-    def inspect(self, inputs: Any) -> Inspection:
-        """Inspects as `BaseModel.inspect` does, also for raw text."""
-        return super().inspect(self._data.features(inputs))
 
     # === Labels and batches ===
 

@@ -214,10 +214,9 @@ class XLNetQuestionAnswering(Task):
     # === Graphs for inference and for training ===
 
     # Keras calls a model of several inputs with no other arguments.
-    def call(  # type: ignore[override]
+    def call(
         self, inputs: dict[str, Tensor], training: bool | None = None, mask: Any = None
     ) -> dict[str, Tensor]:
-        inputs = self._complete(inputs)
         graph = self._graph_for(inputs)
         if graph is None:
             return super().call(inputs, training=training, mask=mask)

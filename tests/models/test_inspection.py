@@ -120,7 +120,7 @@ def test_raw_text(tokenizer):
     model = XLNetTextClassifier(
         backbone, 2, preprocessor=XLNetTextClassifierPreprocessor(tokenizer, 9)
     )
-    inspection = model.inspect(["a text", "another"])
+    inspection = model.inspect(model.preprocessor.encode(["a text", "another"]).features)
     assert inspection.attention(1).probabilities.shape == (2, 2, 9, 9)
     assert inspection.outputs.shape == (2, 2)
     with pytest.raises(KeyError):

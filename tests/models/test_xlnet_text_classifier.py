@@ -215,10 +215,10 @@ def test_equals_the_original_from_text_to_logits(golden, golden_dir, golden_chec
 def test_saved_with_its_vocabulary_and_optimizer(preprocessor, tmp_path):
     model = make(preprocessor, class_names=["ham", "spam"])
     model.fit(TEXTS, LABELS, epochs=1, verbose=0)
-    expected = model(TEXTS)
+    expected = model.predict(TEXTS, verbose=0)
     model.save(tmp_path / "model.keras")
     copy = keras.saving.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(copy(TEXTS), expected)
+    np.testing.assert_array_equal(copy.predict(TEXTS, verbose=0), expected)
     assert copy.class_names == ["ham", "spam"]
     assert int(copy.optimizer.iterations) == int(model.optimizer.iterations) == 1
     copy.fit(TEXTS, LABELS, epochs=1, verbose=0)
@@ -284,17 +284,14 @@ def test_texts_of_two_models_with_one_preprocessor(tokenizer):
         model.predict(TEXTS * 9, verbose=0)
 
 
-def test_methods_for_one_batch_take_text(preprocessor):
+def test_methods_for_arrays_refuse_text(preprocessor):
     model = make(preprocessor)
-    features = as_features(preprocessor, TEXTS)
-    expected = model.predict(features, verbose=0)
-    np.testing.assert_allclose(model.predict_on_batch(TEXTS), expected, atol=1e-6)
-    np.testing.assert_allclose(model(TEXTS), expected, atol=1e-6)
-    losses = [model.test_on_batch(x, LABELS)[0] for x in (TEXTS, features)]
-    assert losses[0] == pytest.approx(losses[1], abs=1e-6)
-    twin = make(preprocessor)
-    trained = [m.train_on_batch(x, LABELS)[0] for m, x in ((model, TEXTS), (twin, features))]
-    assert trained[0] == pytest.approx(trained[1], abs=1e-6)
+    for method in (model, model.predict_on_batch, model.inspect):
+        with pytest.raises(ValueError, match=r"preprocessor\.encode\(x\)\.features"):
+            method(TEXTS)
+    for method in (model.train_on_batch, model.test_on_batch):
+        with pytest.raises(ValueError, match=r"preprocessor\.encode\(x\)\.features"):
+            method(TEXTS, np.array(LABELS))
 
 
 def test_classes_by_name(preprocessor):

@@ -91,7 +91,7 @@ def test_a_preset_of_another_model_has_an_untrained_head(tokenizer, tmp_path):
 
 def test_no_warning_of_a_head_that_was_trained_or_loaded(tokenizer, tmp_path):
     model = new_classifier(tokenizer)
-    model.train_on_batch(TEXTS, [0, 1, 2])
+    model.fit(TEXTS, [0, 1, 2], verbose=0)
     model.save(tmp_path / "model.keras")
     model.save_weights(tmp_path / "model.weights.h5")
     model.save_to_preset(tmp_path / "preset")

@@ -1,9 +1,7 @@
 """Inputs of a functional model that may be omitted.
 
-Upstream: `keras.Input(optional=True)` lets a caller pass `None`, which layers then receive. There
-are no defaults, and a key that is missing from a dict of inputs is an error.
-Reproduction: docs/upstream.md, "Optional inputs cannot be omitted".
-Delete this file when: functional models take defaults for inputs.
+Keras' `keras.Input(optional=True)` has no defaults: docs/upstream.md, "Optional inputs cannot be
+omitted".
 """
 
 from collections.abc import Callable, Sequence
@@ -50,8 +48,8 @@ def _check_keys(inputs, expected):
     if not isinstance(inputs, dict) or any(inputs.get(key) is None for key in required):
         given = sorted(inputs) if isinstance(inputs, dict) else type(inputs).__name__
         raise ValueError(
-            f"`inputs` must be a dict with {_quoted(required)} and any of {expected}. "
-            f"Received: {given}"
+            f"`inputs` must be a dict with {_quoted(required)} and any of {expected}. For text, "
+            f"call `predict`, or pass `model.preprocessor.encode(x).features`. Received: {given}"
         )
     unknown = sorted(set(inputs) - set(expected))
     if unknown:
