@@ -111,7 +111,7 @@ def read(
     """
     model._check_ranges(x)
     # Not kept: layers may be quantized or get LoRA before the next call.
-    reader = _Reader(model.input, tensors)
+    reader = _Reader(model.input, tensors, name="reader")
     x = keras.tree.map_structure(ops.convert_to_numpy, model._complete(x))
     if is_grouped:
         batches = model._data.by_length((x, None, None), batch_size or BATCH_SIZE)
