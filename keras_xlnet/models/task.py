@@ -14,7 +14,12 @@ from keras_xlnet.models.vocabulary import check_vocabulary
 from keras_xlnet.ops.linear_probe import fit_linear
 from keras_xlnet.preprocessing.data_adapter import DataAdapter
 from keras_xlnet.preprocessing.labels import Classes
-from keras_xlnet.preprocessing.length_batches import split_rows
+from keras_xlnet.preprocessing.length_batches import (
+    Passes,
+    are_arrays,
+    first_batches,
+    split_rows,
+)
 from keras_xlnet.preprocessing.preprocessor import Preprocessor
 from keras_xlnet.preprocessing.texts import plain_columns
 from keras_xlnet.preprocessing.weights import weights_by_class
@@ -319,22 +324,33 @@ class Task(BaseModel):
         """
         self._learn_from_labels(y)
         held_out_size = kwargs.get("validation_batch_size") or batch_size
+        held_out_steps = kwargs.get("validation_steps")
         if validation_data is not None:
-            validation_data = self._validation_data(validation_data, held_out_size, group_by_length)
+            validation_data = self._validation_data(
+                validation_data, held_out_size, held_out_steps, group_by_length
+            )
             validation_split = 0.0
         *rows, is_grouped = self._examples(x, y, sample_weight, group_by_length)
         x, y, sample_weight = rows
         if head_first:
             seen, _ = split_rows(rows, validation_split) if validation_split else (rows, None)
             self._fit_head(seen, is_grouped, class_weight, _L2, batch_size, verbose=0)
-        if is_grouped and shuffle:
+        # With `steps_per_epoch`, an epoch may end within a pass, and the next one goes on with it.
+        has_end = not kwargs.get("steps_per_epoch")
+        is_grouped = is_grouped and bool(shuffle)
+        if is_grouped or not (has_end or self._has_replicas()) and are_arrays(rows):
             self._check_ranges(x)
             self._warn_of_memory(x, batch_size)
             if validation_split:
                 rows, held_out = split_rows(rows, validation_split)
-                validation_data = self._by_length(held_out, held_out_size)
-            x, y, sample_weight = self._by_length(rows, batch_size, shuffle=True), None, None
-            batch_size, validation_split, shuffle = None, 0.0, False
+                validation_data = self._batches(
+                    held_out, held_out_size, is_grouped, steps=held_out_steps
+                )
+            x = self._batches(rows, batch_size, is_grouped, bool(shuffle), has_end=has_end)
+            y = sample_weight = batch_size = None
+            validation_split, shuffle = 0.0, False
+        elif not has_end and isinstance(x, keras.utils.PyDataset) and x.num_batches:
+            x, shuffle = Passes(x, bool(shuffle)), False
         is_list = isinstance(callbacks, keras.callbacks.CallbackList)
         if isinstance(self.optimizer, FineTuningAdamW) and not is_list:
             # The first one: others may restore the number of steps done.
@@ -446,7 +462,8 @@ class Task(BaseModel):
             x, y, sample_weight = rows
             return super().evaluate(x, y, batch_size, verbose, sample_weight, **kwargs)
         self._check_ranges(rows[0])
-        return super().evaluate(self._by_length(rows, batch_size), verbose=verbose, **kwargs)
+        batches = self._batches(rows, batch_size, steps=kwargs.get("steps"))
+        return super().evaluate(batches, verbose=verbose, **kwargs)
 
     def predict(
         self,
@@ -547,18 +564,19 @@ class Task(BaseModel):
         rows = self._data.examples(x if encoded is None else encoded, y, sample_weight)
         return *rows, encoded is not None and group_by_length and self._can_group(rows[0])
 
-    def _validation_data(self, data, batch_size, group_by_length):
+    def _validation_data(self, data, batch_size, steps, group_by_length):
         """The `validation_data` of `fit` in the form that Keras takes."""
         if not isinstance(data, (list, tuple)):
             return self._data.examples(data)[0]
         x, y, weights = (*data, None, None)[:3]
         *rows, is_grouped = self._examples(x, y, weights, group_by_length)
-        return self._by_length(rows, batch_size) if is_grouped else rows[: len(data)]
+        return self._batches(rows, batch_size, steps=steps) if is_grouped else rows[: len(data)]
 
-    def _by_length(self, rows, batch_size, shuffle=False):
-        """Arrays of inputs, labels and weights as batches of similar length, for Keras."""
-        batches = self._data.by_length(rows, batch_size or _BATCH_SIZE, shuffle)
-        return batches.as_keras_input()
+    def _batches(self, rows, batch_size, group=True, shuffle=False, steps=None, has_end=True):
+        """Arrays of inputs, labels and weights as batches for Keras, the first `steps` of them."""
+        batch_size = batch_size or _BATCH_SIZE
+        rows = first_batches(rows, steps, batch_size)
+        return self._data.by_length(rows, batch_size, shuffle, group).as_keras_input(has_end)
 
     def _can_group(self, features):
         """Whether batches of arrays may have different lengths."""

@@ -118,12 +118,14 @@ class DataAdapter:
         rows = len(y) if isinstance(y, np.ndarray) else None
         return x, y, as_weight_array(sample_weight, rows)
 
-    def by_length(self, rows: Any, batch_size: int, shuffle: bool = False) -> LengthBatches:
+    def by_length(
+        self, rows: Any, batch_size: int, shuffle: bool = False, group: bool = True
+    ) -> LengthBatches:
         """Returns arrays as batches of rows of similar length.
 
         Args:
             rows: The inputs, labels and weights that `examples` made of raw text.
-            batch_size, shuffle: As in `LengthBatches`.
+            batch_size, shuffle, group: As in `LengthBatches`.
         """
         features, labels, weights = rows
         return LengthBatches(
@@ -132,8 +134,9 @@ class DataAdapter:
             weights,
             batch_size=batch_size,
             shuffle=shuffle,
-            padding_side=self.preprocessor.padding_side,
+            padding_side=self.preprocessor.padding_side if group else "left",
             has_token_labels=self.preprocessor_cls.has_token_labels,
+            group=group,
         )
 
     def _examples_of_batch(self, batch):

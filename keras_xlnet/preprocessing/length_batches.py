@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -18,6 +19,44 @@ from keras_xlnet.lazy_modules import tf
 _POOL = 8
 _POOLS = 4
 _SHORTEST = 16
+
+
+class Passes(keras.utils.PyDataset):
+    """The batches of another `PyDataset` without an end: pass after pass, each batch once in each.
+
+    For `steps_per_epoch`. Keras calls `on_epoch_end` after so many steps, also within a pass; here
+    it is called between passes.
+
+    Args:
+        batches: A `PyDataset` with a number of batches.
+        shuffle: Bool, whether each pass has the batches in another order, drawn from `np.random`.
+    """
+
+    def __init__(self, batches: keras.utils.PyDataset, shuffle: bool = False) -> None:
+        super().__init__(workers=batches.workers, max_queue_size=batches.max_queue_size)
+        self.batches = batches
+        self._rng = np.random.default_rng(np.random.randint(2**31)) if shuffle else None
+        self._lock = threading.Lock()
+        self._begin(0)
+
+    @property
+    def num_batches(self) -> None:
+        """`None`: there is no end."""
+        return None
+
+    def __getitem__(self, index: int) -> Any:
+        number, place = divmod(index, len(self._order))
+        with self._lock:
+            if number != self._pass:
+                self.batches.on_epoch_end()
+                self._begin(number)
+        return self.batches[int(self._order[place])]
+
+    def _begin(self, number):
+        self._pass, self._order = number, np.arange(self.batches.num_batches)
+        if self._rng is not None:
+            self._order = self._rng.permutation(self._order)
+        self.batches.on_epoch_begin()
 
 
 class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
@@ -38,6 +77,8 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
         padding_side: `"left"` or `"right"`.
         has_token_labels: Bool, whether each token has a label. Such labels, and weights of their
             shape, are cut with the tokens.
+        group: Bool. With `False`, batches have the rows in their order, or in any order if
+            `shuffle`, and are not cut.
 
     Example:
 
@@ -58,6 +99,7 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
         shuffle: bool = True,
         padding_side: str = "left",
         has_token_labels: bool = False,
+        group: bool = True,
     ) -> None:
         super().__init__()
         self.features = features
@@ -66,7 +108,10 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
         self.batch_size = batch_size
         self.padding_side = padding_side
         self.has_token_labels = has_token_labels
-        self.lengths = lengths_of(features["padding_mask"])
+        self.group = group
+        # Sorting equal lengths keeps the order of rows.
+        rows = _number_of_rows(features)
+        self.lengths = lengths_of(features["padding_mask"]) if group else np.zeros(rows, int)
         self._rng = np.random.default_rng(np.random.randint(2**31)) if shuffle else None
         self.batches = self._new_batches()
 
@@ -110,15 +155,21 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
             joined[rows, _kept(output.shape[1], shape[1], self.padding_side)] = output
         return joined
 
-    def as_keras_input(self) -> Any:
+    def as_keras_input(self, has_end: bool = True) -> Any:
         """Returns what `fit` takes: on TensorFlow a `tf.data.Dataset` of any shapes.
 
         Keras makes such a dataset of a `PyDataset` too, but for the shapes of the first batches.
+
+        Args:
+            has_end: Bool. `False` for `steps_per_epoch`: pass after pass, each row once in each.
         """
         if keras.backend.backend() != "tensorflow":
-            return self
+            return self if has_end else Passes(self)
         dataset = tf.data.Dataset.from_generator(self._epoch, output_signature=self._spec())
-        dataset = dataset.apply(tf.data.experimental.assert_cardinality(len(self)))
+        if has_end:
+            dataset = dataset.apply(tf.data.experimental.assert_cardinality(len(self)))
+        else:
+            dataset = dataset.repeat()
         return prefetched(dataset)
 
     def _spec(self):
@@ -130,7 +181,8 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
             return tf.TensorSpec(shape, array.dtype)
 
         arrays = (self.features, *self.others)
-        return keras.tree.map_structure(spec, arrays, self._cut_to(0, arrays))
+        cut = self._cut_to(0, arrays) if self.group else arrays
+        return keras.tree.map_structure(spec, arrays, cut)
 
     def _epoch(self) -> Iterator[tuple[Any, ...]]:
         """The batches of one epoch. The next one has others."""
@@ -160,6 +212,8 @@ class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
 
     def _take(self, rows):
         arrays = keras.tree.map_structure(lambda x: x[rows], (self.features, *self.others))
+        if not self.group:
+            return arrays
         full = self.features["padding_mask"].shape[-1]
         return self._cut_to(batch_length(int(self.lengths[rows].max()), full), arrays)
 
@@ -177,18 +231,38 @@ def split_rows(data: Any, share: float) -> tuple[Any, Any]:
     Raises:
         ValueError: If one of the two has no rows.
     """
-    rows = len(next(x for x in keras.tree.flatten(data) if x is not None))
+    rows = _number_of_rows(data)
     begin = int(rows * (1.0 - share))
     if not 0 < begin < rows:
         raise ValueError(
             "`validation_split` must leave rows for training and for validation. Received: "
             f"validation_split={share} for {rows} rows"
         )
-    first, last = (
-        keras.tree.map_structure(lambda x: None if x is None else x[:begin], data),
-        keras.tree.map_structure(lambda x: None if x is None else x[begin:], data),
-    )
-    return first, last
+    return _slice(data, slice(begin)), _slice(data, slice(begin, None))
+
+
+def are_arrays(data: Any) -> bool:
+    """Returns whether all parts of a nested structure that are not None are NumPy arrays."""
+    return all(isinstance(x, np.ndarray) for x in keras.tree.flatten(data) if x is not None)
+
+
+def first_batches(data: Any, steps: int | None, batch_size: int) -> Any:
+    """Returns the rows of the first batches, as Keras reads them with `steps`.
+
+    Args:
+        data: Nested structure of arrays with equally many rows, and of None.
+        steps: Int, or `None` for all rows.
+        batch_size: Int.
+    """
+    return data if steps is None else _slice(data, slice(steps * batch_size))
+
+
+def _slice(data, rows):
+    return keras.tree.map_structure(lambda x: None if x is None else x[rows], data)
+
+
+def _number_of_rows(data):
+    return len(next(x for x in keras.tree.flatten(data) if x is not None))
 
 
 def lengths_of(padding_mask: np.ndarray) -> np.ndarray:

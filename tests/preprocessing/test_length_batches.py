@@ -1,5 +1,7 @@
 """Batches of texts of similar length: each text once, few lengths, and nothing else changes."""
 
+import warnings
+
 import keras
 import numpy as np
 import pytest
@@ -150,14 +152,20 @@ def test_evaluate_is_the_same(tokenizer):
     assert found == pytest.approx(expected, rel=1e-5)
 
 
+def rows_of(token_ids):
+    """The tokens of texts, without padding, as strings."""
+    return [" ".join(map(str, row[row != 5])) for row in token_ids]
+
+
 def seen_by(model, *args, **kwargs):
-    """Returns the history of a `fit`, and the widths and labels of its batches."""
+    """Returns the history of a `fit`, and the widths, labels and texts of its batches."""
     seen = []
     step = model.train_step
 
     def record(data):
         x, y, *_ = data
-        seen.append((x["token_ids"].shape[1], np.asarray(y).ravel().tolist()))
+        ids = rows_of(np.asarray(x["token_ids"]))
+        seen.append((x["token_ids"].shape[1], np.asarray(y).ravel().tolist(), ids))
         return step(data)
 
     model.train_step = record
@@ -171,18 +179,18 @@ def test_fit_reads_each_text_once_an_epoch(tokenizer):
     history, seen = seen_by(classifier(tokenizer), TEXTS, ids, batch_size=2, epochs=2)
     assert len(seen) == 70 and len(history["loss"]) == 2
     for epoch in (seen[:35], seen[35:]):
-        labels = [label for _, batch in epoch for label in batch]
+        labels = [label for _, batch, _ in epoch for label in batch]
         assert sorted(labels) == sorted(ids.tolist())
-    assert len({width for width, _ in seen}) > 2
+    assert len({width for width, *_ in seen}) > 2
     _, flat = seen_by(classifier(tokenizer), TEXTS, ids, batch_size=8, group_by_length=False)
-    assert len({width for width, _ in flat}) == 1
+    assert len({width for width, *_ in flat}) == 1
     for arguments in ({"shuffle": False}, {"x_is": "features"}):
         model = classifier(tokenizer)
         x = TEXTS
         if arguments.pop("x_is", None):
             x = model.preprocessor.encode(TEXTS).features
         _, flat = seen_by(model, x, ids, batch_size=8, **arguments)
-        assert len({width for width, _ in flat}) == 1
+        assert len({width for width, *_ in flat}) == 1
 
 
 def test_a_seed_gives_the_same_run(tokenizer):
@@ -227,10 +235,72 @@ def test_validation_data_weights_and_class_weights(tokenizer):
         assert found[key] == pytest.approx(expected[key], rel=1e-4), key
 
 
-def test_steps_per_epoch(tokenizer):
+class Texts(keras.utils.PyDataset):
+    """Batches of eight texts in their order."""
+
+    def __len__(self):
+        return 9
+
+    def __getitem__(self, index):
+        rows = slice(8 * index, 8 * index + 8)
+        return TEXTS[rows], LABELS[rows]
+
+
+@pytest.mark.parametrize("form", ["grouped", "padded", "in order", "features", "PyDataset"])
+def test_steps_per_epoch_read_pass_after_pass(form, tokenizer):
+    # 9 batches, the last of 6 rows, and 4 steps an epoch: epochs end within passes.
     model = classifier(tokenizer)
-    _, seen = seen_by(model, TEXTS, LABELS, batch_size=8, steps_per_epoch=3, epochs=2)
-    assert len(seen) == 6
+    x, y, arguments = TEXTS, LABELS, {"batch_size": 8}
+    if form == "features":
+        x = model.preprocessor.encode(TEXTS).features
+    if form == "PyDataset":
+        x, y, arguments = Texts(), None, {}
+    arguments["group_by_length"] = form != "padded"
+    arguments["shuffle"] = form != "in order"
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*ran out of data")
+        history, seen = seen_by(model, x, y, steps_per_epoch=4, epochs=5, **arguments)
+    assert len(history["loss"]) == 5 and len(seen) == 20
+    passes = [np.concatenate([rows for _, _, rows in seen[i : i + 9]]) for i in (0, 9)]
+    expected = rows_of(model.preprocessor.encode(TEXTS).features["token_ids"])
+    for found in passes:
+        assert sorted(found) == sorted(expected)
+    assert (passes[0].tolist() == passes[1].tolist()) == (form == "in order")
+    if form == "in order":
+        assert passes[0].tolist() == expected
+    assert form == "grouped" or len({width for width, *_ in seen}) == 1
+
+
+def test_steps_are_the_first_batches_in_the_order_of_the_texts(tokenizer):
+    model = classifier(tokenizer)
+    model.compile(keras.optimizers.SGD(0.0), metrics=["accuracy"], run_eagerly=True)
+    first = {"x": TEXTS[:16], "y": LABELS[:16], "verbose": 0, "return_dict": True}
+    expected = model.evaluate(**first)
+    assert expected != pytest.approx(model.evaluate(TEXTS, LABELS, verbose=0, return_dict=True))
+    forms = {
+        "texts": ((TEXTS, LABELS), {"batch_size": 8}),
+        "padded": ((TEXTS, LABELS), {"batch_size": 8, "group_by_length": False}),
+        "features": ((model.preprocessor.encode(TEXTS).features, LABELS), {"batch_size": 8}),
+        "encoded": ((model.preprocessor.encode(TEXTS), LABELS), {"batch_size": 8}),
+        "PyDataset": ((Texts(),), {}),
+    }
+    for form, (data, arguments) in forms.items():
+        found = model.evaluate(*data, steps=2, verbose=0, return_dict=True, **arguments)
+        assert found == pytest.approx(expected, rel=1e-5), form
+    predicted = model.predict(TEXTS, batch_size=8, steps=2, verbose=0)
+    np.testing.assert_allclose(predicted, model.predict(TEXTS[:16], verbose=0), atol=1e-6)
+    validation = {"validation_steps": 2, "validation_batch_size": 8, "verbose": 0}
+    for held_out in (
+        {"validation_data": (TEXTS, LABELS)},
+        {"validation_data": (TEXTS, LABELS), "group_by_length": False},
+        {"validation_data": (TEXTS, LABELS), "steps_per_epoch": 2},
+    ):
+        history = model.fit(TEXTS[:4], LABELS[:4], **held_out, **validation).history
+        assert history["val_loss"] == pytest.approx([expected["loss"]], rel=1e-5), held_out
+    texts, labels = [*TEXTS[:30], *TEXTS], np.append(LABELS[:30], LABELS)
+    for arguments in ({}, {"steps_per_epoch": 2, "group_by_length": False}):
+        history = model.fit(texts, labels, validation_split=0.7, **arguments, **validation).history
+        assert history["val_loss"] == pytest.approx([expected["loss"]], rel=1e-5)
 
 
 def test_one_graph_for_all_lengths(tokenizer):
