@@ -248,6 +248,8 @@ def ensure_batch_size(x: Tensor, batch_size: int) -> Tensor:
         return x  # Other backends know all shapes when they trace.
     import tensorflow as tf  # Keras has no check that runs in a graph.
 
+    if x.shape.rank is None:  # Sample weights of rows and of labels, in a step that is traced once.
+        return x
     shape = (batch_size, *x.shape[1:])
     return tf.ensure_shape(x, shape, name="stateful_memory_needs_full_batches")
 

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import keras
+from keras import ops
 
 from keras_xlnet.arguments import as_values, check_range
 from keras_xlnet.compat.compiled_update import compiled_update
 from keras_xlnet.compat.eager_variables import eager_variables
+from keras_xlnet.compat.loss_of_all_rows import LossTracker, num_replicas, with_mask
 from keras_xlnet.compat.optional_inputs import complete_inputs, default_input
 from keras_xlnet.compat.quick_deletion import quick_deletion
 from keras_xlnet.compat.shared_graph import shared_graphs
@@ -124,6 +126,8 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         given = {"loss": loss, "metrics": metrics, "weighted_metrics": weighted_metrics}
         given = {key: defaults.get(key) if _is_auto(v) else v for key, v in given.items()}
         super().compile(optimizer=optimizer, loss_weights=loss_weights, **given, **kwargs)
+        # Not tracked as another metric: it replaces the tracker of Keras.
+        object.__setattr__(self, "_loss_tracker", LossTracker(self._compile_loss))
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "Self":
@@ -195,7 +199,19 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         return super().fit(x, y, *args, validation_data=validation_data, **kwargs)
 
     def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Evaluates as `keras.Model.evaluate` does, with the checks of `fit`."""
+        """Evaluates as `keras.Model.evaluate` does, with the checks of `fit`.
+
+        `loss`, of `fit` too, is the loss of all rows as one batch, whatever the batch size is: the
+        sum over all labels of weight * loss, divided by what the loss divides a batch by. By
+        default this is the number of rows. Rows with the `ignore_class` of the loss do not count.
+        Losses of tokens (token classifiers and language models) are divided by the sum of the
+        weights of tokens that have a label. A loss with `reduction="sum"` is a sum over all rows.
+        Each of several outputs has such a mean, and `loss` is their sum with `loss_weights`.
+
+        In-batch negatives of `XLNetTextEmbedder` come from the batch: that loss is the mean over
+        rows, and depends on the batch size. So does the loss of a stateful model, whose rows
+        continue rows of the batch before.
+        """
         self._check_ranges(x)
         return super().evaluate(x, y, *args, **kwargs)
 
@@ -237,6 +253,36 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         """Computes a test step as `keras.Model` does."""
         with eager_variables():
             return super().test_step(*args, **kwargs)
+
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Any:
+        """Computes the loss as `keras.Model` does; losses of layers count once, not per replica."""
+        loss = super().compute_loss(x, y, y_pred, sample_weight, training=training)
+        if (replicas := num_replicas()) > 1:
+            loss -= (1 - 1 / replicas) * sum(ops.sum(each) for each in self.losses)
+        return loss
+
+    def compute_metrics(
+        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+    ) -> dict[str, Any]:
+        """Computes the metrics as `keras.Model` does, without labels that the loss ignores."""
+        ignored = getattr(self.loss, "ignore_class", None)
+        if ignored is not None and not keras.tree.is_nested(y):
+            y = ops.convert_to_tensor(y)
+            counts = ops.not_equal(y, ops.cast(ignored, y.dtype))
+            y_pred = with_mask(y_pred, ops.reshape(counts, ops.shape(y_pred)[:-1]))
+        return super().compute_metrics(x, y, y_pred, sample_weight)
+
+    def _mean_loss(self, losses, weights=None):
+        """The loss of a batch for losses that the model computes itself, and those of layers."""
+        loss = self._loss_tracker.weighted_mean(losses, weights)
+        return loss + sum(ops.sum(each) for each in self.losses) / num_replicas()
 
     def inspect(self, inputs: Any) -> Inspection:
         """Runs the model, and returns what its attention layers computed.

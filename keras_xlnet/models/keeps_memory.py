@@ -8,8 +8,10 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_positive_int
+from keras_xlnet.compat.loss_of_all_rows import with_mask
 from keras_xlnet.layers import StatefulMemory
 from keras_xlnet.layers.memory import ensure_batch_size
+from keras_xlnet.preprocessing.weights import weights_of_labels
 from keras_xlnet.training.full_batches import fill_last_batch, number_of_rows, weights_of_rows
 from keras_xlnet.types import Tensor
 
@@ -46,9 +48,9 @@ class KeepsMemory:
 
         A stateful model has the `batch_size` that it was made with, also in validation, and takes
         the rows of arrays in their order: row `r` of a batch continues row `r` of the batch before.
-        The last batch of arrays is filled up with rows of weight 0, as in `evaluate`. Memory is
-        kept from epoch to epoch: `reset_state` forgets it, and the input `reset_memory` in single
-        rows.
+        The last batch of arrays is filled up with rows that do not count, as in `evaluate`. Memory
+        is kept from epoch to epoch: `reset_state` forgets it, and the input `reset_memory` in
+        single rows.
 
         Raises:
             ValueError: If the model is stateful and `batch_size` is another one or `shuffle` is
@@ -104,7 +106,7 @@ class KeepsMemory:
         """Evaluates as `keras.Model` does, with an empty memory. The memory of training is kept.
 
         A stateful model has the `batch_size` that it was made with. The last batch of arrays is
-        filled up with rows of weight 0.
+        filled up with rows that do not count.
         """
         self._check_reading(x)
         self._reset_evaluation()
@@ -165,7 +167,22 @@ class KeepsMemory:
     ) -> dict[str, Any]:
         """Computes the metrics as `keras.Model` does, but only of complete batches."""
         x, y, sample_weight = self._ensure_batch_size((x, y, sample_weight))
+        y_pred, sample_weight = self._weights_that_count(y, y_pred, sample_weight)
         return super().compute_metrics(x, y, y_pred, sample_weight)
+
+    def _weights_that_count(self, y, y_pred, sample_weight):
+        """Outputs and weights of labels, in which rows that fill up a batch do not count."""
+        if sample_weight is None:
+            return y_pred, None
+        labels = keras.tree.flatten(y)[0]
+        weights = keras.tree.map_structure(
+            lambda weight: weights_of_labels(weight, labels), sample_weight
+        )
+        if not self.stateful:
+            return y_pred, weights
+        is_given = ops.isfinite(keras.tree.flatten(weights)[0])
+        weights = keras.tree.map_structure(lambda w: ops.where(is_given, w, 0.0), weights)
+        return keras.tree.map_structure(lambda x: with_mask(x, is_given), y_pred), weights
 
     def _reset_evaluation(self):
         for memory in self.memories:
@@ -203,7 +220,7 @@ def record_reading(dataset: Any, reuse_length: int, bidirectional_data: bool) ->
 
 
 def _filled(x, y=None, sample_weight=None, batch_size=None):
-    """Arrays with a full last batch, whose added rows have the weight 0; other data as it is."""
+    """Arrays with a full last batch, and weights that say which rows count; other data as it is."""
     (x, y, sample_weight), rows = fill_last_batch((x, y, sample_weight), batch_size)
     if rows is not None and y is not None:
         sample_weight = weights_of_rows(y, sample_weight, rows)

@@ -28,7 +28,6 @@ from keras_xlnet.models.keeps_memory import (
 )
 from keras_xlnet.models.scoring import Scores, score_causally, take_tokens
 from keras_xlnet.models.xlnet_backbone import head_dim_of, new_common_layers, run_blocks
-from keras_xlnet.preprocessing.weights import weights_of_labels
 from keras_xlnet.types import Activation, DType, Initializer, Tensor
 
 
@@ -382,8 +381,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
             ValueError: If the model is stateful and the batch is incomplete.
         """
         x, y, sample_weight = self._ensure_batch_size((x, y, sample_weight))
-        if y is not None and sample_weight is not None:
-            sample_weight = weights_of_labels(sample_weight, keras.tree.flatten(y)[0])
+        y_pred, sample_weight = self._weights_that_count(y, y_pred, sample_weight)
         if self.loss is not None or y is None:
             return super().compute_loss(x, y, y_pred, sample_weight, training=training)
         labels = y["log_probs"] if isinstance(y, dict) else y
@@ -393,8 +391,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
         for weight in (sample_weight, padding_mask):
             if weight is not None:
                 weights *= ops.cast(weight, losses.dtype)
-        total = ops.sum(losses * weights) / ops.maximum(ops.sum(weights), 1e-7)
-        return sum((ops.sum(loss) for loss in self.losses), total)
+        return self._mean_loss(losses, weights)
 
     def _negative_log_likelihood(self, outputs, labels):
         """`(batch, length)`, from as few of the outputs as possible: graphs drop the others."""

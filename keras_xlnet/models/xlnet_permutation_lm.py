@@ -316,6 +316,7 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, BaseModel):  # type: ignore
         """
         x, y, sample_weight = self._ensure_batch_size((x, y, sample_weight))
         sample_weight = _without_padding(x, y, sample_weight)
+        y_pred, sample_weight = self._weights_that_count(y, y_pred, sample_weight)
         return super().compute_loss(x, y, y_pred, sample_weight, training=training)
 
     def compute_metrics(

@@ -171,7 +171,7 @@ class XLNetTextEmbedder(Task):
         """Computes the loss. Without labels it is the loss of in-batch negatives."""
         if y is not None:
             return super().compute_loss(x, y, y_pred, sample_weight, training)
-        return ops.mean(in_batch_negatives_loss(y_pred, self.scale)) + sum(self.losses)
+        return self._mean_loss(in_batch_negatives_loss(y_pred, self.scale))
 
     # === Using the embeddings ===
 

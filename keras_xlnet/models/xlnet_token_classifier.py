@@ -5,6 +5,7 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_choice, check_rate
+from keras_xlnet.compat.loss_of_all_rows import with_mask
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers import HashDropout
 from keras_xlnet.layers.initializers import spawn_seeds
@@ -160,8 +161,16 @@ class XLNetTokenClassifier(Task):
     def compute_metrics(
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
     ) -> dict[str, Any]:
-        """Computes the metrics as `keras.Model` does, over the tokens that have a label."""
-        y, sample_weight = _without_missing(y, sample_weight)
+        """Computes the metrics as `keras.Model` does, over the tokens that have a label.
+
+        They get tokens as rows: means of the tokens of a row would depend on its length.
+        """
+        if y is not None:
+            has_label = ops.not_equal(y, NO_LABEL)
+            y, sample_weight = _without_missing(y, sample_weight)
+            y, y_pred, sample_weight = map(_as_rows, (y, y_pred, sample_weight))
+            if len(has_label.shape) == 2:
+                y_pred = with_mask(y_pred, _as_rows(has_label))
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
     # === Words ===
@@ -218,6 +227,11 @@ class XLNetTokenClassifier(Task):
 
     def _tagged(self, x, batch_size, verbose):
         return self._results(x, batch_size, verbose, classes=self.classes)
+
+
+def _as_rows(x):
+    """`(batch, length, ...)` -> `(batch * length, ...)`."""
+    return None if x is None else ops.reshape(x, (-1, *x.shape[2:]))
 
 
 def _without_missing(y, sample_weight):

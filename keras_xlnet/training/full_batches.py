@@ -44,7 +44,9 @@ def number_of_rows(data: Any) -> int | None:
 
 
 def weights_of_rows(y: Any, sample_weight: Any, rows: int) -> Any:
-    """Returns sample weights for filled labels: 0 for the rows that were added.
+    """Returns sample weights for filled labels: minus infinity for the rows that were added.
+
+    A weight of 0 would not tell them from rows that count in a mean, but do not contribute to it.
 
     Args:
         y: Labels, filled, in any structure.
@@ -56,7 +58,7 @@ def weights_of_rows(y: Any, sample_weight: Any, rows: int) -> Any:
 
     def without_added(weights):
         weights = np.array(ops.convert_to_numpy(weights), "float32")
-        weights[rows:] = 0
+        weights[rows:] = -np.inf
         return weights
 
     return keras.tree.map_structure(without_added, sample_weight)

@@ -888,6 +888,67 @@ def fit_on_text(directory, weights):
     return results
 
 
+class TextCounts(keras.metrics.Metric):
+    """How often each text was read, by its sample weight, a number of its own."""
+
+    def __init__(self, size):
+        super().__init__(name="texts")
+        self.counts = self.add_variable((size,), "zeros", name="counts")
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        index = ops.cast(ops.reshape(sample_weight, (-1,)), "int32")
+        self.counts.assign_add(ops.sum(ops.one_hot(index, self.counts.shape[0]), axis=0))
+
+    def result(self):
+        return ops.sum(self.counts)
+
+    def reset_state(self):
+        """Nothing: over all epochs."""
+
+
+@computation
+def steps_and_batch_sizes(directory, weights):
+    """What `fit` reads with `steps_per_epoch`; what `evaluate` says of batches of any size."""
+    preprocessor = XLNetTextClassifierPreprocessor(
+        XLNetTokenizer(GOLDEN / "spiece.model"), sequence_length=64
+    )
+    texts = [" ".join(TEXTS[:i] + TEXTS[j:]) for i in range(1, 5) for j in range(2, 6)]
+    labels = np.resize(LABELS, 16)
+    model = small_classifier(preprocessor)
+    results = {}
+    for group_by_length in (True, False):
+        counts = TextCounts(16)
+        model.compile(keras.optimizers.SGD(0.0), weighted_metrics=[counts])
+        # Three passes over four batches of four texts, in steps that do not divide a pass.
+        model.fit(
+            texts, labels, 4, 4, 0, sample_weight=np.arange(16), steps_per_epoch=3,
+            group_by_length=group_by_length,
+        )  # fmt: skip
+        results[f"counts_{group_by_length}"] = ops.convert_to_numpy(counts.counts)
+    loss = keras.losses.SparseCategoricalCrossentropy(ignore_class=1)
+    model.compile(keras.optimizers.SGD(0.0), loss)
+    sample_weight = np.linspace(0.5, 2.0, 16)
+    for size in (5, 16):
+        found = model.evaluate(texts, labels, size, 0, sample_weight=sample_weight)
+        results[f"evaluated_{size}"] = np.array(found)
+    found = model.evaluate(texts, labels, 4, 0, sample_weight=sample_weight, steps=2)
+    results["evaluated_steps"] = np.array(found)
+    found = model.evaluate(texts[:8], labels[:8], 4, 0, sample_weight=sample_weight[:8])
+    results["evaluated_first"] = np.array(found)
+    inputs = token_batch(length=9)
+    tagger = fill(XLNetTokenClassifier(small_backbone(), 3, dropout=0.0))
+    tags = np.where(np.random.default_rng(9).random((6, 9)) < 0.6, -100, LABELS[:, np.newaxis])
+    for size in (2, 6):
+        results[f"tagged_{size}"] = np.array(tagger.evaluate(inputs, tags, size, 0))
+    answers = fill(XLNetQuestionAnswering(small_backbone(), None, 2, 3, dropout=0.0))
+    places = np.array([0, 2, 4, 3, 8, 5])
+    places = {"start_positions": places, "end_positions": places, "is_impossible": LABELS % 2}
+    for size in (4, 6):
+        logs = answers.evaluate(inputs, places, size, 0, return_dict=True)
+        results[f"answered_{size}"] = np.array([logs[key] for key in sorted(logs)])
+    return results
+
+
 @computation
 def off_the_cpu(directory, weights):
     """A tensor of another device cannot be mixed with numpy arrays; "meta" is one that all have."""

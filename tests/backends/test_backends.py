@@ -395,6 +395,20 @@ def test_fit_with_memory_trains(results, backend):
 
 
 @every_backend
+def test_each_text_once_a_pass_and_one_loss_for_all_batch_sizes(results, backend):
+    arrays = results(backend).of("steps_and_batch_sizes")
+    for name in ("counts_True", "counts_False"):
+        assert arrays[name].tolist() == [3.0] * 16
+    for name, other in (
+        ("evaluated_steps", "evaluated_first"),
+        ("tagged_2", "tagged_6"),
+        ("evaluated_5", "evaluated_16"),
+        ("answered_4", "answered_6"),
+    ):
+        assert_close(arrays[name], arrays[other], ATOL, name)
+
+
+@every_backend
 def test_texts_survive_saving(results, backend):
     arrays = results(backend).of("fit_on_text")
     np.testing.assert_array_equal(arrays["predicted_by_the_copy"], arrays["predicted"])
