@@ -81,7 +81,7 @@ def uneven_batches(num_devices):
     held_out = {"token_ids": TOKEN_IDS[5:8]}, TOKEN_IDS[5:8, 0] % 2
 
     def batches():
-        yield from ((({"token_ids": TOKEN_IDS[i : i + 3]}), y[i : i + 3]) for i in (0, 3))
+        yield from (({"token_ids": x["token_ids"][i : i + 3]}, y[i : i + 3]) for i in (0, 3))
 
     arguments = {"validation_data": held_out, "sample_weight": weights, "verbose": 0}
     history = model.fit(x, y, batch_size=2, epochs=2, **arguments).history
