@@ -65,10 +65,11 @@ class DistributedTraining:
         callbacks: Any = None,
         validation_split: float = 0.0,
         validation_data: Any = None,
-        shuffle: bool | str = True,
+        shuffle: Any = True,
         class_weight: Any = None,
         sample_weight: Any = None,
         initial_epoch: int = 0,
+        *,
         steps_per_epoch: int | None = None,
         validation_steps: int | None = None,
         validation_batch_size: int | None = None,
@@ -89,9 +90,10 @@ class DistributedTraining:
                     batch_size=size,
                     steps=validation_steps,
                 )
-            given = data[0]
-            x = divisible_batches(given, data[1], data[2], batch_size, steps_per_epoch, shuffle)
-            if x is not given:
+            x = divisible_batches(
+                *data, batch_size=batch_size, steps=steps_per_epoch, shuffle=shuffle
+            )
+            if rows is not None:
                 y = sample_weight = batch_size = None
                 validation_split, shuffle = 0.0, False
         return super().fit(
@@ -120,16 +122,17 @@ class DistributedTraining:
         batch_size: int | None = None,
         verbose: str | int = "auto",
         sample_weight: Any = None,
+        *,
         steps: int | None = None,
-        *args: Any,
         **kwargs: Any,
     ) -> Any:
         """Evaluates as `keras.Model.evaluate` does."""
         if num_shards() > 1:
-            batches = divisible_batches(x, y, sample_weight, batch_size, steps)
-            if batches is not x:
-                x, y, sample_weight, batch_size = batches, None, None, None
-        return super().evaluate(x, y, batch_size, verbose, sample_weight, steps, *args, **kwargs)
+            is_arrays = number_of_rows((x, y, sample_weight)) is not None
+            x = divisible_batches(x, y, sample_weight, batch_size, steps)
+            if is_arrays:
+                y = sample_weight = batch_size = None
+        return super().evaluate(x, y, batch_size, verbose, sample_weight, steps, **kwargs)
 
     def predict(
         self,
@@ -141,8 +144,7 @@ class DistributedTraining:
     ) -> Any:
         """Predicts as `keras.Model.predict` does."""
         if num_shards() > 1:
-            batches = divisible_batches(x, batch_size=batch_size, steps=steps)
-            x, batch_size = batches, batch_size if batches is x else None
+            x, batch_size = divisible_batches(x, batch_size=batch_size, steps=steps), None
         return super().predict(x, batch_size, verbose, steps, callbacks)
 
     def train_on_batch(

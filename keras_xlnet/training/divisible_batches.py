@@ -11,7 +11,7 @@ ones too, is as on one device.
 """
 
 import math
-from collections.abc import Iterator
+import types
 from typing import Any, NamedTuple
 
 import keras
@@ -103,8 +103,8 @@ def divisible_batches(
         return _Divisible(_Batches((x, y, sample_weight), rows, batch_size, shuffle))
     if isinstance(x, keras.utils.PyDataset):
         return x if isinstance(x, _Divisible) else _Divisible(x)
-    if isinstance(x, Iterator):
-        return map(_fill, x)
+    if isinstance(x, types.GeneratorType):
+        return (_fill(batch) for batch in x)
     return x.map(_fill_in_graph) if hasattr(x, "element_spec") else x
 
 

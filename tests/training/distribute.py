@@ -77,11 +77,17 @@ def uneven_batches(num_devices):
     keras.utils.set_random_seed(3)
     model = XLNetTextClassifier(XLNetBackbone(32, 1, 2, 8, 8), num_classes=2)
     model.compile(keras.optimizers.SGD(0.1), metrics=["accuracy"])
-    x, y, weights = {"token_ids": TOKEN_IDS[:5]}, TOKEN_IDS[:5, 0] % 2, np.arange(1.0, 6.0)
+    x = {
+        "token_ids": TOKEN_IDS[:5],
+        "segment_ids": np.zeros((5, 6), "int32"),
+        "padding_mask": np.arange(6) >= np.arange(5)[:, None],
+    }
+    y, weights = TOKEN_IDS[:5, 0] % 2, np.arange(1.0, 6.0)
     held_out = {"token_ids": TOKEN_IDS[5:8]}, TOKEN_IDS[5:8, 0] % 2
 
     def batches():
-        yield from ((({"token_ids": TOKEN_IDS[i : i + 3]}), y[i : i + 3]) for i in (0, 3))
+        for i in (0, 3):
+            yield {key: array[i : i + 3] for key, array in x.items()}, y[i : i + 3]
 
     arguments = {"validation_data": held_out, "sample_weight": weights, "verbose": 0}
     history = model.fit(x, y, batch_size=2, epochs=2, **arguments).history
