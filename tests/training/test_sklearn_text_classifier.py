@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
 from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
+from keras_xlnet.preprocessing.labels import Classes, learn_class_names
 from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.training import SKLearnTextClassifier
 
@@ -31,17 +31,13 @@ TEXTS = texts_of(LABELS)
 def make():
     tokenizer = XLNetTokenizer.train(iter(TEXTS), vocabulary_size=40)
 
-    def make(X, y, hidden_dim=16, num_classes=None, **arguments):  # noqa: N803
+    def make(X, y, hidden_dim=16):  # noqa: N803
         keras.utils.set_random_seed(2)
         backbone = XLNetBackbone(40, 1, 2, hidden_dim, 32, kernel_initializer="glorot_normal")
         model = XLNetTextClassifier(
-            backbone,
-            num_classes or len({*y}),
-            XLNetTextClassifierPreprocessor(tokenizer, sequence_length=24),
-            **arguments,
+            backbone, len({*y}), XLNetTextClassifierPreprocessor(tokenizer, sequence_length=24)
         )
-        # A fold has few steps: to trace them takes longer.
-        model.compile(keras.optimizers.Adam(0.01), run_eagerly=True)
+        model.compile(keras.optimizers.Adam(0.01))
         return model
 
     return make
@@ -106,10 +102,50 @@ def test_what_is_refused(classifier, make):
         SKLearnTextClassifier(make(TEXTS, LABELS))
 
 
+# === Labels, with a model that is trained in no time ===
+
+
+class Words:
+    """A text classifier whose logits are the mean class of the words that it has read."""
+
+    threshold = 0.5
+
+    def __init__(self, num_classes=2, class_names=None, activation="softmax"):
+        self.num_classes, self.class_names, self.activation = num_classes, class_names, activation
+
+    @property
+    def classes(self):
+        return Classes(self.num_classes, self.class_names, self.activation)
+
+    def fit(self, x, y, sample_weight=None, class_weight=None, validation_data=None, verbose=0):
+        if self.class_names is None and isinstance(y[0], str):
+            self.class_names = learn_class_names(y, self.num_classes)
+        y = self.classes.encode(y)
+        targets = np.eye(self.num_classes)[y] if self.activation == "softmax" else np.array(y)
+        self.weights_of_classes = class_weight
+        self.held_out = validation_data and self.classes.encode(validation_data[1])
+        self.words = {}
+        for text, target in zip(x, targets, strict=True):
+            for word in text.split():
+                self.words.setdefault(word, []).append(target)
+        return "history"
+
+    def predict(self, x, verbose=0):
+        logits = [sum(np.mean(self.words[word], 0) for word in text.split()) for text in x]
+        if self.activation == "softmax":
+            return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        return 1 / (1 + np.exp(2.5 - np.array(logits)))
+
+
+def quick(X, y, **arguments):  # noqa: N803
+    return Words(**arguments)
+
+
 @pytest.mark.parametrize(
     "arguments, names",
     [
         ({"class_names": ["spam", "ham"]}, {}),
+        ({}, {}),
         ({}, {"ham": -1, "spam": 1}),
         ({}, {"ham": 10, "spam": 2}),
         ({}, {"ham": False, "spam": True}),
@@ -118,14 +154,15 @@ def test_what_is_refused(classifier, make):
         ({"activation": "sigmoid", "num_classes": 1}, {"ham": 1, "spam": 2}),
     ],
 )
-def test_labels_of_any_kind_are_ranked_right(make, arguments, names):
+def test_labels_of_any_kind_are_ranked_right(arguments, names):
     labels = np.array([names.get(label, label) for label in LABELS])
-    fit_kwargs = {"epochs": 3, "verbose": 0, "batch_size": 8}
-    classifier = SKLearnTextClassifier(make, model_kwargs=arguments, fit_kwargs=fit_kwargs)
+    classifier = SKLearnTextClassifier(quick, model_kwargs=arguments)
+    for scoring in ("roc_auc", "neg_log_loss", "accuracy", "f1_macro"):
+        found = cross_val_score(
+            classifier, TEXTS, labels, cv=2, scoring=scoring, error_score="raise"
+        )
+        assert found.min() > (-0.5 if scoring == "neg_log_loss" else 0.9)
     fitted = classifier.fit(np.array(TEXTS), labels)
-    assert get_scorer("roc_auc")(fitted, TEXTS, labels) > 0.9
-    assert get_scorer("neg_log_loss")(fitted, TEXTS, labels) > -0.5
-    assert fitted.score(TEXTS, labels) > 0.8
     assert fitted.classes_.tolist() == sorted({*labels.tolist()})
     probabilities = fitted.predict_proba(TEXTS)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-6)
@@ -133,38 +170,36 @@ def test_labels_of_any_kind_are_ranked_right(make, arguments, names):
     np.testing.assert_array_equal(fitted.predict(TEXTS), expected)
 
 
-def test_three_classes_and_weights_by_label(make):
+def test_three_classes_and_arguments_by_label():
     labels = np.array([{"spam": 5, "ham": -3}[label] for label in LABELS])
     labels[2::3] = 40
-    classifier = SKLearnTextClassifier(make, fit_kwargs={"epochs": 2, "verbose": 0})
-    found = cross_val_score(
+    classifier = SKLearnTextClassifier(quick, model_kwargs={"num_classes": 3})
+    scores = cross_val_score(
         classifier, TEXTS, labels, cv=2, scoring="roc_auc_ovr", error_score="raise"
     )
-    assert found.min() > 0.5
-    weighted = clone(classifier)
-    weighted.fit(
+    assert scores.min() > 0.5
+    classifier.fit(
         TEXTS,
         labels,
         sample_weight=np.ones(len(labels)),
-        class_weight={5: 9.0, -3: 0.01, 40: 0.01},
-        validation_data=(TEXTS[:6], labels[:6]),
+        class_weight={5: 9.0, -3: 0.1},
+        validation_data=(TEXTS[:3], labels[:3]),
     )
-    assert (
-        weighted.predict_proba(TEXTS)[:, 1].mean() > 0.5 and "val_loss" in weighted.history_.history
-    )
+    assert classifier.model_.weights_of_classes == {1: 9.0, 0: 0.1}
+    assert classifier.model_.held_out.tolist() == [1, 0, 2]
+    with pytest.raises(ValueError, match="must be labels in"):
+        classifier.fit(TEXTS, labels, validation_data=(TEXTS[:1], [7]))
 
 
-def test_several_labels_of_a_text(make):
+def test_several_labels_of_a_text():
     labels = np.array([[label == "spam", label == "ham"] for label in LABELS]).astype(int)
-    classifier = SKLearnTextClassifier(
-        make,
-        model_kwargs={"activation": "sigmoid", "num_classes": 2},
-        fit_kwargs={"epochs": 4, "verbose": 0, "batch_size": 8},
-    )
-    classifier.fit(TEXTS, labels)
-    for scoring in ("roc_auc", "f1_macro"):
-        assert get_scorer(scoring)(classifier, TEXTS, labels) > 0.8
-    assert classifier.predict(TEXTS[:3]).shape == (3, 2)
+    classifier = SKLearnTextClassifier(quick, model_kwargs={"activation": "sigmoid"})
+    for scoring in ("roc_auc", "f1_macro", "accuracy"):
+        found = cross_val_score(
+            classifier, TEXTS, labels, cv=2, scoring=scoring, error_score="raise"
+        )
+        assert found.min() > 0.9
+    assert classifier.fit(TEXTS, labels).predict(TEXTS[:3]).shape == (3, 2)
     with pytest.raises(ValueError, match="MultiLabelBinarizer"):
         classifier.fit(TEXTS[:2], [["a"], ["a", "b"]])
 
@@ -175,10 +210,11 @@ def test_several_labels_of_a_text(make):
         ({"num_classes": 3}, [1, 5], "`y` must have 3 different labels"),
         ({"class_names": ["a", "b"]}, [1, 2], "names in class_names=.*indices from 0 to 1"),
         ({"activation": "linear"}, [0, 1], "`model` must return an XLNetTextClassifier"),
+        ({"class_names": ["a", "b"]}, ["a", "c"], "`y` must be names in"),
     ],
 )
-def test_labels_that_do_not_fit(make, arguments, labels, message):
-    classifier = SKLearnTextClassifier(make, model_kwargs=arguments, fit_kwargs={"verbose": 0})
+def test_labels_that_do_not_fit(arguments, labels, message):
+    classifier = SKLearnTextClassifier(quick, model_kwargs=arguments)
     with pytest.raises(ValueError, match=message):
         classifier.fit(["win a prize", "see you"], labels)
     with pytest.raises(NotFittedError):
