@@ -103,7 +103,7 @@ class XLNetQuestionAnswering(Task):
 
     _arguments = ("preprocessor", "start_n_top", "end_n_top", "dropout", "null_threshold")
     preprocessor_cls = XLNetQuestionAnsweringPreprocessor
-    _inputs_without_default = ("start_positions", "max_answer_length")
+    _inputs_without_default = ("max_answer_length", "start_positions")
 
     def __init__(
         self,

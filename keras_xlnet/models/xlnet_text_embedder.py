@@ -205,6 +205,8 @@ class XLNetTextEmbedder(Task):
         if isinstance(texts, (str, bytes)):
             return self.embed([texts], verbose=0)[0]
         texts = plain_texts(texts)
+        if isinstance(texts, list) and not isinstance((texts or [None])[0], (list, tuple)):
+            texts = as_texts(texts, "texts")
         encoded = self._data.encode(texts)
         if encoded is None and not is_batches(texts) or encoded and len(encoded.columns) > 1:
             raise ValueError(

@@ -22,7 +22,7 @@ from keras_xlnet.preprocessing.texts import (
     split_spec,
 )
 from keras_xlnet.preprocessing.weights import as_weight_array
-from keras_xlnet.tokenizers.string_inputs import plain_columns, plain_texts
+from keras_xlnet.tokenizers.string_inputs import is_table, plain_columns, plain_texts
 
 
 class DataAdapter:
@@ -78,9 +78,11 @@ class DataAdapter:
             ValueError: If `x` is empty, or raw text that the preprocessor does not take.
         """
         if not isinstance(x, Encoded):
+            if _is_python_batches(x):
+                return None
             x = plain_columns(x)
             check_container(x, self.preprocessor_cls.row_name)
-            if is_batches(x) or not is_raw(x):
+            if is_dataset(x) or not is_raw(x):
                 return None
             x = self.preprocessor.encode(x, shorten=shorten)
         if len(x.columns) == 1:
@@ -227,8 +229,8 @@ def _is_python_batches(x):
 
 def _is_loader(x):
     """Whether `x` can be iterated again and again, for batches with text, as a `DataLoader`."""
-    is_column = isinstance(x, Collection) or hasattr(x, "dtype") or is_dataset(x)
-    if is_column or not isinstance(x, Iterable):
+    is_column = isinstance(x, Collection) or hasattr(x, "dtype")
+    if is_column or is_table(x) or is_dataset(x) or not isinstance(x, Iterable):
         return False
     # An example of a `DataLoader`, which would start processes for its first batch.
     first = next(iter(getattr(x, "dataset", x)), None)

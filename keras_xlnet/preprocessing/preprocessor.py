@@ -91,6 +91,8 @@ class Preprocessor(StringLayer):
     # Whether the call takes the elements of a `tf.data.Dataset` of raw text.
     takes_datasets = False
     _padding_segment = SEGMENT_PADDING
+    # The argument that says which texts are cut.
+    _cut_by = "sequence_length"
 
     def __init__(
         self,
@@ -237,8 +239,9 @@ class Preprocessor(StringLayer):
             found["cut"] = (
                 f"{texts} of {len(num_cut)} texts are longer than the preprocessor takes, and are "
                 f"cut: they lose {lost / texts:.0f} tokens on average, at most {num_cut.max()}, "
-                f"which are {share:.0%} of all tokens. Make the preprocessor with a longer "
-                f"`sequence_length` than {self.sequence_length}, or see docs/long_sequences.md"
+                f"which are {share:.0%} of all tokens. Make the preprocessor with a larger "
+                f"`{self._cut_by}` than {getattr(self, self._cut_by)}, or see "
+                "docs/long_sequences.md"
             )
         return found
 

@@ -96,6 +96,7 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
 
     row_name = "question"
     _padding_segment = 3
+    _cut_by = "max_question_length"
 
     def __init__(
         self,

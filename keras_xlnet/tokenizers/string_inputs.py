@@ -36,6 +36,8 @@ def plain_columns(x: Any) -> Any:
         if not any(hasattr(part, "__iter__") and not isinstance(part, (str, bytes)) for part in x):
             return list(x)
         return tuple(plain_columns(_listed(part)) for part in x)
+    if isinstance(x, list) and x and hasattr(x[0], "as_py"):  # Scalars of Arrow.
+        return [part.as_py() if hasattr(part, "as_py") else part for part in x]
     if isinstance(x, (list, str, bytes)) or is_table(x):
         return x
     library = type(x).__module__.partition(".")[0]
@@ -93,9 +95,7 @@ def as_text(name: str, row: int | str, text: Any) -> str:
     """Returns a text as a string; `ValueError` with the name and the row if it is not text."""
     if isinstance(text, list) and len(text) == 1:  # An array or a table of one column.
         text = text[0]
-    # Of lists with scalars of Arrow, or tensors.
-    convert = getattr(text, "as_py", None) or getattr(text, "numpy", None)
-    text = text if convert is None else convert()
+    text = text.numpy() if hasattr(text, "numpy") else text  # Of a list of tensors.
     text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
     if not isinstance(text, str):
         raise ValueError(f"`{name}` must be strings. Received in row {row}: {text!r}")

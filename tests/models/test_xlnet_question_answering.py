@@ -535,6 +535,49 @@ def test_no_answer_at_all():
     assert (prediction.answers, prediction.text, prediction.null_score) == ((), "", 0.5)
 
 
+def test_a_question_by_itself(trained_on_text):
+    model, x = trained_on_text[0], {"question": ["who hides?"], "context": ["Ann hides in a box"]}
+    (expected,) = model.answer(x, verbose=0)
+    question, context = "who hides?", "Ann hides in a box"
+    single = {"question": question, "context": context}
+    for found in (
+        model.answer(question, context, verbose=0),
+        model.answer((question, context), verbose=0),
+        model.answer(single, verbose=0),
+        *model.answer([question], [context], verbose=0),
+        *model.answer([single], verbose=0),
+    ):
+        assert found == expected
+    with pytest.raises(ValueError, match="pass `batch_size` by name. Received: 8"):
+        model.answer([(question, context)], 8)
+
+
+def test_an_empty_context_has_no_answer(trained_on_text):
+    model = trained_on_text[0]
+    rows = [("who hides?", ""), ("who hides?", "Ann hides in a box"), ("who hides?", " ")]
+    found = model.answer(rows, verbose=0)
+    assert [each.answers for each in found[::2]] == [(), ()] and found[1].answers
+    assert np.isfinite([each.null_score for each in found]).all()
+    losses = model.evaluate(rows, [None, "Ann", None], verbose=0)
+    assert np.isfinite(losses).all()
+
+
+def test_short_answers_are_searched_among_short_ones(trained_on_text):
+    """The beams have the best ends of those that are near enough, not of all."""
+    model = trained_on_text[0]
+    rows = [("who hides?", "Ann hides in a box"), ("where?", "The cat is on the mat")]
+    for most in (1, 2):
+        for found in model.answer(rows, max_answer_length=most, num_answers=99, verbose=0):
+            assert found.answers
+    features = model.preprocessor.encode(rows).features
+    limits = model.preprocessor.answer_limits(features["token_ids"], 1)
+    beams = model.predict({**features, "max_answer_length": limits}, verbose=0)
+    ends = beams["end_top_index"].reshape(len(limits), model.start_n_top, -1)
+    np.testing.assert_array_equal(ends[..., 0], beams["start_top_index"])
+    starts = np.take_along_axis(features["token_ids"], beams["start_top_index"], axis=1)
+    assert model.preprocessor.tokenizer.token_to_id("\u2581") not in starts
+
+
 def test_bad_input(trained_on_text, tokenizer):
     model, _ = trained_on_text
     x, answers = examples(4, 0)

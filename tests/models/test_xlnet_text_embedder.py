@@ -185,6 +185,24 @@ def test_similarity_and_search(model):
     assert len(one) == 9 and one[0].text == texts[0]
 
 
+def test_forms_of_vectors(model):
+    texts, _, _ = pairs(5, 6)
+    vectors = model.embed(texts, verbose=0)
+    (expected,) = model.search(vectors[2:3], texts, top_k=2)
+    expected = [(found.index, found.text) for found in expected]
+    for query in (vectors[2], vectors[2].tolist(), [vectors[2]], [vectors[2].tolist()],
+                  np.round(127 * vectors[2:3]).astype("int8"), vectors[2].astype("float64"),
+                  tf.cast(vectors[2], "bfloat16")):  # fmt: skip
+        (found,) = model.search(query, texts, top_k=2)
+        assert [(each.index, each.text) for each in found] == expected
+        assert model.similarity(query, vectors).shape[-1] == 5
+    assert model.search(vectors[2], [*vectors], top_k=1)[0][0].index == 2
+    assert model.search("a", texts[0], top_k=3)[0][0].text == texts[0]
+    for wrong in ([vectors[0], "a"], [[1.0, 2.0], [1.0]], np.ones((2, 3))):
+        with pytest.raises(ValueError, match="Vectors of texts must have"):
+            model.search(wrong, texts)
+
+
 @settings(max_examples=60)
 @given(st.integers(1, 9), st.integers(1, 40), st.integers(1, 50), st.integers(0, 99))
 def test_search_in_blocks_is_a_sort(num_queries, rows, top_k, seed):
@@ -204,7 +222,7 @@ def test_search_in_blocks_is_a_sort(num_queries, rows, top_k, seed):
 BAD = {
     "single texts": (lambda m: m.fit(["a", "b"]), "`x` must be pairs of texts to train"),
     "pairs": (lambda m: m.embed([("a", "b")]), "`texts` must be a string or a list.*pairs"),
-    "numbers": (lambda m: m.embed([1, 2]), "`texts` must be a string or a list of strings"),
+    "numbers": (lambda m: m.embed([1, 2]), "`texts` must be strings. Received in row 0: 1"),
     "four": (lambda m: m.predict([("a", "b", "c", "d")]), r"rows \(text, pair\) or \(text, pair, "),
     "rows": (lambda m: m.predict([("a", "b"), ("c",)]), "Received in row 1"),
     "lengths": (lambda m: m.predict((["a"], ["b", "c"])), "equal lengths"),

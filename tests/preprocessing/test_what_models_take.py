@@ -19,7 +19,10 @@ from keras_xlnet.models import (
     XLNetTextRegressor,
     XLNetTokenClassifier,
 )
-from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
+from keras_xlnet.preprocessing import (
+    XLNetTextClassifierPreprocessor,
+    XLNetTextEmbedderPreprocessor,
+)
 from keras_xlnet.training import attention_memory
 from tests.small_models import small_backbone
 
@@ -58,6 +61,7 @@ def models(preprocessor):
     return {
         "classifier": classifier(preprocessor, class_names=["ham", "spam"]),
         "nameless": classifier(preprocessor),
+        "comparer": classifier(preprocessor, pooling="pair"),
         "several": classifier(preprocessor, 3, activation="sigmoid"),
         "regressor": XLNetTextRegressor(backbone(), preprocessor),
         "permutation_lm": XLNetPermutationLM(backbone()),
@@ -96,6 +100,20 @@ ERRORS = {
     "NaN": ("classifier", "predict", (np.array(["a", "b", np.nan], object),), "row 2: nan"),
     "pd.NA": ("classifier", "predict", (pd.Series(["a", pd.NA], dtype="string"),), "row 1: <NA>"),
     "number": ("classifier", "predict", (["a", "b", 7],), "row 2: 7"),
+    "only None": ("classifier", "predict", ([None, None],), "row 0: None"),
+    "only NaN": ("classifier", "classify", ([np.nan, np.nan],), "row 0: nan"),
+    "empty rows": ("classifier", "predict", ([[], []],), r"row 0: \[\]"),
+    "None in a row": ("classifier", "predict", ([["a", None]],), "`pair` .* row 0: None"),
+    "rows with other keys": (
+        "classifier", "predict", ([{"text": "a"}, {"txt": "b"}],), "row 1: {'txt'"),
+    "nothing": ("classifier", "predict", (None,), "`x` must be texts.* None"),
+    "token ids": ("classifier", "predict", ([[9, 17], [12, 4]],), "token ids in a dict"),
+    "token ids of several lengths": (
+        "classifier", "fit", ([[9, 17], [12]], [0, 1]), "token ids in a dict"),
+    "pair as an argument": ("classifier", "classify", ("a", "b"), "pairs as one argument"),
+    "single texts to compare": ("comparer", "classify", (TEXTS,), "`x` must be pairs of texts"),
+    "single texts to compare, dataset": (
+        "comparer", "predict", (dataset(TEXTS).batch(2),), "`x` must be pairs of texts"),
     "None in the second of a pair": (
         "classifier", "predict", ((["a", "b"], ["c", None]),), r"`pair` must be strings.* row 1"),
     "lengths of pairs": (
@@ -397,6 +415,53 @@ def test_class_weight_by_name(preprocessor, expected_losses):
     by_name, by_index = found
     np.testing.assert_allclose(by_name, by_index, rtol=1e-6)
     assert abs(by_name[0] - expected_losses[0]) > 1e-3
+
+
+# === What a model does not see of texts ===
+
+
+KOREAN = ["정말 재미있는 영화였어요.", "다시 보고 싶지 않아요."]
+LONG = ["win a free prize " * 9, "see you"]
+
+
+def losses_of_texts(function):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        function()
+    kinds = ("unknown to the vocabulary", "longer than the preprocessor takes")
+    return [str(w.message) for w in caught if any(kind in str(w.message) for kind in kinds)]
+
+
+@pytest.mark.parametrize("texts", [KOREAN, LONG], ids=["unknown", "cut"])
+@pytest.mark.parametrize("method", ["fit", "evaluate", "predict", "classify"])
+def test_a_loss_is_told_once(texts, method, preprocessor):
+    model = classifier(preprocessor)
+    labels = ([0, 1],) if method in ("fit", "evaluate") else ()
+    call = getattr(model, method)
+    (message,) = losses_of_texts(lambda: call(texts, *labels))
+    if texts is KOREAN:
+        assert "pretrain_your_language.md" in message
+    else:
+        cut = len(preprocessor.tokenizer.encode(texts)[0]) - (12 - 2)
+        assert "1 of 2 texts" in message and f"{cut} tokens on average" in message
+    assert not losses_of_texts(lambda: call(texts, *labels))
+    # Each kind by itself.
+    assert losses_of_texts(lambda: model.predict(LONG if texts is KOREAN else KOREAN))
+
+
+def test_losses_that_are_small_or_wanted_are_not_told(tokenizer, preprocessor):
+    assert not losses_of_texts(lambda: classifier(preprocessor).predict([*TEXTS, "제"] * 3))
+    assert not losses_of_texts(lambda: classifier(preprocessor).predict([*["ok"] * 40, "a b " * 5]))
+    middle = XLNetTextClassifierPreprocessor(tokenizer, 12, truncation="middle")
+    assert not losses_of_texts(lambda: classifier(middle).predict(LONG))
+    documents = XLNetTextClassifierPreprocessor(tokenizer, 128)
+    model = classifier(documents, long_document="windows", segment_length=16)
+    assert not losses_of_texts(lambda: model.predict(LONG))
+
+
+def test_losses_of_an_embedder(tokenizer):
+    embedder = XLNetTextEmbedder(backbone(), XLNetTextEmbedderPreprocessor(tokenizer, 12))
+    assert len(losses_of_texts(lambda: embedder.search(KOREAN, LONG, verbose=0))) == 2
 
 
 # === Attention that does not fit in memory ===
