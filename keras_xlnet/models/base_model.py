@@ -178,7 +178,7 @@ class BaseModel(RestoresSublayers, NoticesChangedLayers, DistributedTraining, ke
             optimized = self.trainable_variables if paths is None else map(variables.get, paths)
             self.optimizer.build(list(optimized))
 
-    def fit(  # type: ignore[override]  # It names only some arguments of Keras.
+    def fit(
         self,
         x: Any = None,
         y: Any = None,

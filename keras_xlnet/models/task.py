@@ -416,7 +416,7 @@ class Task(BaseModel):
             *rows, is_grouped = self._examples(x, y, sample_weight, True)
             fit_last_layer(self, rows, is_grouped, class_weight, l2, batch_size, verbose)
 
-    def evaluate(  # type: ignore[override]  # It names only some arguments of Keras.
+    def evaluate(
         self,
         x: Any = None,
         y: Any = None,
