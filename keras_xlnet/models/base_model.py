@@ -602,7 +602,8 @@ class BaseModel(RestoresSublayers, NoticesChangedLayers, DistributedTraining, ke
         else:
             super().__setattr__(name, value)
         if name == "backbone":
-            vars(value).setdefault("_models", weakref.WeakSet()).add(self)
+            models = vars(value).setdefault("_models", weakref.WeakValueDictionary())
+            models[id(self)] = self
 
     def _hold(self, text_layer):
         """Keeps a layer of strings.
@@ -718,6 +719,11 @@ class BaseModel(RestoresSublayers, NoticesChangedLayers, DistributedTraining, ke
 def backbone_of(model: keras.Model) -> Any:
     """Returns the backbone of a task model. A backbone is its own."""
     return getattr(model, "backbone", model)
+
+
+def models_of(backbone: keras.Model) -> set[keras.Model]:
+    """Returns the models of this package that have a backbone."""
+    return set(vars(backbone)["_models"].values())
 
 
 def _is_memory(weight, model):

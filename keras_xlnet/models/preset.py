@@ -1,6 +1,5 @@
 """Presets: directories with the config, the weights and the tokenizer of a model."""
 
-import contextlib
 import inspect
 import json
 import pathlib
@@ -16,7 +15,12 @@ from keras_xlnet.preset_files.files import quoted, read_json
 from keras_xlnet.preset_files.model_card import check_card, format_card
 from keras_xlnet.preset_files.recorded_vocabulary import KEY, read_vocabulary_sha256
 from keras_xlnet.preset_files.shipped import recommended_arguments
-from keras_xlnet.preset_files.trusted_config import check_class, read_config, trusted
+from keras_xlnet.preset_files.trusted_config import (
+    check_class,
+    errors_named,
+    read_config,
+    trusted,
+)
 from keras_xlnet.preset_files.weights import load_weights, save_weights
 from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.types import PathLike
@@ -264,7 +268,7 @@ def _load_backbone(cls, directory, config, given):
 def _make(directory, config, given):
     """Returns the model of a config with other arguments, without a preprocessor."""
     config_file = directory / _CONFIG
-    with _naming(config_file, given["model"] | given["backbone"]):
+    with errors_named(config_file, given["model"] | given["backbone"]):
         for key in {"preprocessor", "tokenizer"} & config["config"].keys():
             config["config"][key] = None
         config["config"] |= given["model"]
@@ -298,7 +302,7 @@ def _preprocessor(cls, directory, entry, overrides):
         return None
     if entry is None:
         return cls.preprocessor_cls(XLNetTokenizer.from_preset(directory), **overrides)
-    with _naming(directory / _CONFIG, overrides):
+    with errors_named(directory / _CONFIG, overrides):
         entry["config"] |= overrides
         preprocessor = keras.saving.deserialize_keras_object(entry)
         tokenizer = preprocessor.tokenizer
@@ -395,22 +399,3 @@ def _has_backbone(cls):
 
 def _takes_text(cls):
     return "preprocessor" in _argument_names(cls)
-
-
-@contextlib.contextmanager
-def _naming(config_file, overrides):
-    """Raises `ValueError` with the name of the file if a config is invalid."""
-    try:
-        yield
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        given = f" with {overrides}" if overrides else ""
-        raise ValueError(
-            f"{config_file}{given} does not describe a model: {_first(error)}"
-        ) from error
-
-
-def _first(error):
-    """Returns the error that Keras wrapped into others with all of the config in them."""
-    while error.__context__ is not None:
-        error = error.__context__
-    return error

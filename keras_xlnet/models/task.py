@@ -1,5 +1,6 @@
 import contextlib
 import dataclasses
+import gc
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_xlnet.models.base_model import BaseModel
+from keras_xlnet.models.base_model import BaseModel, models_of
 from keras_xlnet.models.head_fitting import BATCH_SIZE, L2, fit_last_layer
 from keras_xlnet.models.long_documents import preprocessor_for_documents
 from keras_xlnet.models.preset import class_of_preset, load_with_adapter
@@ -226,8 +227,8 @@ class Task(BaseModel):
             ConnectionError: If `location` does not answer and nothing was downloaded before.
             ValueError: If the adapter is of another class, other arguments (such as
                 `num_classes`) or a backbone of other sizes or weights, the model has other LoRA or
-                is quantized, or a file is damaged. The model is not changed. Weights of a backbone
-                in bfloat16 are rounded, and not compared.
+                is quantized, another model has the same backbone, or a file is damaged. The model
+                is not changed.
 
         Example:
 
@@ -244,7 +245,20 @@ class Task(BaseModel):
         >>> other.predict({"token_ids": np.array([[5, 17, 8]])}, verbose=0).shape
         (1, 1)
         """
-        Adapter.open(location, Task).load_into(self)
+        adapter = Adapter.open(location, Task)
+        self._check_has_own_backbone()
+        adapter.load_into(self)
+
+    def _check_has_own_backbone(self):
+        if models_of(self.backbone) != {self}:
+            gc.collect()  # Models that were deleted wait for it, `from_preset`'s among them.
+        others = models_of(self.backbone) - {self}
+        if others:
+            names = sorted(f"{type(model).__name__} {model.name!r}" for model in others)
+            raise ValueError(
+                f"`load_adapter` changes the backbone, which {', '.join(names)} has too. Load it "
+                "into `model.with_arguments()`, a copy with a backbone of its own"
+            )
 
     # === The text ===
 

@@ -1,5 +1,6 @@
 """The parts of the graphs of tasks: inputs, summaries of texts, logits."""
 
+import numbers
 from collections.abc import Sequence
 
 import keras
@@ -36,6 +37,11 @@ def check_classes(num_classes: int, activation: str, class_names: Sequence[str] 
         )
     if class_names is None:
         return
+    is_list = not isinstance(class_names, (str, bytes, dict)) and hasattr(class_names, "__len__")
+    if not is_list or not all(isinstance(name, (str, numbers.Integral)) for name in class_names):
+        raise ValueError(
+            f"`class_names` must be a list of strings. Received: class_names={class_names!r}"
+        )
     if len(class_names) != num_classes:
         raise ValueError(
             f"`class_names` must have `num_classes` names. Received: {len(class_names)} names, "

@@ -1,9 +1,10 @@
+import math
 from typing import Any
 
 import keras
 from keras import ops
 
-from keras_xlnet.arguments import check_positive_int
+from keras_xlnet.arguments import check_number, check_positive_int
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers import Answerability, AnswerEnd, AnswerStart
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
@@ -118,6 +119,8 @@ class XLNetQuestionAnswering(Task):
     ) -> None:
         check_positive_int("start_n_top", start_n_top)
         check_positive_int("end_n_top", end_n_top)
+        if null_threshold is not None:
+            check_number("null_threshold", null_threshold, low=-math.inf)
         check_backbone(backbone)
         check_preprocessor(preprocessor, backbone, self.preprocessor_cls)
 

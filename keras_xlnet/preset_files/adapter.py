@@ -1,5 +1,6 @@
 """Adapters: directories with the LoRA and the head of a task model, without its backbone."""
 
+import copy
 import dataclasses
 import math
 import pathlib
@@ -9,18 +10,19 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.preset_files.adapter_weights import (
     MATRICES,
     check_not_quantized,
     head_weights,
+    is_base,
     lora_by_path,
     lora_matrices,
-    sha256_of_weights,
 )
 from keras_xlnet.preset_files.files import file_in, quoted, read_json
 from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles
 from keras_xlnet.preset_files.shipped import adapter_directory
-from keras_xlnet.preset_files.trusted_config import read_config
+from keras_xlnet.preset_files.trusted_config import errors_named, read_config
 from keras_xlnet.preset_files.weights import (
     FLOATS,
     WeightMatch,
@@ -39,9 +41,11 @@ _SIZES = (
     "num_heads",
     "head_dim",
 )
+# Of a model that is made to check an adapter's arguments.
+_SMALLEST = dict.fromkeys(_SIZES, 2) | {"vocabulary_size": 16}
+_KEYS = {"module", "class_name", "config", "registered_name", "lora", "base"}
 #: Of layers: a model that gets an adapter has its own.
 OF_LAYERS = {"name", "trainable", "dtype", "quantization", "lora", "trainability"}
-_PARTS = {"backbone", "preprocessor"}
 # Attributes that a model takes from an adapter, and those that the outputs do not depend on. All
 # others have to be equal.
 _TAKEN = ("class_names", "null_threshold", "threshold")
@@ -55,12 +59,14 @@ class Adapter:
     Args:
         directory: Path of its files.
         config: Serialized model: the class, and the arguments of head, backbone and preprocessor.
+        arguments: Dict of the arguments of the model, without its backbone and its preprocessor.
         lora: Dict of rank and scale by the path of the layer.
-        base: Dict with the `preset` (a name, or `None`) and the `sha256` of the backbone.
+        base: Dict with the `preset` (a name, or `None`) and the checksums of the backbone.
     """
 
     directory: pathlib.Path
     config: dict[str, Any]
+    arguments: dict[str, Any]
     lora: dict[str, tuple[int, float]]
     base: dict[str, Any]
 
@@ -75,7 +81,8 @@ class Adapter:
 
         Raises:
             FileNotFoundError: If `location` is not an adapter.
-            ValueError: If `adapter.json` is damaged or names a class that is not registered.
+            ValueError: If `adapter.json` is damaged, has unknown keys or arguments that the
+                classes refuse, or names a class that is not registered.
         """
         directory = adapter_directory(location, (CONFIG, WEIGHTS))
         if not (directory / CONFIG).is_file():
@@ -86,17 +93,16 @@ class Adapter:
         if not isinstance(entry, dict) or not isinstance(entry.get("config"), dict):
             raise ValueError(f"{file} is damaged: its backbone is {quoted(entry)}")
         content = read_json(file)
-        return cls(directory, config, _read_lora(file, content), _read_base(file, content))
+        unknown = sorted(content.keys() - _KEYS)
+        if unknown:
+            raise ValueError(f"{file} has unknown keys, {unknown}. A newer version may have them")
+        lora, base = _read_lora(file, content), _read_base(file, content)
+        return cls(directory, config, _checked_arguments(file, config), lora, base)
 
     @property
     def model_class(self) -> Any:
         """The class of the model."""
         return keras.saving.get_registered_object(self.config["registered_name"])
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """The arguments of the model, without its backbone and its preprocessor."""
-        return without(self.config["config"], _PARTS | OF_LAYERS)
 
     @property
     def backbone_arguments(self) -> dict[str, Any]:
@@ -158,9 +164,8 @@ class Adapter:
             assign_matches(matrices, files)
         else:
             self._merge(kernels, files)
-        for name in _TAKEN:
-            if name in self.arguments:
-                setattr(model, name, self.arguments[name])
+        for name in self.arguments.keys() & set(_TAKEN):
+            setattr(model, name, self.arguments[name])
 
     def _kernels(self, backbone):
         weights = model_weights(backbone, merge_lora=False)
@@ -199,11 +204,7 @@ class Adapter:
                 )
 
     def _check_base(self, backbone):
-        weights = model_weights(backbone, merge_lora=False)
-        # Rounded weights of a model in bfloat16 have no checksum to compare.
-        if any(keras.backend.standardize_dtype(w.dtype) == "bfloat16" for w in weights.values()):
-            return
-        if sha256_of_weights(weights) != self.base["sha256"]:
+        if not is_base(self.base, model_weights(backbone, merge_lora=False)):
             preset = self.base["preset"]
             base = f"the preset {preset!r}" if preset else "a backbone"
             raise ValueError(
@@ -232,6 +233,18 @@ def _named(lora):
     return f"{text} in {len(lora)} layers ({next(iter(lora))}, ...)"
 
 
+def _checked_arguments(file, config):
+    """The arguments of a model, from one with few weights that is made of the config."""
+    for name in _SIZES:
+        with errors_named(file):
+            check_positive_int(name, config["config"]["backbone"]["config"].get(name))
+    config = copy.deepcopy(config)
+    config["config"]["backbone"]["config"] |= _SMALLEST
+    with errors_named(file):
+        model = keras.saving.deserialize_keras_object(config)
+    return {name: getattr(model, name) for name in model._arguments if name != "preprocessor"}
+
+
 def _read_lora(file, content):
     lora = content.get("lora")
     is_valid = isinstance(lora, dict) and lora and all(map(_is_rank_and_scale, lora.values()))
@@ -244,13 +257,20 @@ def _is_rank_and_scale(value):
     if not isinstance(value, list) or len(value) != 2:
         return False
     rank, alpha = value
-    is_number = isinstance(alpha, (int, float)) and math.isfinite(alpha)
-    return isinstance(rank, int) and rank > 0 and is_number
+    is_number = isinstance(alpha, (int, float)) and 0 < alpha < math.inf
+    return isinstance(rank, int) and rank > 0 and is_number and bool not in map(type, value)
 
 
 def _read_base(file, content):
     base = content.get("base")
-    is_dict = isinstance(base, dict) and isinstance(base.get("sha256"), str)
-    if not is_dict or not isinstance(base.get("preset"), (str, type(None))):
+    is_valid = (
+        isinstance(base, dict)
+        and base.keys() <= {"preset", "sha256", "sha256_in_bfloat16"}
+        and isinstance(base.get("sha256"), str)
+        and isinstance(base.get("preset"), (str, type(None)))
+        and isinstance(base.get("sha256_in_bfloat16", []), list)
+        and all(isinstance(each, str) for each in base.get("sha256_in_bfloat16", []))
+    )
+    if not is_valid:
         raise ValueError(f"{file} is damaged: its 'base' is {quoted(base)}")
     return base

@@ -1,10 +1,11 @@
 """The weights of adapters: LoRA, heads, and the checksums of the backbones that they belong to."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
+import ml_dtypes
 import numpy as np
 
 from keras_xlnet.preset_files import shipped
@@ -13,6 +14,7 @@ from keras_xlnet.preset_files.shipped import presets, shipped_directory
 from keras_xlnet.preset_files.weights import layers_with_lora, model_weights
 from keras_xlnet.types import PathLike
 
+_LITTLE_ENDIAN = {"float16": "<f2", "bfloat16": ml_dtypes.bfloat16}
 #: The names of the matrices of a layer with LoRA.
 MATRICES = ("lora_kernel_a", "lora_kernel_b")
 
@@ -85,13 +87,40 @@ def base_of(backbone: Any) -> dict[str, Any]:
     return {"preset": next(names, None), "sha256": found}
 
 
-def sha256_of_weights(weights: Mapping[str, Any]) -> str:
-    """Returns the SHA-256 of weights as float16, which a preset may store them in."""
+def checksums_of_base(weights: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the checksums by which `is_base` knows weights, rounded or not."""
+    rounded = [("bfloat16",), ("float16", "bfloat16")]  # By a model, and by a preset before.
+    return {
+        "sha256": sha256_of_weights(weights),
+        "sha256_in_bfloat16": [sha256_of_weights(weights, dtypes) for dtypes in rounded],
+    }
+
+
+def is_base(base: Mapping[str, Any], weights: Mapping[str, Any]) -> bool:
+    """Returns whether weights of a model are those that an adapter was trained on.
+
+    Args:
+        base: Dict of `checksums_of_base`.
+        weights: Dict of variables by path. Those of a model in bfloat16 are rounded.
+    """
+    if any(keras.backend.standardize_dtype(w.dtype) == "bfloat16" for w in weights.values()):
+        return sha256_of_weights(weights, ("bfloat16",)) in base.get("sha256_in_bfloat16", ())
+    return sha256_of_weights(weights) == base["sha256"]
+
+
+def sha256_of_weights(weights: Mapping[str, Any], dtypes: Sequence[str] = ("float16",)) -> str:
+    """Returns the SHA-256 of weights as float16, which a preset may store them in.
+
+    Args:
+        weights: Dict of arrays or variables by path.
+        dtypes: Names of the dtypes that the weights are rounded to, one after another.
+    """
     digest = hashlib.sha256()
     for path in sorted(weights):
         array = np.asarray(keras.ops.convert_to_numpy(weights[path]), "float32")
         with np.errstate(over="ignore"):
-            array = array.astype("<f2")
+            for dtype in dtypes:
+                array = array.astype(_LITTLE_ENDIAN[dtype])
         digest.update(f"{path} {array.shape}\n".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()

@@ -13,6 +13,7 @@ from keras_xlnet.preset_files.adapter_weights import (
     base_of,
     check_not_quantized,
     check_only_lora_trains,
+    checksums_of_base,
     head_weights,
     lora_by_path,
     lora_matrices,
@@ -20,7 +21,7 @@ from keras_xlnet.preset_files.adapter_weights import (
 from keras_xlnet.preset_files.files import replace_files
 from keras_xlnet.preset_files.model_card import check_card, format_adapter_card
 from keras_xlnet.preset_files.trusted_config import trusted
-from keras_xlnet.preset_files.weights import write_weights
+from keras_xlnet.preset_files.weights import model_weights, write_weights
 from keras_xlnet.types import PathLike
 
 
@@ -41,7 +42,8 @@ def save_adapter(
             "training"
         )
     check_only_lora_trains(model)
-    base = base_of(model.backbone)
+    weights = model_weights(model.backbone, merge_lora=False)
+    base = base_of(model.backbone) | checksums_of_base(weights)
     lora = {path: [layer.lora_rank, layer.lora_alpha] for path, layer in layers.items()}
     config = {**_config(model), "lora": lora, "base": base}
     weights = {**head_weights(model), **lora_matrices(layers)}

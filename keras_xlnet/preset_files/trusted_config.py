@@ -1,13 +1,23 @@
 """Configs of presets: which classes and functions they may name, so that reading one is safe."""
 
+import contextlib
 import inspect
 import pathlib
+from collections.abc import Iterator
 from typing import Any
 
 import keras
 
 from keras_xlnet.preset_files.files import quoted, read_json
 
+# What JSON has for arguments with these annotations. Constructors check the values.
+_TYPES: dict[Any, Any] = {
+    bool: int,
+    int: int,
+    int | None: (int, type(None)),
+    float: (int, float),
+    str: str,
+}
 _MAX_BYTES = 1 << 24
 _MAX_DEPTH = 64
 _OF_ALL_LAYERS = {"name", "trainable", "dtype", "quantization", "lora", "trainability"}
@@ -80,6 +90,32 @@ def trusted(config: dict[str, Any], source: Any) -> dict[str, Any]:
     return _checked(config, source, ())
 
 
+@contextlib.contextmanager
+def errors_named(
+    config_file: pathlib.Path, overrides: dict[str, Any] | None = None
+) -> Iterator[None]:
+    """A context that raises `ValueError` with the name of the file if a config is invalid.
+
+    Args:
+        config_file: Path of the file.
+        overrides: Optional arguments that replace those in the file.
+    """
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        given = f" with {overrides}" if overrides else ""
+        raise ValueError(
+            f"{config_file}{given} does not describe a model: {_first_line(error)}"
+        ) from error
+
+
+def _first_line(error):
+    """Returns what the error says that Keras wrapped into others with all of the config in them."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return str(error).partition("\n")[0]
+
+
 def _checked(entry, source, path):
     if len(path) > _MAX_DEPTH:
         raise ValueError(f"{source} is nested more than {_MAX_DEPTH} deep")
@@ -119,12 +155,20 @@ def _check_arguments(entry, source, path):
     if not is_ours or not isinstance(config, dict):
         return
     cls = keras.saving.get_registered_object(entry["registered_name"])
-    unknown = sorted(set(config) - set(inspect.signature(cls).parameters) - _OF_ALL_LAYERS)
+    parameters = inspect.signature(cls).parameters
+    unknown = sorted(set(config) - set(parameters) - _OF_ALL_LAYERS)
     if unknown:
         raise ValueError(
             f"{source}: entry {'/'.join(path) or 'config'} has arguments that {cls.__name__} does "
             f"not have: {unknown}. A newer version may have written it"
         )
+    for name in config.keys() & parameters.keys():
+        expected = _TYPES.get(parameters[name].annotation, object)
+        if not isinstance(config[name], expected):
+            raise ValueError(
+                f"{source}: entry {'/'.join((*path, name))} must be a value for `{name}` of "
+                f"{cls.__name__}. Received: {quoted(config[name])}"
+            )
 
 
 def _is_known(entry):
@@ -132,6 +176,8 @@ def _is_known(entry):
     class_name, module = entry["class_name"], entry.get("module")
     if not isinstance(class_name, str) or class_name.startswith("__"):
         return False  # Lambdas, types, tensors.
+    if not isinstance(entry.get("module"), (str, type(None))):
+        return False
     if class_name == "function":
         return _is_registered(entry.get("config"))  # Keras' own are plain names.
     if _is_registered(entry.get("registered_name")):

@@ -1,5 +1,6 @@
 """LoRA and heads that are saved apart from the backbone, and loaded again."""
 
+import functools
 import json
 import shutil
 
@@ -20,6 +21,7 @@ from keras_xlnet.models import (
     XLNetTextRegressor,
     XLNetTokenClassifier,
 )
+from keras_xlnet.preprocessing import XLNetTextRegressorPreprocessor
 
 TEXTS = ["The cat sat down.", "It rained all day in Paris", "a free prize", "no"]
 IDS = np.random.default_rng(3).integers(10, 200, (4, 9))
@@ -55,6 +57,12 @@ def classifier(folder, **overrides):
         **overrides,
     }
     return XLNetTextClassifier.from_preset(folder / "base", **arguments)
+
+
+@functools.cache
+def ready_classifier(folder):
+    """A classifier for tests that do not change it."""
+    return classifier(folder)
 
 
 def train(model, x, y):
@@ -330,6 +338,43 @@ def test_other_weights_are_refused(folder):
         model.load_adapter(folder / "adapter")
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "mixed_bfloat16"])
+@pytest.mark.parametrize("stored", ["float32", "float16"])
+def test_an_adapter_is_merged_once(dtype, stored, folder, tmp_path):
+    folder, _ = folder
+    XLNetPermutationLM.from_preset(folder / "base").save_to_preset(tmp_path / "base", dtype=stored)
+    arguments = {"num_classes": 3, "pooling": "mean", "dtype": dtype}
+    model = XLNetTextClassifier.from_preset(tmp_path / "base", **arguments)
+    model.load_adapter(folder / "adapter")
+    merged = arrays(model)
+    model.save_to_preset(tmp_path / "merged")
+    for loaded in (model, XLNetTextClassifier.from_preset(tmp_path / "merged")):
+        with pytest.raises(ValueError, match="when an adapter is merged into them"):
+            loaded.load_adapter(folder / "adapter")
+        for path, array in arrays(loaded).items():
+            np.testing.assert_array_equal(array, merged[path])
+
+
+def test_the_backbone_of_other_models_is_not_changed(folder):
+    folder, _ = folder
+    model = classifier(folder)
+    other = XLNetTextRegressor(model.backbone, model_preprocessor(model))
+    before = arrays(model)
+    with pytest.raises(ValueError, match="the backbone, which XLNetTextRegressor 'xlnet_text_reg"):
+        model.load_adapter(folder / "adapter")
+    for path, array in arrays(model).items():
+        np.testing.assert_array_equal(array, before[path])
+    copy = model.with_arguments()
+    copy.load_adapter(folder / "adapter")
+    del other
+    model.load_adapter(folder / "adapter")
+    assert_same(model, copy)
+
+
+def model_preprocessor(model):
+    return XLNetTextRegressorPreprocessor(model.preprocessor.tokenizer, 12)
+
+
 def test_other_lora_is_refused(folder):
     folder, _ = folder
     for arguments in ({"rank": 3}, {"rank": 2}, {"rank": 2, "lora_alpha": 8}):
@@ -383,15 +428,58 @@ def change(file, edit):
             lambda a: change(a / "adapter.json", lambda c: c.update(registered_name="os>system")),
             "holds a 'os>system', not",
         ),
+        *(
+            (lambda a, edit=edit: change(a / "adapter.json", edit), f"adapter.json.*{message}")
+            for edit, message in (
+                (lambda c: c.update(more=1), "unknown keys, .'more'."),
+                (lambda c: c["base"].update(more=1), "'base' is"),
+                (lambda c: c["base"].update(sha256_in_bfloat16=[3]), "'base' is"),
+                (lambda c: c["config"].update(more=1), "does not have: .'more'."),
+                (lambda c: c["config"].update(class_names=["a", "b"]), "must have `num_classes` n"),
+                (lambda c: c["config"].update(class_names="abc"), "must be a list of strings"),
+                (lambda c: c["config"].update(class_names=["a", None, "c"]), "a list of strings"),
+                (lambda c: c["config"].update(class_names=5), "must be a list of strings"),
+                (lambda c: c["config"].update(num_classes=2), "must have `num_classes` names"),
+                (lambda c: c["config"].update(num_classes=3.0), "a value for `num_classes`"),
+                (lambda c: c["config"].update(threshold=2), "`threshold` must be a number"),
+                (lambda c: c["config"].update(threshold="a"), "a value for `threshold`"),
+                (lambda c: c["config"].update(dropout=-1), "must be a dropout rate"),
+                (lambda c: c["config"].update(gradient_segments="a"), "for `gradient_segments`"),
+                (lambda c: c["config"].update(preprocessor=5), "does not describe a model"),
+                (
+                    lambda c: c["config"]["preprocessor"]["config"].update(sequence_length=0),
+                    "`sequence_length` must be",
+                ),
+                (
+                    lambda c: c["config"]["backbone"]["config"].update(num_layers=2.0),
+                    "a value for `num_layers`",
+                ),
+                (
+                    lambda c: c["config"]["backbone"]["config"].update(attention_dropout=3),
+                    "must be a dropout rate",
+                ),
+                (lambda c: c["lora"].update({"x": [True, 2]}), "its 'lora' is"),
+                (lambda c: c["lora"].update({"x": [2, 0]}), "its 'lora' is"),
+            )
+        ),
     ],
 )
 def test_damaged_files_are_refused(damage, message, folder, tmp_path):
     folder, _ = folder
     shutil.copytree(folder / "adapter", tmp_path / "adapter")
     damage(tmp_path / "adapter")
-    with pytest.raises(ValueError, match=message) as error:
-        Task.from_preset(folder / "base", adapter=tmp_path / "adapter")
-    assert "\n" not in str(error.value)
+    model = ready_classifier(folder)
+    before = arrays(model)
+    for load in (
+        lambda: Task.from_preset(folder / "base", adapter=tmp_path / "adapter"),
+        lambda: model.load_adapter(tmp_path / "adapter"),
+    ):
+        with pytest.raises(ValueError, match=message) as error:
+            load()
+        assert "\n" not in str(error.value)
+    assert model.class_names == ["a", "b", "c"] and model.threshold == 0.5
+    for path, array in arrays(model).items():
+        np.testing.assert_array_equal(array, before[path])
 
 
 def test_missing_and_other_weights_are_refused(folder, tmp_path):

@@ -362,10 +362,9 @@ def test_copies_have_the_state_of_the_optimizer(optimizer, rng):
     model.backbone.trainable = False  # The optimizer has states of weights that are frozen now.
     for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert other.optimizer.get_config() == model.optimizer.get_config()
-        states = [{v.path: v for v in m.optimizer.variables} for m in (other, model)]
-        assert states[0].keys() == states[1].keys()
-        for path, state in states[0].items():
-            np.testing.assert_array_equal(state, states[1][path])
+        states = zip(other.optimizer.variables, model.optimizer.variables, strict=True)
+        for found, expected in states:
+            np.testing.assert_array_equal(found, expected)
     assert keras.models.clone_model(model).optimizer.get_config() == model.optimizer.get_config()
     entry = keras.saving.serialize_keras_object(model)
     assert keras.saving.deserialize_keras_object(entry).optimizer.built
