@@ -79,9 +79,9 @@ def compress_onnx(source: pathlib.Path, target: pathlib.Path, quantization: str 
     """Writes a file of float32 again, with weights in fewer bits.
 
     `"float16"` halves the file; the weights are converted to float32 when the file is loaded, as
-    runtimes for CPUs have no products of float16. With `"int8"` the weights have 8 bits, and a
-    scale for each column; the inputs of each product are rounded to 8 bits as they come, and
-    products are computed in int8.
+    runtimes for CPUs have no products of float16. With `"int8"` tables have 8 bits, and kernels 7
+    with a scale for each column; the inputs of each product are rounded to 8 bits as they come,
+    each row by itself, and products are computed in int8.
 
     Args:
         source: Path of the file in float32.
@@ -99,12 +99,19 @@ def compress_onnx(source: pathlib.Path, target: pathlib.Path, quantization: str 
 def _quantize(source, target):
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
+    # Products first: rows of a quantized table would enter a product with the range of the table.
+    # Kernels have 7 bits, as products of uint8 and int8 overflow on CPUs without VNNI.
+    options = {"MatMul": {"per_channel": True, "reduce_range": True}, "Gather": {}}
     with tempfile.TemporaryDirectory() as folder:
-        # It writes files to the folder of the one that it reads.
-        copy = pathlib.Path(folder) / source.name
-        copy.write_bytes(source.read_bytes())
-        quantize_dynamic(copy, target, per_channel=True, weight_type=QuantType.QInt8)
-    _round_by_row(target)
+        for op_type, settings in options.items():
+            # It writes files to the folder of the one that it reads.
+            copy = pathlib.Path(folder) / f"{op_type}.onnx"
+            copy.write_bytes(source.read_bytes())
+            source = target
+            settings = {**settings, "op_types_to_quantize": [op_type]}
+            quantize_dynamic(copy, target, weight_type=QuantType.QInt8, **settings)
+            if op_type == "MatMul":
+                _round_by_row(target)
 
 
 def _round_by_row(file):
@@ -117,28 +124,30 @@ def _round_by_row(file):
     from onnx import TensorProto, helper
 
     model = onnx.load(file)
-    nodes, zeros = [], set()
+    # Other names than those that the quantizer will give what it reads from tables.
+    renamed, nodes, scales = {}, [], set()
+    # The scale of the row and of the columns, by the name of their product.
+    products = {}
     for node in model.graph.node:
         for place, name in enumerate(node.input):
-            if name in zeros:
-                node.input[place] = _ZERO
-        if node.op_type != "DynamicQuantizeLinear":
+            node.input[place] = renamed.get(name, name)
+        if node.op_type == "DynamicQuantizeLinear":
+            (x,) = node.input
+            rounded, scale = f"{x}/by_row", f"{x}/by_row/scale"
+            renamed.update(zip(node.output, (rounded, scale, _ZERO), strict=True))
+            scales.add(scale)
+            nodes += _rounding_by_row(x, rounded, scale)
+        elif node.op_type == "Mul" and scales.intersection(node.input):
+            products[node.output[0]] = sorted(node.input, key=lambda name: name not in scales)
+        elif node.op_type == "Mul" and products.keys() & {*node.input}:
+            # One after the other: ONNX Runtime would take their product for one number.
+            x, product = sorted(node.input, key=lambda name: name in products)
+            (result,) = node.output
+            row, columns = products[product]
+            nodes.append(helper.make_node("Mul", [x, row], [f"{result}/row"]))
+            nodes.append(helper.make_node("Mul", [f"{result}/row", columns], [result]))
+        else:
             nodes.append(node)
-            continue
-        (x,), (rounded, scale, zero) = node.input, node.output
-        zeros.add(zero)
-        names = [f"{rounded}/{part}" for part in ("abs", "max", "range", "ratio", "even", "uint")]
-        size, largest, safe, ratio, even, shifted = names
-        nodes += [
-            helper.make_node("Abs", [x], [size]),
-            helper.make_node("ReduceMax", [size, _LAST_AXIS], [largest], keepdims=1),
-            helper.make_node("Max", [largest, _TINY], [safe]),
-            helper.make_node("Div", [safe, _MOST], [scale]),
-            helper.make_node("Div", [x, scale], [ratio]),
-            helper.make_node("Round", [ratio], [even]),
-            helper.make_node("Add", [even, _MIDDLE], [shifted]),
-            helper.make_node("Cast", [shifted], [rounded], to=TensorProto.UINT8),
-        ]
     constants = [
         helper.make_tensor(_LAST_AXIS, TensorProto.INT64, [1], [-1]),
         helper.make_tensor(_TINY, TensorProto.FLOAT, [], [1e-30]),
@@ -150,6 +159,24 @@ def _round_by_row(file):
     model.graph.node.extend(nodes)
     model.graph.initializer.extend(constants)
     onnx.save(model, file)
+
+
+def _rounding_by_row(x, rounded, scale):
+    """The nodes that compute `rounded`, uint8 with 128 for 0, and `scale`, one for each row."""
+    from onnx import TensorProto, helper
+
+    steps = ("size", "largest", "range", "ratio", "shifted", "even")
+    size, largest, range_, ratio, shifted, even = (f"{rounded}/{step}" for step in steps)
+    return [
+        helper.make_node("Abs", [x], [size]),
+        helper.make_node("ReduceMax", [size, _LAST_AXIS], [largest], keepdims=1),
+        helper.make_node("Max", [largest, _TINY], [range_]),
+        helper.make_node("Div", [range_, _MOST], [scale]),
+        helper.make_node("Div", [x, scale], [ratio]),
+        helper.make_node("Add", [ratio, _MIDDLE], [shifted]),
+        helper.make_node("Round", [shifted], [even]),
+        helper.make_node("Cast", [even], [rounded], to=TensorProto.UINT8),
+    ]
 
 
 def _store_as_float16(source, target):

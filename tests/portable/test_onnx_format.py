@@ -39,10 +39,12 @@ def network(tmp_path_factory):
     return path
 
 
-def run(path):
+IDS = np.arange(60, dtype="int32").reshape(4, 15)
+
+
+def run(path, ids=IDS):
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    (output,) = session.run(None, {"ids": np.arange(60, dtype="int32").reshape(4, 15)})
-    return output
+    return session.run(None, {"ids": ids})[0]
 
 
 def test_float32_is_the_same_file(network, tmp_path):
@@ -63,6 +65,16 @@ def test_fewer_bits(network, tmp_path, quantization, size, difference):
     # Relative to the numbers that there are, which are some 10.
     worst = np.abs(found - expected).max() / np.abs(expected).max()
     assert 0 < worst < difference
+
+
+def test_int8_rounds_each_place_by_itself(network, tmp_path):
+    path = tmp_path / "int8.onnx"
+    compress_onnx(network, path, "int8")
+    # Neither other rows of a batch nor other tokens of a row, such as padding, change an output.
+    expected = run(path)
+    for row in range(len(IDS)):
+        np.testing.assert_array_equal(run(path, IDS[row : row + 1])[0], expected[row])
+    np.testing.assert_array_equal(run(path, IDS[:, :7]), expected[:, :7])
 
 
 def test_small_weights_stay_in_float32(network, tmp_path):

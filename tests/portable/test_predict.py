@@ -3,6 +3,7 @@
 import subprocess
 
 import numpy as np
+import pandas
 import pytest
 
 from keras_xlnet.models import XLNetTextClassifier, XLNetTextRegressor
@@ -58,6 +59,68 @@ def test_token_ids_are_those_of_the_preprocessor(golden_dir, export_text_model, 
             np.testing.assert_array_equal(features[name], values)
 
 
+@pytest.mark.parametrize(
+    "convert",
+    [
+        tuple,
+        np.array,
+        iter,
+        pandas.Series,
+        lambda texts: np.array(texts, object),
+        lambda texts: [text.encode() for text in texts],
+        lambda texts: pandas.Series(texts, dtype="string", index=range(7, 7 + len(texts))),
+    ],
+)
+def test_forms_of_texts(export_text_model, classifier, convert):
+    text_model = export_text_model(classifier)
+    expected = text_model.encode(TEXTS[:2], PAIRS[:2])
+    found = text_model.encode(convert(TEXTS[:2]), convert(PAIRS[:2]))
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values)
+
+
+def test_a_string_is_one_text(export_text_model, classifier):
+    text_model = export_text_model(classifier)
+    expected = text_model.encode(["win a prize"])["token_ids"]
+    for text in ("win a prize", b"win a prize", np.array("win a prize"), np.str_("win a prize")):
+        np.testing.assert_array_equal(text_model.encode(text)["token_ids"], expected)
+    pair = text_model.encode(["a"], ["b"])["token_ids"]
+    np.testing.assert_array_equal(text_model.encode("a", "b")["token_ids"], pair)
+    # Half of a surrogate pair, as in the tokenizer.
+    found = text_model.encode(["a \ud800b"])["token_ids"]
+    np.testing.assert_array_equal(found, text_model.encode(["a \ufffdb"])["token_ids"])
+
+
+@pytest.mark.parametrize(
+    "texts, pairs, message",
+    [
+        (None, None, "`texts` must be strings. Received: None"),
+        (3, None, "`texts` must be strings. Received: 3"),
+        ({"text": ["a"]}, None, "`texts` must be strings. Received: {'text': "),
+        (pandas.DataFrame({"text": ["a"]}), None, "`texts` must be strings"),
+        (["a", None], None, "`texts` must be strings. Received: None at the place 1"),
+        ([["a"], ["b"]], None, r"`texts` must be strings. Received: \['a'\] at the place 0"),
+        (np.array([["a"]]), None, "`texts` must be strings"),
+        ([float("nan")], None, "`texts` must be strings. Received: nan"),
+        (["a"], ["b", "c"], "`pairs` must have a text for each of the 1 `texts`. Received: 2"),
+        (["a", "b"], "cd", "`pairs` must have a text for each of the 2 `texts`. Received: 1"),
+        (["a"], [None], "`pairs` must be strings. Received: None at the place 0"),
+    ],
+)
+def test_what_is_no_text_is_refused(export_text_model, classifier, texts, pairs, message):
+    text_model = export_text_model(classifier)
+    for method in (text_model, text_model.encode):
+        with pytest.raises(ValueError, match=message):
+            method(texts, pairs)
+
+
+def test_no_texts(export_text_model, classifier):
+    text_model = export_text_model(classifier)
+    text_model._run = lambda features: np.ones((len(features["token_ids"]), 3), "float32")
+    outputs = text_model([])
+    assert outputs.shape == (0, 3) and text_model.labels(outputs) == []
+
+
 def test_numbers_and_commas_are_apart(export_text_model, preprocessor, classifier):
     # The vocabulary has the piece "9,", which the rule of the original splits.
     text_model = export_text_model(classifier)
@@ -76,7 +139,11 @@ def test_labels_are_those_of_the_model(export_text_model, preprocessor):
 
 def test_labels_of_several_classes(export_text_model, classifier):
     outputs = np.array([[0.1, 0.5, 0.4], [0.2, 0.3, 0.5]], "float32")
-    assert export_text_model(classifier).labels(outputs) == ["bad", "n\u00e9ither"]
+    text_model = export_text_model(classifier)
+    assert text_model.labels(outputs) == ["bad", "n\u00e9ither"]
+    for wrong in (outputs[0], outputs[:, :2]):
+        with pytest.raises(ValueError, match=r"`outputs` must have shape \(texts, 3\)"):
+            text_model.labels(wrong)
 
 
 def test_labels_of_sigmoid(export_text_model, preprocessor):
@@ -90,6 +157,9 @@ def test_labels_of_sigmoid(export_text_model, preprocessor):
 
 def test_a_regressor_has_no_labels(export_text_model, tokenizer):
     preprocessor = XLNetTextRegressorPreprocessor(tokenizer, sequence_length=24)
-    settings = export_text_model(XLNetTextRegressor(make_backbone(), preprocessor)).settings
+    text_model = export_text_model(XLNetTextRegressor(make_backbone(), preprocessor))
+    settings = text_model.settings
     assert settings["output"] == "values"
     assert "class_names" not in settings
+    with pytest.raises(ValueError, match="A XLNetTextRegressor of values has no labels"):
+        text_model.labels(np.ones((1, 1)))
