@@ -47,7 +47,19 @@ PARTS = [
     *"ΣσİßéÅ½…\u0301\u05bf\ufb01ｗ٣²한\ufffd\u200b.'AaΑ\u00ad\uff9e¨ẞ⑨☃▁㎞\U0001d573😀",
     *["``", "''", "'''", "1,000,", "9,", "the ", " of", "हिन्दी", "👩‍👧", "e\u0301", "\u1100\u1161"],
     *["☃☃☃", "♫", "ﬁx", "ΑΣ", "  ", "＜ｕｒｌ＞", *SYMBOLS],
-    *["▁▁", " ▁", "\u0338", "zq=\u0338", "<sep>", "<unk>", ") a", "\u180e", "\u2028", "a" * 30],
+    *[
+        "▁▁",
+        " ▁",
+        "\u0338",
+        "zq=\u0338",
+        "zqx",
+        "<sep>",
+        "<unk>",
+        ") a",
+        "\u180e",
+        "\u2028",
+        "a" * 30,
+    ],
 ]
 TEXTS = st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=3)), max_size=12).map("".join)
 
@@ -57,7 +69,8 @@ def tokenizers(name, flags):
     """A tokenizer, for the host, and its graph, which is not compiled."""
     protos = {"golden": PROTO, "shipped": SHIPPED.read_bytes(), "mini": MINI.read_bytes()}
     proto = protos[name.partition("+")[0]]
-    proto = add_tokens(proto, SYMBOLS) if "+" in name else proto
+    if "+" in name:
+        proto = add_tokens(proto, ["zqx"] if "mini" in name else SYMBOLS)
     lowercase, remove_space, remove_accents = flags
     tokenizer = XLNetTokenizer(proto, lowercase, remove_accents, remove_space)
     processor = SentencePieceProcessor(model_proto=proto)
@@ -93,7 +106,10 @@ def total_score(processor, ids):
     ["☃♫<☃ url>☃ the <☃ url>", "☃☃♫☃♫♫x☃", "x☃ url", "9,☃9,", "가\u1100\u1161 ㎞ ¨"], (0, 1, 0)
 )
 @example(["the a7,☃", "＜ｕｒｌ＞ the", "x 1,0², the", "a7,a7,"], (0, 1, 1))
-@example(["▁", "a ▁\u180e▁", "▁▃▅ ▁ b▁", ") a", "x ) a", "zq=\u0338 zq=ﾞ \u0338"], (0, 1, 0))
+@example(
+    ["▁", "a ▁\u180e▁", "▁▃▅ ▁ b▁", ") a", "x ) a", "zq=\u0338 zq=ﾞ \u0338", "zqxzqx zqx½"],
+    (0, 1, 0),
+)
 def test_offsets_of_any_text(name, texts, flags):
     check(name, (*map(bool, flags),), texts)
 
