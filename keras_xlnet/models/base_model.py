@@ -372,8 +372,9 @@ class BaseModel(RestoresSublayers, NoticesChangedLayers, DistributedTraining, ke
         """Freezes the backbone and adds trainable low-rank matrices to kernels of its blocks.
 
         The weights of a task head stay trainable. Call `compile` afterwards. Files and copies of
-        the model have LoRA too; in a preset its matrices are merged into the weights, and start
-        again. `save_adapter` of a task model writes only the matrices and the head.
+        the model have LoRA too; in a preset its matrices are merged into weights that are not
+        quantized, and start again. `save_adapter` of a task model writes only the matrices and the
+        head.
 
         Args:
             rank: Int, the rank of the added matrices.
