@@ -27,6 +27,7 @@ from keras_xlnet.tokenizers.sentencepiece_proto import BYTE, Piece, SentencePiec
 PACKAGE = pathlib.Path(keras_xlnet.__file__).parent
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 SQUAD = PACKAGE.parents[1] / "shared" / "data" / "squad" / "dev-v2.0-half.json"
+SMS = PACKAGE.parent / "examples" / "data" / "SMSSpamCollection"
 PROTO = (GOLDEN / "spiece.model").read_bytes()
 SHIPPED, MINI = (
     PACKAGE / "shipped" / name / "assets" / "spiece.model"
@@ -47,7 +48,19 @@ PARTS = [
     *"ΣσİßéÅ½…\u0301\u05bf\ufb01ｗ٣²한\ufffd\u200b.'AaΑ\u00ad\uff9e¨ẞ⑨☃▁㎞\U0001d573😀",
     *["``", "''", "'''", "1,000,", "9,", "the ", " of", "हिन्दी", "👩‍👧", "e\u0301", "\u1100\u1161"],
     *["☃☃☃", "♫", "ﬁx", "ΑΣ", "  ", "＜ｕｒｌ＞", *SYMBOLS],
-    *["▁▁", " ▁", "\u0338", "zq=\u0338", "<sep>", "<unk>", ") a", "\u180e", "\u2028", "a" * 30],
+    *[
+        "▁▁",
+        " ▁",
+        "\u0338",
+        "zq=\u0338",
+        "zqx",
+        "<sep>",
+        "<unk>",
+        ") a",
+        "\u180e",
+        "\u2028",
+        "a" * 30,
+    ],
 ]
 TEXTS = st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=3)), max_size=12).map("".join)
 
@@ -57,7 +70,8 @@ def tokenizers(name, flags):
     """A tokenizer, for the host, and its graph, which is not compiled."""
     protos = {"golden": PROTO, "shipped": SHIPPED.read_bytes(), "mini": MINI.read_bytes()}
     proto = protos[name.partition("+")[0]]
-    proto = add_tokens(proto, SYMBOLS) if "+" in name else proto
+    if "+" in name:
+        proto = add_tokens(proto, ["zqx"] if "mini" in name else SYMBOLS)
     lowercase, remove_space, remove_accents = flags
     tokenizer = XLNetTokenizer(proto, lowercase, remove_accents, remove_space)
     processor = SentencePieceProcessor(model_proto=proto)
@@ -93,7 +107,10 @@ def total_score(processor, ids):
     ["☃♫<☃ url>☃ the <☃ url>", "☃☃♫☃♫♫x☃", "x☃ url", "9,☃9,", "가\u1100\u1161 ㎞ ¨"], (0, 1, 0)
 )
 @example(["the a7,☃", "＜ｕｒｌ＞ the", "x 1,0², the", "a7,a7,"], (0, 1, 1))
-@example(["▁", "a ▁\u180e▁", "▁▃▅ ▁ b▁", ") a", "x ) a", "zq=\u0338 zq=ﾞ \u0338"], (0, 1, 0))
+@example(
+    ["▁", "a ▁\u180e▁", "▁▃▅ ▁ b▁", ") a", "x ) a", "zq=\u0338 zq=ﾞ \u0338", "zqxzqx zqx½"],
+    (0, 1, 0),
+)
 def test_offsets_of_any_text(name, texts, flags):
     check(name, (*map(bool, flags),), texts)
 
@@ -161,6 +178,19 @@ def test_another_vocabulary(tmp_path):
     tokenizer.load_assets(tmp_path)
     (offsets,) = tokenizer.encode(["a rose"], return_offsets=True)[1]
     np.testing.assert_array_equal(offsets, other.encode(["a rose"], return_offsets=True)[1][0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", ["xlnet_small_en", "xlnet_mini_en"])
+def test_ids_and_offsets_of_all_messages(preset):
+    lines = SMS.read_text(encoding="utf-8").split("\n")
+    texts = [line.split("\t", 1)[1] for line in lines if line]
+    tokenizer = XLNetTokenizer.from_preset(preset)
+    ids, offsets = tokenizer.encode(texts, return_offsets=True)
+    graph_ids, graph_offsets = tokenizer(texts, return_offsets=True)
+    assert len(texts) == 5574 and graph_ids.to_list() == [row.tolist() for row in ids]
+    found = np.stack([graph_offsets.start.flat_values, graph_offsets.end.flat_values], axis=1)
+    np.testing.assert_array_equal(found, np.concatenate(offsets))
 
 
 @pytest.mark.slow
