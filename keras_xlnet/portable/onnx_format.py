@@ -125,7 +125,8 @@ def _round_by_row(file):
 
     model = onnx.load(file)
     # Other names than those that the quantizer will give what it reads from tables.
-    renamed, nodes, scales = {}, [], set()
+    renamed: dict[str, str] = {}
+    nodes, scales = [], set()
     # The scale of the row and of the columns, by the name of their product.
     products = {}
     for node in model.graph.node:
