@@ -59,8 +59,10 @@ class XLNetTokenizer(StringTokenizer):
     ids.
 
     If a text has two splits of equal score, such as "!!!! !!!! !" and "! !!!! !!!!", rounding in
-    float32 decides, and `tensorflow_text` can choose another one than `sentencepiece`. The
-    vocabulary must contain the piece ",", as every vocabulary trained on text with commas does.
+    float32 decides, and `tensorflow_text` can choose another one than `sentencepiece`. These are
+    long runs of one character: the ids and offsets of all 5,574 messages of the SMS collection are
+    equal with both presets. The vocabulary must contain the piece ",", as every vocabulary trained
+    on text with commas does.
 
     Args:
         proto: SentencePiece unigram model with XLNet's special pieces at ids 0 to 8: a path or

@@ -27,6 +27,7 @@ from keras_xlnet.tokenizers.sentencepiece_proto import BYTE, Piece, SentencePiec
 PACKAGE = pathlib.Path(keras_xlnet.__file__).parent
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 SQUAD = PACKAGE.parents[1] / "shared" / "data" / "squad" / "dev-v2.0-half.json"
+SMS = PACKAGE.parent / "examples" / "data" / "SMSSpamCollection"
 PROTO = (GOLDEN / "spiece.model").read_bytes()
 SHIPPED, MINI = (
     PACKAGE / "shipped" / name / "assets" / "spiece.model"
@@ -177,6 +178,19 @@ def test_another_vocabulary(tmp_path):
     tokenizer.load_assets(tmp_path)
     (offsets,) = tokenizer.encode(["a rose"], return_offsets=True)[1]
     np.testing.assert_array_equal(offsets, other.encode(["a rose"], return_offsets=True)[1][0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", ["xlnet_small_en", "xlnet_mini_en"])
+def test_ids_and_offsets_of_all_messages(preset):
+    lines = SMS.read_text(encoding="utf-8").split("\n")
+    texts = [line.split("\t", 1)[1] for line in lines if line]
+    tokenizer = XLNetTokenizer.from_preset(preset)
+    ids, offsets = tokenizer.encode(texts, return_offsets=True)
+    graph_ids, graph_offsets = tokenizer(texts, return_offsets=True)
+    assert len(texts) == 5574 and graph_ids.to_list() == [row.tolist() for row in ids]
+    found = np.stack([graph_offsets.start.flat_values, graph_offsets.end.flat_values], axis=1)
+    np.testing.assert_array_equal(found, np.concatenate(offsets))
 
 
 @pytest.mark.slow
