@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from keras_xlnet.arguments import check_number
 from keras_xlnet.evaluation.ranking import RankingScores, ranking_scores
-from keras_xlnet.ops.vector_search import unit_length
 from keras_xlnet.results import Result
 
 # Of cosines of float32 vectors.
@@ -69,8 +68,11 @@ def similarity_scores(
             "`pairs` must be rows (text, pair) or a tuple of two columns. Received: embeddings of "
             f"shape {np.shape(embeddings)}"
         )
-    embeddings = unit_length(np.asarray(embeddings, "float64"))
-    cosines = np.sum(embeddings[:, 0] * embeddings[:, 1], axis=-1).round(_DECIMALS)
+    cosines = np.sum(embeddings[:, 0] * embeddings[:, 1], axis=-1, dtype="float64")
+    cosines = cosines.round(_DECIMALS)
+    if not np.isfinite(cosines).all():
+        row = int(np.flatnonzero(~np.isfinite(cosines))[0])
+        raise ValueError(f"Embeddings must be finite numbers. Received in row {row}: NaN")
     numbers = np.asarray(similarities, "float64")
     if numbers.shape != cosines.shape:
         raise ValueError(

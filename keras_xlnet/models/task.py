@@ -7,7 +7,6 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet.models.base_model import BaseModel
-from keras_xlnet.models.head_fitting import BATCH_SIZE, L2, fit_last_layer
 from keras_xlnet.models.inspection import Inspection
 from keras_xlnet.models.long_documents import preprocessor_for_documents
 from keras_xlnet.models.preset import class_of_preset, load_with_adapter
@@ -20,6 +19,7 @@ from keras_xlnet.preprocessing.texts import plain_columns
 from keras_xlnet.preset_files.adapter import Adapter
 from keras_xlnet.preset_files.adapter_writing import save_adapter
 from keras_xlnet.training.fine_tuning_adamw import FineTuningAdamW, ScheduleOfFit
+from keras_xlnet.training.head_fitting import BATCH_SIZE, L2, fit_last_layer
 from keras_xlnet.types import PathLike
 
 if TYPE_CHECKING:

@@ -5,12 +5,6 @@ import keras
 
 from keras_xlnet.arguments import check_choice, check_number
 from keras_xlnet.compat.unknown_arguments import register
-from keras_xlnet.models.head_fitting import (
-    check_has_arrays,
-    check_has_float_head,
-    read,
-    scale_last_layer,
-)
 from keras_xlnet.models.long_documents import DOCUMENT_ARGUMENTS, check_long_document
 from keras_xlnet.models.task import Task, check_preprocessor
 from keras_xlnet.models.task_graph import (
@@ -34,6 +28,12 @@ from keras_xlnet.preprocessing.text_classifier_preprocessor import (
     classifications,
 )
 from keras_xlnet.training.calibration import Calibration, fit_temperature_of, with_measured
+from keras_xlnet.training.head_fitting import (
+    check_has_arrays,
+    check_has_float_head,
+    read,
+    scale_last_layer,
+)
 
 _LOSSES = {
     "softmax": keras.losses.SparseCategoricalCrossentropy,

@@ -7,7 +7,6 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet.ops.linear_probe import check_l2, fit_linear
-from keras_xlnet.preprocessing.weights import weights_by_class
 
 BATCH_SIZE = 32  # That of Keras.
 L2 = 0.3
@@ -158,7 +157,8 @@ def _weights(model, y, sample_weight, class_weight):
     weights = weights.reshape(-1)
     if class_weight is not None:
         of_classes = model._weights_of_classes(class_weight)
-        weights *= ops.convert_to_numpy(weights_by_class(of_classes, y, model._label_rank))
+        *_, weights = model._weigh_classes((None, y, weights), of_classes)
+        weights = np.array(ops.convert_to_numpy(weights))
     if model.classes is not None:
         weights[model.classes.is_ignored(y)] = 0.0
     if (weights < 0).any() or not weights.any():
