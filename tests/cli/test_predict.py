@@ -190,7 +190,12 @@ def test_a_question_without_an_answer_has_empty_cells(others, tmp_path, capsys):
 
 def test_entities_are_json(others, tmp_path, capsys):
     folder, models = others
-    texts = ["", "the quiet river ran", " \x85", "caf\xe9"]  # Two of them have no words.
+    texts = [
+        "",
+        "the quiet river ran",
+        " \x85",
+        "caf\xe9 by the river",
+    ]  # Two of them have no words.
     (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts))
     assert run(folder / "names", tmp_path / "a.jsonl") == 0
     rows = rows_of(capsys.readouterr().out)

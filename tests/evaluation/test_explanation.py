@@ -89,10 +89,10 @@ def test_numbers(tokenizer):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"texts": "one text"}, "`texts` must be a list of strings"),
+        ({"texts": "one text"}, "`texts` must be a batch of texts"),
         (
             {"texts": ["a", ("b", "c")]},
-            r"`texts` must be a list of strings. Received: \('b', 'c'\)",
+            r"`texts` must be strings. Received in row 1: \('b', 'c'\)",
         ),
         ({"texts": ["a"], "label": "w"}, r"`label` must be one of \['x', 'y', 'z'\]"),
         ({"texts": ["a"], "num_orders": 0}, "`num_orders`"),

@@ -237,7 +237,7 @@ def test_lora_of_other_projections():
     backbone = backbone_of()
     backbone.enable_lora(rank=2, projections=("position", "output"))
     assert {v.path.split("/")[-2] for v in backbone.trainable_variables} == {"position", "output"}
-    with pytest.raises(ValueError, match="`projections` must be some of"):
+    with pytest.raises(ValueError, match="`projections` must be a list of some of"):
         backbone.enable_lora(rank=2, projections=("queries",))
 
 
@@ -364,7 +364,9 @@ def test_copies_have_the_state_of_the_optimizer(optimizer, rng):
         assert other.optimizer.get_config() == model.optimizer.get_config()
         states = zip(other.optimizer.variables, model.optimizer.variables, strict=True)
         for found, expected in states:
-            np.testing.assert_array_equal(found, expected)
+            # The schedule of the last `fit` ended with it.
+            if expected.name != "span_of_schedule":
+                np.testing.assert_array_equal(found, expected)
     assert keras.models.clone_model(model).optimizer.get_config() == model.optimizer.get_config()
     entry = keras.saving.serialize_keras_object(model)
     assert keras.saving.deserialize_keras_object(entry).optimizer.built

@@ -162,7 +162,7 @@ def test_labels_are_those_of_evaluate(preprocessor):
             with pytest.raises(ValueError, match="`y` must"):
                 model.calibrate(x, labels, verbose=0)
     with pytest.raises(ValueError, match="`calibrate` needs arrays or lists"):
-        model.calibrate(iter([]), None, verbose=0)
+        model.calibrate(iter([(texts, [0] * 40)]), None, verbose=0)
     # Ignored rows do not count.
     labels = labels_of(model.predict(texts, verbose=0))
     expected = classifier_of(preprocessor).calibrate(texts[:30], labels[:30], verbose=0)
