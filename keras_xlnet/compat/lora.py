@@ -4,8 +4,8 @@ Upstream: a dense layer with LoRA is saved with the product of its matrices adde
 when it is loaded, both matrices are zeros. The gradient of each is a product with the other, so
 neither is ever trained again. A quantized kernel is rounded again to add the product, and
 `lora_alpha` of a config is ignored.
-Reproduction: docs/upstream.md, "LoRA is not trained after loading" and "LoRA of a quantized layer is
-rounded when it is saved".
+Reproduction: docs/upstream.md, "LoRA is not trained after loading" and "LoRA of a quantized layer
+is rounded when it is saved".
 Delete this file when: the matrices are loaded as they were, and so is the kernel.
 """
 
