@@ -41,7 +41,7 @@ def main(_):
         _list(workloads, subjects)
         return
     if FLAGS.texts:
-        # For the processes that read them.
+        # The processes of the subjects read this variable.
         os.environ["COMPARISON_TEXTS"] = os.path.abspath(FLAGS.texts)
     compare(workloads, subjects, reference, FLAGS, say=functools.partial(print, flush=True))
     output_dir = pathlib.Path(FLAGS.output_dir)

@@ -270,7 +270,7 @@ def export_models(folder, seed):
         inputs = {"text": np.array([text.encode() for text in texts], object)}
         version = ServedVersion("load", i, pathlib.Path(directory))
         expected.append(version.run("serving_default", inputs)["probabilities"])
-    # Texts by which the models can be told apart.
+    # Texts whose answers differ between the models.
     differ = np.abs(expected[0] - expected[1]).max(axis=1) > 10 * TOLERANCE
     return [texts[i] for i in np.flatnonzero(differ)], [x[differ] for x in expected]
 

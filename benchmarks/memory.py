@@ -195,7 +195,7 @@ def measure_training(length, size, batch_size=1, lora=None, frozen=False, **way)
 
     from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
 
-    tf.matmul(tf.ones((2, 2)), tf.ones((2, 2)))  # What TensorFlow needs without a model.
+    tf.matmul(tf.ones((2, 2)), tf.ones((2, 2)))  # TensorFlow's memory without a model.
     before = peak_mib()
     backbone = XLNetBackbone(
         8000 if way.get("long_document") else 32000,

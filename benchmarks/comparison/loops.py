@@ -36,7 +36,7 @@ def fitting(fit, callback_class, **facts):
                 meter.begin()
 
             def on_train_batch_end(self, batch, logs=None):
-                # Reading the loss waits for it where a backend computes in the background.
+                # Reading the loss waits for it if the backend computes in the background.
                 meter.end(float(logs["loss"]))
 
         fit(callbacks=[EachStep()])

@@ -62,7 +62,7 @@ def compare(workloads, subjects, reference, options, say=print):
             cannot = {s.name: s.cannot[name] for s in subjects if name in s.cannot}
             found = {"name": name, "title": workload.title, "flop": workload.flop}
             results["workloads"].append(found | {"cannot": cannot, "groups": rows, "raw": raw})
-            # After each workload: an interrupted run leaves what it has.
+            # After each workload, so that an interrupted run leaves its results.
             _write(results, output_dir)
 
 

@@ -62,7 +62,7 @@ def generate(workload, dtype="float32", jit=None):
 
 
 def tokenize(workload, pipeline=False):
-    # As Hugging Face's by default.
+    # As the tokenizer of Hugging Face by default.
     tokenizer = XLNetTokenizer(workloads.vocabulary_file(), remove_accents=True)
     texts = workloads.texts(workload.units)
 

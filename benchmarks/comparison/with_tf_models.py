@@ -110,7 +110,7 @@ def _fit(model, x, y):
     def endless_fit(callbacks):
         model.fit(data, steps_per_epoch=10**6, verbose=0, callbacks=callbacks)
 
-    model(x)  # Its variables, for the number of parameters.
+    model(x)  # Creates the variables, which `_facts` counts.
     return fitting(endless_fit, tf_keras.callbacks.Callback, **_facts(model))
 
 

@@ -60,7 +60,7 @@ class Worker:
         timer.cancel()
         if line:
             return json.loads(line)
-        # The end of a process whose output has ended, and what it writes last.
+        # Waits for the end of the process, and for its last lines in the log.
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(10)
         self._process.kill()

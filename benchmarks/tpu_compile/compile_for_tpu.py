@@ -19,7 +19,7 @@ os.environ.setdefault("TPU_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")
 os.environ["JAX_PLATFORMS"] = "cpu"
 
-# Those of `jax._src` are private: hence the exact release in requirements.txt.
+# Modules of `jax._src` are private: hence the exact release in requirements.txt.
 from compiler_text import for_tpu, too_large
 from jax._src.interpreters import mlir
 from jax._src.lib import xla_client

@@ -31,7 +31,7 @@ def define_flags():
 
 
 def main(_):
-    keras.config.set_dtype_policy("mixed_bfloat16")  # What TPUs multiply in.
+    keras.config.set_dtype_policy("mixed_bfloat16")  # The dtype of products on TPUs.
     task, length, batch = FLAGS.workload.split(":")
     make = {"classify": classifier, "pretrain": permutation_lm}[task]
     options = {"gradient_checkpointing": FLAGS.gradient_checkpointing}

@@ -194,7 +194,7 @@ class Answers(Task):
         return model.answer(x, batch_size=self.batch_size, verbose=0)
 
     def score(self, test, found):
-        # Questions without an answer get none if no answer is as probable.
+        # A question gets no answer if that is more probable than any answer.
         threshold = None if all(test["answers"]) else 0.0
         scores = evaluation.answer_scores(found, test["answers"], threshold)
         return {"exact match": scores.exact / 100, "F1": scores.f1 / 100}
@@ -224,7 +224,7 @@ class Ranking(Task):
 
     def read(self, folder):
         parts = [task_files.read_wikiqa(folder / name) for name in (self.train, self.test)]
-        # BM25 knows how rare words are from the documents of all parts, which are no labels.
+        # BM25 counts words in the documents of all parts, which are no labels.
         search = BM25([document for part in parts for document in part["document"]])
         found, offset = [], 0
         for part in parts:

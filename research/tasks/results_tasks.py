@@ -228,7 +228,7 @@ TASKS = {
         "SST-2", ("accuracy",), FEW_SHOT, _files("sst2", "train.tsv", "dev.tsv", "test.tsv"),
         (0,), 1, published={"accuracy": (85.9, 89.7)},
     ),
-    # The test labels of CoLA and RTE are not public: the part that is called dev is tested on.
+    # The test labels of CoLA and RTE are not public: the tests use the development part.
     "cola": Task(
         "CoLA", ("MCC",), ONE_THOUSAND,
         _files("cola", "raw_in_domain_train.tsv", None, "raw_in_domain_dev.tsv"),
@@ -251,7 +251,7 @@ TASKS = {
         functools.partial(np.array, dtype="float32"),
         {"Pearson": (75.4, 78.8), "Spearman": (73.3, 77.0)},
     ),
-    # Well-formed is what four of five raters call so, as in the paper.
+    # A query is well-formed if four of five raters say so, as in the paper.
     "qwf": Task(
         "query well-formedness", ("accuracy",), ONE_THOUSAND,
         _files("query_wellformedness", "train.tsv", "dev.tsv", "test.tsv"), (0,), 1,

@@ -54,7 +54,7 @@ def main():
             print(f"{TASKS[name].title} is left out: {error}")
         except (ImportError, OSError, ValueError) as error:
             sys.exit(f"error: {' '.join(str(error).split())}")
-        # After each task: a command that is killed leaves what it had.
+        # After each task, so that a killed command leaves the finished rows.
         text = "".join(f"| {' | '.join(cells)} |\n" for cells in table)
         (arguments.output_dir / "table.md").write_text(text, encoding="utf-8")
     print(f"\n{text}\nWritten to {arguments.output_dir}")

@@ -64,7 +64,7 @@ def linear_model(labels, settings):
     if not np.issubdtype(labels.dtype, np.integer):
         return Ridge(**settings)
     model = LogisticRegression(solver="liblinear", max_iter=2000, random_state=0, **settings)
-    # This solver has two classes.
+    # This solver knows only two classes.
     return model if len(np.unique(labels)) <= 2 else OneVsRestClassifier(model)
 
 

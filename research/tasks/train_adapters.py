@@ -124,7 +124,7 @@ def make(directory, job, arguments):
         figures = measured(job, Task.from_preset(arguments.preset, adapter=folder))
     print(f"{directory}: {minutes:.1f} minutes, {figures}", flush=True)
     sizes = ", ".join(f"{len(columns[job.labels]):,} {name}" for name, columns in job.parts.items())
-    # The others of `--tasks` make no difference.
+    # The other tasks of `--tasks` do not change the adapter.
     command = (
         "python research/tasks/train_adapters.py --data ../shared/data --tasks "
         f"{directory.name} --preset {arguments.preset} --dtype {arguments.dtype}"
@@ -298,7 +298,7 @@ def questions(data):
         data="Questions made from passages of a corpus (cloze_questions.py), then those of the "
         "development part of SQuAD 1.1 (Rajpurkar et al. 2016), CC BY-SA 4.0. A paragraph is in "
         "one part with all of its questions.",
-        # F1 on development data is 31; with a rank of 4, or without the questions made, 15.
+        # F1 on development data is 31; with a rank of 4, or without the made questions, 15.
         rank=8,
         projections=("query", "key", "value", "output", "feed_forward"),
         learning_rate=1e-3,
