@@ -77,8 +77,13 @@ class OffsetFinder:
         with tf.init_scope(), tf.device("CPU:0"):
             self._counts = tf.constant([row[-1][1] for row in spans], tf.int64)
             # A symbol of users is as many units as characters: it may be split into other pieces.
-            self._num_units = tf.constant(
-                [len(x.piece) if x.type == USER_DEFINED else 1 for x in characters], tf.int64
+            self._units_of = tf.ragged.constant(
+                [
+                    [index] * (len(piece.piece) if piece.type == USER_DEFINED else 1)
+                    for index, piece in enumerate(characters)
+                ],
+                tf.int32,
+                row_splits_dtype=tf.int64,
             )
             # Where the tokens of each piece begin and end, in units.
             self._spans = tf.RaggedTensor.from_row_splits(
@@ -118,10 +123,9 @@ class OffsetFinder:
         ids, start, end = (
             part.with_row_splits_dtype(tf.int64) for part in splitter.tokenize_with_offsets(strings)
         )
-        counts = tf.gather(self._num_units, ids.values)
-        start, end = (tf.repeat(part.values, counts) for part in (start, end))
-        lengths = tf.reduce_sum(ids.with_values(counts), axis=1)
-        ids = tf.RaggedTensor.from_row_lengths(tf.repeat(ids.values, counts), lengths)
+        units = tf.gather(self._units_of, ids.values)
+        start, end = (tf.repeat(part.values, units.row_lengths()) for part in (start, end))
+        ids = ids.with_values(units).merge_dims(1, 2)
         is_space = tf.gather(self._is_space, ids.values)
         is_byte = tf.gather(self._is_byte, ids.values)
         return _Units(ids, start, end, is_space, is_byte)
