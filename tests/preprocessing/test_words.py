@@ -140,11 +140,11 @@ def test_bad_tags(case):
 
 
 BAD_SENTENCES = {
-    "one string": ("a b", "`x` must be a batch of sentences: pass a list"),
+    "one string": ("a b", "`x` must be a batch of texts: pass a list"),
     "no words": ([["a"], []], r"Received in row 1: \[\]"),
     "white space": (["a", " "], r"lists of words, or strings with words. Received in row 1: \[\]"),
-    "a number": ([["a", 3]], "words that are strings. Received in row 0, word 1: 3"),
-    "mixed": (["a", ["b"]], r"`x` must be strings. Received in row 1: \['b'\]"),
+    "a number": ([["a", 3]], "`x` must be strings. Received in row 0, word 1: 3"),
+    "mixed": (["a", ["b", "c"]], r"`x` must be strings. Received in row 1: \['b', 'c'\]"),
 }
 
 
