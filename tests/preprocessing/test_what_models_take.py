@@ -454,7 +454,7 @@ def test_losses_that_are_small_or_wanted_are_not_told(tokenizer, preprocessor):
     assert not losses_of_texts(lambda: classifier(preprocessor).predict([*["ok"] * 40, "a b " * 5]))
     middle = XLNetTextClassifierPreprocessor(tokenizer, 12, truncation="middle")
     assert not losses_of_texts(lambda: classifier(middle).predict(LONG))
-    documents = XLNetTextClassifierPreprocessor(tokenizer, 128)
+    documents = XLNetTextClassifierPreprocessor(tokenizer, 512)
     model = classifier(documents, long_document="windows", segment_length=16)
     assert not losses_of_texts(lambda: model.predict(LONG))
 
