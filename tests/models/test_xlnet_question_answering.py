@@ -416,7 +416,7 @@ def test_forms_of_questions_give_the_same_answers(trained_on_text):
             assert found.null_score == pytest.approx(other.null_score, abs=1e-5)
     outputs = model.predict(windows.features, verbose=0)
     assert decode_answers(windows, outputs)[0].text == expected[0].text
-    assert model(rows)["cls_logits"].shape == (len(windows),)
+    assert model(windows.features)["cls_logits"].shape == (len(windows),)
 
 
 def test_a_threshold_of_the_null_score(trained_on_text):
