@@ -458,7 +458,7 @@ DAMAGES = {
     ),
     "wrong_type": (
         damage_config((*BACKBONE, "num_layers"), "many"),
-        "`num_layers` must be a positive integer. Received: num_layers='many'",
+        "`num_layers` of XLNetBackbone. Received: 'many'",
     ),
     "backbone_is_a_number": (
         damage_config(("backbone",), 3),
