@@ -4,7 +4,7 @@ import re
 
 from pages import ROOT, links, place, title_of
 
-_COMMAND = re.compile(r"python (?:examples|benchmarks|research)/[^`\n]+")
+_COMMAND = re.compile(r"python (?:-m benchmarks\.|(?:examples|benchmarks|research)/)[^`\n]+")
 _INTRODUCTION = """# Gallery
 
 All pictures of these pages, each with the page that explains it and the command that draws it.
