@@ -80,7 +80,9 @@ class XLNetTextEmbedderPreprocessor(XLNetTextRegressorPreprocessor):
         if y is None:
             return y
         check_range("y", as_values(y), -1, 1, "cosines")
-        is_triple = isinstance(features, dict) and np.shape(features.get("token_ids"))[1:-1] == (3,)
+        is_triple = isinstance(features, dict) and np.shape(features.get("token_ids", ()))[
+            1:-1
+        ] == (3,)
         if is_triple:
             raise ValueError(
                 "`x` must be rows (text, pair) if there are labels `y`, each of a pair. Received: "
