@@ -1,5 +1,7 @@
 """The last layer of classifiers and regressors of texts: fitted to texts, and scaled."""
 
+import dataclasses
+import warnings
 from typing import Any
 
 import keras
@@ -7,10 +9,10 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet.ops.linear_probe import check_l2, fit_linear
+from keras_xlnet.preprocessing.examples import Examples
 from keras_xlnet.preprocessing.weights import weights_by_class
 from keras_xlnet.training.distributed_training import DistributedTraining
 
-BATCH_SIZE = 32  # That of Keras.
 L2 = 0.3
 
 # What a model without an activation learns from losses of logits.
@@ -22,8 +24,7 @@ _KINDS_OF_LOGITS = {
 
 def fit_last_layer(
     model: Any,
-    rows: Any,
-    is_grouped: bool,
+    examples: Examples,
     class_weight: dict[Any, float] | None = None,
     l2: float = L2,
     batch_size: int | None = None,
@@ -33,11 +34,10 @@ def fit_last_layer(
 
     Args:
         model: An `XLNetTextClassifier` or `XLNetTextRegressor`.
-        rows: Its inputs, labels and weights, as from `DataAdapter.examples`.
-        is_grouped: Bool, whether to read rows in batches of similar length.
+        examples: Its inputs, labels and weights.
         class_weight, l2, batch_size, verbose: As in `Task.fit_head`.
     """
-    x, y, sample_weight = rows
+    y = examples.y
     check_l2(l2)
     if model._kind_of_head is None:
         raise ValueError(
@@ -45,10 +45,10 @@ def fit_last_layer(
             f"{type(model).__name__}"
         )
     check_has_float_head(model, "fit_head")
-    check_has_arrays(x, y, "fit_head")
-    weights = _weights(model, y, sample_weight, class_weight)
+    check_has_arrays(examples, "fit_head")
+    weights = _weights(model, y, examples.sample_weight, class_weight)
     dense = model.logits_dense
-    features = read(model, dense.input, x, is_grouped, batch_size, verbose)
+    features = read(model, dense.input, examples, batch_size, verbose)
     kind = _kind(model)
     kernel, bias = fit_linear(features, _targets(model, y, kind), kind, weights, l2)
     # A layer that computes in half precision rounds the kernel. The bias corrects the mean of that.
@@ -80,20 +80,19 @@ def check_has_float_head(model: Any, method: str) -> None:
         )
 
 
-def check_has_arrays(x: Any, y: Any, method: str) -> None:
+def check_has_arrays(examples: Examples, method: str) -> None:
     """Raises `ValueError` if inputs and labels are not arrays, but such as a dataset."""
-    if y is None or not isinstance(x, dict):
+    if examples.y is None or not isinstance(examples.x, dict):
         raise ValueError(
             f"`{method}` needs arrays or lists, with labels `y`. Received: x of type "
-            f"{type(x).__name__}" + (", y=None" if y is None else "")
+            f"{type(examples.x).__name__}" + (", y=None" if examples.y is None else "")
         )
 
 
 def read(
     model: Any,
     tensors: Any,
-    x: dict[str, Any],
-    is_grouped: bool,
+    examples: Examples,
     batch_size: int | None,
     verbose: str | int,
 ) -> Any:
@@ -102,19 +101,19 @@ def read(
     Args:
         model: A `Task`.
         tensors: Nested structure of symbolic tensors of its graph.
-        x: Its inputs, some of which may be omitted.
-        is_grouped: As in `fit_last_layer`.
+        examples: Its inputs, some of which may be omitted. Labels are not used.
         batch_size, verbose: As in `Task.predict`.
 
     Raises:
         ValueError: If an id is out of range, or a value is not finite.
     """
-    model._check_ranges(x)
     # Not kept: layers may be quantized or get LoRA before the next call.
     reader = _Reader(model.input, tensors, name="reader")
-    x = keras.tree.map_structure(ops.convert_to_numpy, model._complete(x))
-    if is_grouped:
-        batches = model._data.by_length((x, None, None), batch_size or BATCH_SIZE)
+    x = keras.tree.map_structure(ops.convert_to_numpy, model._complete(examples.x))
+    if examples.group:
+        batches = dataclasses.replace(examples, x=x, y=None, sample_weight=None).by_length(
+            batch_size
+        )
         values = batches.in_order(reader.predict(batches.as_keras_input(), verbose=verbose))
     else:
         values = reader.predict(x, batch_size=batch_size, verbose=verbose)
@@ -172,3 +171,18 @@ def _weights(model, y, sample_weight, class_weight):
             f"`class_weight` and ignored labels. Received: from {weights.min()} to {weights.max()}"
         )
     return weights
+
+
+def head_values(model: Any) -> np.ndarray | None:
+    """Returns a copy of the last matrix of the head of a task model, `None` if it has none."""
+    of_backbone = {id(weight) for weight in model.backbone.weights}
+    own = [w for w in model.weights if id(w) not in of_backbone and len(w.shape) > 1]
+    if not own:
+        return None
+    try:
+        with warnings.catch_warnings():
+            # NumPy warns of how tensors become arrays.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return ops.convert_to_numpy(own[-1]).copy()
+    except NotImplementedError:  # On the device `meta` of PyTorch, weights have no values.
+        return None

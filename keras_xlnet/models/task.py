@@ -9,20 +9,14 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet.models.base_model import BaseModel, models_of
-from keras_xlnet.models.head_fitting import BATCH_SIZE, L2, fit_last_layer
+from keras_xlnet.models.head_fitting import L2, fit_last_layer, head_values
 from keras_xlnet.models.long_documents import preprocessor_for_documents
 from keras_xlnet.models.preset import class_of_preset, load_with_adapter
 from keras_xlnet.models.vocabulary import check_vocabulary
-from keras_xlnet.preprocessing.data_adapter import DataAdapter
+from keras_xlnet.preprocessing.examples import BATCH_SIZE, ExampleReader
 from keras_xlnet.preprocessing.labels import Classes
-from keras_xlnet.preprocessing.length_batches import (
-    Passes,
-    are_arrays,
-    first_batches,
-    split_rows,
-)
 from keras_xlnet.preprocessing.preprocessor import Preprocessor
-from keras_xlnet.preprocessing.texts import one_row, plain_texts
+from keras_xlnet.preprocessing.texts import one_row
 from keras_xlnet.preset_files.adapter import Adapter
 from keras_xlnet.preset_files.adapter_writing import save_adapter
 from keras_xlnet.training.fine_tuning_adamw import FineTuningAdamW
@@ -75,27 +69,13 @@ class Task(BaseModel):
         self.backbone = backbone
         # Keras scales the loss of a model whose own policy is `mixed_float16`.
         self.dtype_policy = backbone.dtype_policy
-        self._initial_head = self._head_values()
-
-    def _head_values(self):
-        """A copy of the last matrix of the head, `None` if it has none."""
-        of_backbone = {id(weight) for weight in self.backbone.weights}
-        own = [w for w in self.weights if id(w) not in of_backbone and len(w.shape) > 1]
-        if not own:
-            return None
-        try:
-            with warnings.catch_warnings():
-                # NumPy warns of how tensors become arrays.
-                warnings.simplefilter("ignore", DeprecationWarning)
-                return ops.convert_to_numpy(own[-1]).copy()
-        except NotImplementedError:  # On the device `meta` of PyTorch, weights have no values.
-            return None
+        self._initial_head = head_values(self)
 
     def _warn_if_untrained(self):
         """Warns, once, if the head has the random weights that it was created with."""
         initial, self._initial_head = self._initial_head, None
         # Training and every way to load weights change them.
-        if initial is not None and np.array_equal(initial, self._head_values()):
+        if initial is not None and np.array_equal(initial, np.asarray(head_values(self))):
             warnings.warn(
                 f"The head of this {type(self).__name__} has the random weights that it was "
                 "created with, so its predictions mean nothing. Call `fit`, or load a trained "
@@ -337,47 +317,31 @@ class Task(BaseModel):
                 or a key of `class_weight` is not a class. The message names the row. Datasets are
                 not checked.
         """
-        held_out_size = kwargs.get("validation_batch_size") or batch_size
-        held_out_steps = kwargs.get("validation_steps")
+        held_out = None
         with self._learning_from_labels(y):
             if validation_data is not None:
-                validation_data = self._validation_data(
-                    validation_data, held_out_size, held_out_steps, group_by_length
-                )
+                x_held_out, labels, weights = keras.utils.unpack_x_y_sample_weight(validation_data)
+                held_out = self._read(x_held_out, labels, weights, group=group_by_length)
                 validation_split = 0.0
-            *rows, is_grouped = self._examples(x, y, sample_weight, group_by_length)
+            examples = self._read(x, y, sample_weight, group=group_by_length and bool(shuffle))
+            if validation_split and examples.are_arrays:
+                (examples, held_out), validation_split = examples.split(validation_split), 0.0
             if head_first:
-                seen, _ = split_rows(rows, validation_split) if validation_split else (rows, None)
-                fit_last_layer(self, seen, is_grouped, class_weight, batch_size=batch_size)
-        x, y, sample_weight = rows
-        # With `steps_per_epoch`, an epoch may end within a pass, and the next one goes on with it.
-        has_end = not kwargs.get("steps_per_epoch")
-        is_grouped = is_grouped and bool(shuffle)
-        if is_grouped or not (has_end or self._has_replicas()) and are_arrays(rows):
-            self._check_ranges(x)
-            self._warn_of_memory(x, batch_size)
-            if validation_split:
-                rows, held_out = split_rows(rows, validation_split)
-                validation_data = self._batches(
-                    held_out, held_out_size, is_grouped, steps=held_out_steps
-                )
-            x = self._batches(rows, batch_size, is_grouped, bool(shuffle), has_end=has_end)
-            y = sample_weight = batch_size = None
-            validation_split, shuffle = 0.0, False
-        elif not has_end and isinstance(x, keras.utils.PyDataset) and x.num_batches:
-            x, shuffle = Passes(x, bool(shuffle)), False
+                fit_last_layer(self, examples, class_weight, batch_size=batch_size)
+        if held_out is not None:
+            size = kwargs.get("validation_batch_size") or batch_size
+            steps = kwargs.get("validation_steps")
+            validation_data = held_out.for_evaluate(size, steps)[:3]
+        self._warn_of_memory(examples.x, batch_size)
+        steps, is_one_device = kwargs.get("steps_per_epoch"), not self._has_replicas()
         return super().fit(
-            x,
-            y,
-            batch_size,
-            epochs,
-            verbose,
-            callbacks,
-            validation_split,
+            **examples.for_fit(batch_size, shuffle, steps, is_one_device),
+            epochs=epochs,
+            verbose=verbose,
+            callbacks=callbacks,
+            validation_split=validation_split,
             validation_data=validation_data,
-            shuffle=shuffle,
             class_weight=class_weight,
-            sample_weight=sample_weight,
             **kwargs,
         )
 
@@ -427,8 +391,8 @@ class Task(BaseModel):
         out-of-distribution".
         """
         with self._learning_from_labels(y):
-            *rows, is_grouped = self._examples(x, y, sample_weight, True)
-            fit_last_layer(self, rows, is_grouped, class_weight, l2, batch_size, verbose)
+            examples = self._read(x, y, sample_weight)
+            fit_last_layer(self, examples, class_weight, l2, batch_size, verbose)
 
     def evaluate(
         self,
@@ -442,13 +406,9 @@ class Task(BaseModel):
         **kwargs: Any,
     ) -> Any:
         """Evaluates as `keras.Model.evaluate` does, also on raw text, grouped as in `fit`."""
-        *rows, is_grouped = self._examples(x, y, sample_weight, group_by_length)
-        if not is_grouped:
-            x, y, sample_weight = rows
-            return super().evaluate(x, y, batch_size, verbose, sample_weight, **kwargs)
-        self._check_ranges(rows[0])
-        batches = self._batches(rows, batch_size, steps=kwargs.get("steps"))
-        return super().evaluate(batches, verbose=verbose, **kwargs)
+        examples = self._read(x, y, sample_weight, group=group_by_length)
+        x, y, sample_weight, batch_size = examples.for_evaluate(batch_size, kwargs.get("steps"))
+        return super().evaluate(x, y, batch_size, verbose, sample_weight, **kwargs)
 
     def predict(
         self,
@@ -467,18 +427,16 @@ class Task(BaseModel):
         progress bar, which take much longer than the model.
         """
         self._warn_if_untrained()
-        x = plain_texts(x)
-        encoded = self._data.encode(x)
-        features = self._data.features(x) if encoded is None else encoded.features
-        if encoded is None or steps:
-            return super().predict(features, batch_size, verbose, steps, callbacks)
-        if len(encoded) <= (batch_size or BATCH_SIZE) and not (callbacks or self._has_replicas()):
-            return self.predict_on_batch(features)
-        is_tokens = self.preprocessor_cls.has_token_labels
-        if not (group_by_length and self._can_group(features)) or (is_tokens and callbacks):
-            return super().predict(features, batch_size, verbose, callbacks=callbacks)
-        self._check_ranges(features)
-        batches = self._data.by_length((features, None, None), batch_size or BATCH_SIZE)
+        examples = self._read(x, has_labels=False, group=group_by_length)
+        x, num_rows = examples.x, len(examples.encoded or ())
+        if not num_rows or steps:
+            return super().predict(x, batch_size, verbose, steps, callbacks)
+        if num_rows <= (batch_size or BATCH_SIZE) and not (callbacks or self._has_replicas()):
+            return self.predict_on_batch(x)
+        is_tokens = examples.has_token_labels
+        if not examples.group or (is_tokens and callbacks):
+            return super().predict(x, batch_size, verbose, callbacks=callbacks)
+        batches = examples.by_length(batch_size)
         if is_tokens:
             return self._predict_tokens(batches, verbose)
         outputs = super().predict(batches.as_keras_input(), None, verbose, callbacks=callbacks)
@@ -495,10 +453,9 @@ class Task(BaseModel):
 
     # === Labels and batches ===
 
-    @property
-    def _data(self):
-        """Converts raw text, labels and weights for this model."""
-        return DataAdapter(
+    def _read(self, x, y=None, sample_weight=None, has_labels=True, group=True):
+        """The `Examples` of what a user passed, checked; without groups if the model has none."""
+        reader = ExampleReader(
             self.preprocessor_cls,
             self.preprocessor,
             self.classes,
@@ -506,6 +463,10 @@ class Task(BaseModel):
             compares_pairs=getattr(self, "pooling", None) == "pair",
             warned=self._untracked.warned,
         )
+        examples = reader.read(x, y, sample_weight, has_labels)
+        self._check_ranges(examples.x)
+        group = group and examples.encoded is not None and self._can_group(examples.x)
+        return dataclasses.replace(examples, group=group)
 
     @contextlib.contextmanager
     def _learning_from_labels(self, y):
@@ -531,27 +492,6 @@ class Task(BaseModel):
             return super()._weights_of_classes(class_weight)
         return self.classes.weights(class_weight)
 
-    def _examples(self, x, y, sample_weight, group_by_length):
-        """Inputs, labels and weights of the model, and whether to group them by length."""
-        x = plain_texts(x)
-        encoded = self._data.encode(x)
-        rows = self._data.examples(x if encoded is None else encoded, y, sample_weight)
-        return *rows, encoded is not None and group_by_length and self._can_group(rows[0])
-
-    def _validation_data(self, data, batch_size, steps, group_by_length):
-        """The `validation_data` of `fit` in the form that Keras takes."""
-        if not isinstance(data, (list, tuple)):
-            return self._data.examples(data)[0]
-        x, y, weights = (*data, None, None)[:3]
-        *rows, is_grouped = self._examples(x, y, weights, group_by_length)
-        return self._batches(rows, batch_size, steps=steps) if is_grouped else rows[: len(data)]
-
-    def _batches(self, rows, batch_size, group=True, shuffle=False, steps=None, has_end=True):
-        """Arrays of inputs, labels and weights as batches for Keras, the first `steps` of them."""
-        batch_size = batch_size or BATCH_SIZE
-        rows = first_batches(rows, steps, batch_size)
-        return self._data.by_length(rows, batch_size, shuffle, group).as_keras_input(has_end)
-
     def _can_group(self, features):
         """Whether batches of arrays may have different lengths."""
         if self._has_replicas() or keras.distribution.distribution() is not None:
@@ -572,8 +512,7 @@ class Task(BaseModel):
         `inputs` is a function of the features to more inputs of the model.
         """
         x, is_one = one_row(x, *others)
-        x = plain_texts(x)
-        encoded = self._data.encode(x)
+        encoded = self._read(x, has_labels=False).encoded
         if encoded is None:
             raise ValueError(
                 f"`x` must be raw text, in a form that {self.preprocessor_cls.__name__} takes, for "
@@ -586,7 +525,7 @@ class Task(BaseModel):
         outputs = self.predict(rows, batch_size=batch_size, verbose=verbose)
         if getattr(self, "activation", None) == "linear":
             outputs = ops.convert_to_numpy(ops.softmax(outputs))
-        found = self._data.preprocessor.decode(outputs, encoded, **options)
+        found = self.preprocessor.decode(outputs, encoded, **options)
         return found[0] if is_one else found
 
     def _attended(self, batch_size, length):

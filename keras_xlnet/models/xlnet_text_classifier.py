@@ -301,15 +301,16 @@ class XLNetTextClassifier(Task):
             check_choice("metric", metric, tuple(THRESHOLD_METRICS))
             check_has_threshold("metric", metric, self.num_classes, self.activation)
         check_has_float_head(self, "calibrate")
-        x, y, _, is_grouped = self._examples(texts, labels, None, True)
-        check_has_arrays(x, y, "calibrate")
+        examples = self._read(texts, labels)
+        check_has_arrays(examples, "calibrate")
+        y = examples.y
         counts = ~self.classes.is_ignored(y)
         if not counts.any():
             raise ValueError("`labels` must have one that is not ignored. Received: none")
 
         def read_rows():
             tensors = self.logits_dense.output, self.output
-            found = read(self, tensors, x, is_grouped, batch_size, verbose)
+            found = read(self, tensors, examples, batch_size, verbose)
             logits, probabilities = (array[counts] for array in found)
             return logits, probabilities.astype("float32")
 

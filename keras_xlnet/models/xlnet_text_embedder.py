@@ -13,7 +13,7 @@ from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.ops.contrastive import in_batch_negatives_loss
 from keras_xlnet.ops.vector_search import most_similar, unit_length
 from keras_xlnet.preprocessing import Preprocessor, RankedDocument, XLNetTextEmbedderPreprocessor
-from keras_xlnet.preprocessing.data_adapter import is_batches
+from keras_xlnet.preprocessing.examples import is_batches
 from keras_xlnet.preprocessing.texts import as_texts, is_text, one_row, plain_texts
 from keras_xlnet.types import Shape, Tensor
 
@@ -151,17 +151,18 @@ class XLNetTextEmbedder(Task):
 
     # === Training on pairs ===
 
-    def _examples(self, x, y, sample_weight, group_by_length):
-        *rows, is_grouped = super()._examples(x, y, sample_weight, group_by_length)
-        features, labels, weights = rows
-        if isinstance(features, dict) and np.shape(features["token_ids"])[1] == 1:
+    def _read(self, x, y=None, sample_weight=None, has_labels=True, group=True):
+        found = super()._read(x, y, sample_weight, has_labels, group)
+        if not has_labels:
+            return found
+        if isinstance(found.x, dict) and np.shape(found.x["token_ids"])[1] == 1:
             raise ValueError(
                 "`x` must be pairs of texts to train or evaluate on: a list of rows (text, pair) "
                 "or a tuple of two columns. Received: single texts"
             )
-        if labels is None and weights is not None:
+        if found.y is None and found.sample_weight is not None:
             raise ValueError("`sample_weight` needs labels `y`. Received: y=None")
-        return *rows, is_grouped
+        return found
 
     def compute_loss(
         self,
@@ -207,13 +208,15 @@ class XLNetTextEmbedder(Task):
         texts = plain_texts(texts)
         if isinstance(texts, list) and not isinstance((texts or [None])[0], (list, tuple)):
             texts = as_texts(texts, "texts")
-        encoded = self._data.encode(texts)
-        if encoded is None and not is_batches(texts) or encoded and len(encoded.columns) > 1:
-            raise ValueError(
-                "`texts` must be a string or a list of strings. Received: "
-                f"{'pairs of texts' if encoded else type(texts).__name__}"
-            )
-        return np.asarray(self.predict(encoded or texts, batch_size=batch_size, verbose=verbose))
+        if not is_batches(texts):
+            encoded = self._read(texts, has_labels=False).encoded
+            if encoded is None or len(encoded.columns) > 1:
+                raise ValueError(
+                    "`texts` must be a string or a list of strings. Received: "
+                    f"{'pairs of texts' if encoded else type(texts).__name__}"
+                )
+            texts = encoded
+        return np.asarray(self.predict(texts, batch_size=batch_size, verbose=verbose))
 
     def similarity(
         self,

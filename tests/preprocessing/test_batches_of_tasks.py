@@ -17,7 +17,7 @@ from keras_xlnet.preprocessing import (
     XLNetRankerPreprocessor,
     XLNetTokenClassifierPreprocessor,
 )
-from keras_xlnet.preprocessing.data_adapter import DataAdapter
+from keras_xlnet.preprocessing.examples import ExampleReader
 from tests.small_models import small_backbone
 
 LENGTH = 96
@@ -38,8 +38,8 @@ TASKS = {
 
 
 def examples_of(model, x, y, **options):
-    data = DataAdapter(model.preprocessor_cls, model.preprocessor, model.classes)
-    return data.examples(x, y, **options)
+    reader = ExampleReader(model.preprocessor_cls, model.preprocessor, model.classes)
+    return reader.read(x, y, **options).rows
 
 
 def make(task, tokenizer, padding_side="left"):

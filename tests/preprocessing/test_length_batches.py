@@ -1,5 +1,6 @@
 """Batches of texts of similar length: each text once, few lengths, and nothing else changes."""
 
+import dataclasses
 import warnings
 
 import keras
@@ -14,7 +15,7 @@ from keras_xlnet.preprocessing import (
     XLNetTextClassifierPreprocessor,
     XLNetTokenClassifierPreprocessor,
 )
-from keras_xlnet.preprocessing.data_adapter import DataAdapter
+from keras_xlnet.preprocessing.examples import ExampleReader
 from keras_xlnet.preprocessing.length_batches import (
     LengthBatches,
     batch_by_length,
@@ -360,8 +361,9 @@ def test_tags_are_cut_with_their_tokens(side, tokenizer):
     sentences = [text.split()[:14] for text in TEXTS]
     tags = [[int(word == "ship") for word in words] for words in sentences]
     weights = [[1.0 + (word == "rose") for word in words] for words in sentences]
-    data = DataAdapter(XLNetTokenClassifierPreprocessor, preprocessor, model.classes)
-    batches = data.by_length(data.examples(sentences, tags, weights), 8)
+    reader = ExampleReader(XLNetTokenClassifierPreprocessor, preprocessor, model.classes)
+    examples = dataclasses.replace(reader.read(sentences, tags, weights), group=True)
+    batches = examples.by_length(8)
     assert batches[0][1].shape == batches[0][2].shape == batches[0][0]["token_ids"].shape
     model.compile(keras.optimizers.SGD(0.1))
     found, expected = (

@@ -1,7 +1,8 @@
-"""Converts the arguments of `fit`, `evaluate` and `predict` for Keras."""
+"""The one way of data into `fit`, `evaluate`, `predict` and the methods that give results."""
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
@@ -12,7 +13,13 @@ import numpy as np
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.labels import Classes, check_number_of_rows
-from keras_xlnet.preprocessing.length_batches import LengthBatches
+from keras_xlnet.preprocessing.length_batches import (
+    LengthBatches,
+    Passes,
+    are_arrays,
+    first_batches,
+    split_rows,
+)
 from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
 from keras_xlnet.preprocessing.texts import (
     check_container,
@@ -22,11 +29,101 @@ from keras_xlnet.preprocessing.texts import (
     split_spec,
 )
 from keras_xlnet.preprocessing.weights import as_weight_array
-from keras_xlnet.tokenizers.string_inputs import is_table, plain_columns, plain_texts
+from keras_xlnet.tokenizers.string_inputs import is_table, plain_texts
+
+BATCH_SIZE = 32  # That of Keras.
 
 
-class DataAdapter:
-    """Converts raw text, labels and weights to the arrays of a model.
+@dataclasses.dataclass(frozen=True)
+class Examples:
+    """What Keras takes: inputs, labels and weights as arrays, or batches that hold all three.
+
+    Args:
+        x, y, sample_weight: As in `keras.Model.fit`.
+        encoded: The `Encoded` of raw text, `None` for other inputs.
+        group: Bool, whether batches have rows of similar length.
+        padding_side, has_token_labels: As in `LengthBatches`.
+    """
+
+    x: Any
+    y: Any = None
+    sample_weight: Any = None
+    encoded: Encoded | None = None
+    group: bool = False
+    padding_side: str = "left"
+    has_token_labels: bool = False
+
+    @property
+    def rows(self) -> tuple[Any, Any, Any]:
+        """Inputs, labels and weights."""
+        return self.x, self.y, self.sample_weight
+
+    @property
+    def are_arrays(self) -> bool:
+        """Whether all of them are NumPy arrays."""
+        return are_arrays(self.rows)
+
+    def split(self, share: float) -> tuple[Examples, Examples]:
+        """Returns the first examples, and the last ones, as `split_rows` does for arrays."""
+        first, last = split_rows(self.rows, share)
+        return self._with(*first), self._with(*last)
+
+    def _with(self, x, y, sample_weight):
+        return dataclasses.replace(self, x=x, y=y, sample_weight=sample_weight, encoded=None)
+
+    def by_length(
+        self, batch_size: int | None = None, shuffle: bool = False, steps: int | None = None
+    ) -> LengthBatches:
+        """Returns arrays as batches, of rows of similar length if `group`.
+
+        Args:
+            batch_size: Int, 32 by default.
+            shuffle: As in `LengthBatches`.
+            steps: Optional int, for the rows of so many batches.
+        """
+        batch_size = batch_size or BATCH_SIZE
+        x, y, sample_weight = first_batches(self.rows, steps, batch_size)
+        return LengthBatches(
+            x,
+            y,
+            sample_weight,
+            batch_size=batch_size,
+            shuffle=shuffle,
+            padding_side=self.padding_side,
+            has_token_labels=self.has_token_labels,
+            group=self.group,
+        )
+
+    def for_evaluate(self, batch_size: int | None, steps: int | None) -> tuple[Any, ...]:
+        """Returns `x`, `y`, `sample_weight` and `batch_size` for `keras.Model.evaluate`."""
+        if not self.group:
+            return *self.rows, batch_size
+        return self.by_length(batch_size, steps=steps).as_keras_input(), None, None, None
+
+    def for_fit(
+        self, batch_size: int | None, shuffle: bool, steps: int | None, is_one_device: bool
+    ) -> dict[str, Any]:
+        """Returns the arguments of `keras.Model.fit` that say what a step is trained on.
+
+        Args:
+            batch_size, shuffle: As in `fit`.
+            steps: The `steps_per_epoch` of `fit`. An epoch may end within a pass over the examples,
+                and the next one goes on with it.
+            is_one_device: Bool, whether batches need not be divided.
+        """
+        if self.group or steps and is_one_device and self.are_arrays:
+            batches = self.by_length(batch_size, bool(shuffle))
+            return {"x": batches.as_keras_input(has_end=not steps), "shuffle": False}
+        x, y, sample_weight = self.rows
+        if steps and isinstance(x, keras.utils.PyDataset) and x.num_batches:
+            x, shuffle = Passes(x, bool(shuffle)), False
+        given = {"batch_size": batch_size, "shuffle": shuffle}
+        return {"x": x, "y": y, "sample_weight": sample_weight, **given}
+
+
+@dataclasses.dataclass(frozen=True)
+class ExampleReader:
+    """Reads what a user passes to a model: raw text, arrays or batches.
 
     Columns (see `plain_columns`) are converted at once, and a `tf.data.Dataset`, a
     `keras.utils.PyDataset`, a generator or a `DataLoader` of PyTorch batch by batch. Inputs that
@@ -41,142 +138,105 @@ class DataAdapter:
         warned: Set of the kinds of `Preprocessor.losses` that were warned of; more are added.
     """
 
-    def __init__(
+    preprocessor_cls: type[Preprocessor]
+    preprocessor: Any = None
+    classes: Classes | None = None
+    model_name: str = "model"
+    compares_pairs: bool = False
+    warned: set[str] = dataclasses.field(default_factory=set)
+
+    def read(
         self,
-        preprocessor_cls: type[Preprocessor],
-        preprocessor: Any = None,
-        classes: Classes | None = None,
-        model_name: str = "model",
-        compares_pairs: bool = False,
-        warned: set[str] | None = None,
-    ) -> None:
-        self.preprocessor_cls = preprocessor_cls
-        self.classes = classes
-        self._preprocessor = preprocessor
-        self._model_name = model_name
-        self._compares_pairs = compares_pairs
-        self._warned = set() if warned is None else warned
-
-    @property
-    def preprocessor(self) -> Any:
-        """The preprocessor. Raises `ValueError` if the model has none."""
-        if self._preprocessor is None:
-            raise ValueError(
-                f"`x` is raw text, but this {self._model_name} has no `preprocessor`. Pass one "
-                "to its constructor, or pass the features of one as `x`."
-            )
-        return self._preprocessor
-
-    def encode(self, x: Any, shorten: bool = True) -> Encoded | None:
-        """Returns what the preprocessor makes of raw text, `None` if `x` is something else.
+        x: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        has_labels: bool = True,
+        shorten: bool = True,
+    ) -> Examples:
+        """Returns the inputs of the model with their labels and weights.
 
         Args:
-            x: What a user passed. `Encoded` is returned as it is.
+            x: What a user passed, or what `Preprocessor.encode` made of it.
+            y, sample_weight: As in `keras.Model.fit`.
+            has_labels: Bool. `False` for `predict`: labels in batches are left out.
             shorten: As in `Preprocessor.encode`.
 
         Raises:
-            ValueError: If `x` is empty, or raw text that the preprocessor does not take.
+            ValueError: If `x` is empty, or raw text that the preprocessor does not take; or a label
+                or weight is missing or not as the model expects. The message names the row.
         """
         if not isinstance(x, Encoded):
+            x = plain_texts(x)
             if _is_python_batches(x):
-                return None
-            x = plain_columns(x)
+                read = self._read_batch if has_labels else self._read_inputs
+                return Examples(_map_batches(x, read), y, sample_weight)
             check_container(x, self.preprocessor_cls.row_name)
-            if is_dataset(x) or not is_raw(x):
-                return None
-            x = self.preprocessor.encode(x, shorten=shorten)
-        if len(x.columns) == 1:
+            if is_dataset(x):
+                return Examples(self._map(x, has_labels), y, sample_weight)
+            if not is_raw(x):
+                labels = self._labels_of_arrays(x, y, sample_weight) if has_labels else ()
+                return Examples(x, *labels)
+            x = self._preprocessor.encode(x, shorten=shorten)
+        self._warn_of_losses(x)
+        if has_labels:
+            y = plain_texts(y)
+            if y is not None:
+                y = self._preprocessor.encode_labels(y, x, self.classes)
+            sample_weight = self._preprocessor.encode_weights(sample_weight, x)
+        return Examples(
+            x.features,
+            y,
+            sample_weight,
+            encoded=x,
+            padding_side=getattr(self.preprocessor, "padding_side", "left"),
+            has_token_labels=self.preprocessor_cls.has_token_labels,
+        )
+
+    @property
+    def _preprocessor(self):
+        """The preprocessor. Raises `ValueError` if the model has none."""
+        if self.preprocessor is None:
+            raise ValueError(
+                f"`x` is raw text, but this {self.model_name} has no `preprocessor`. Pass one "
+                "to its constructor, or pass the features of one as `x`."
+            )
+        return self.preprocessor
+
+    def _warn_of_losses(self, encoded):
+        if len(encoded.columns) == 1:
             self._check_single_texts()
-        losses = {} if self._preprocessor is None else self._preprocessor.losses(x)
+        losses = {} if self.preprocessor is None else self.preprocessor.losses(encoded)
         for kind, message in losses.items():
-            if kind not in self._warned:
-                self._warned.add(kind)
-                warnings.warn(message, stacklevel=4)
-        return x
+            if kind not in self.warned:
+                self.warned.add(kind)
+                warnings.warn(message, stacklevel=5)
 
     def _check_single_texts(self):
-        if self._compares_pairs:
+        if self.compares_pairs:
             raise ValueError(
                 "`x` must be pairs of texts, such as a tuple of two columns: this "
-                f"{self._model_name} compares two texts (pooling='pair'). Received: single texts"
+                f"{self.model_name} compares two texts (pooling='pair'). Received: single texts"
             )
 
-    def features(self, x: Any, shorten: bool = True) -> Any:
-        """Returns the inputs of the model: a dict of arrays, or batches of them.
-
-        Args:
-            x, shorten: As in `encode`.
-        """
-        encoded = self.encode(x, shorten)
-        if encoded is not None:
-            return encoded.features
-        if _is_python_batches(x):
-            return _map_batches(x, self._inputs_of_batch)
-        return self._map(x) if is_dataset(x) else x
-
-    def examples(
-        self, x: Any, y: Any = None, sample_weight: Any = None, shorten: bool = True
-    ) -> tuple[Any, Any, Any]:
-        """Returns inputs, labels and weights of the model. Batches hold all three.
-
-        Args:
-            x, shorten: As in `encode`.
-            y, sample_weight: As in `keras.Model.fit`.
-
-        Raises:
-            ValueError: If a label or weight is missing or not as the model expects. The message
-                names the row.
-        """
-        encoded = self.encode(x, shorten)
-        y = plain_texts(y)
-        if encoded is not None:
-            if y is not None:
-                y = self.preprocessor.encode_labels(y, encoded, self.classes)
-            weights = self.preprocessor.encode_weights(sample_weight, encoded)
-            return encoded.features, y, weights
-        if _is_python_batches(x):
-            return _map_batches(x, self._examples_of_batch), y, sample_weight
-        if is_dataset(x):
-            return self._map(x, has_labels=True), y, sample_weight
-        y = self.preprocessor_cls.check_labels(y, x, self.classes)
+    def _labels_of_arrays(self, x, y, sample_weight):
+        y = self.preprocessor_cls.check_labels(plain_texts(y), x, self.classes)
         if isinstance(x, dict) and x.get("token_ids") is not None:
             check_number_of_rows(y, len(x["token_ids"]))
         rows = len(y) if isinstance(y, np.ndarray) else None
-        return x, y, as_weight_array(sample_weight, rows)
+        return y, as_weight_array(sample_weight, rows)
 
-    def by_length(
-        self, rows: Any, batch_size: int, shuffle: bool = False, group: bool = True
-    ) -> LengthBatches:
-        """Returns arrays as batches of rows of similar length.
-
-        Args:
-            rows: The inputs, labels and weights that `examples` made of raw text.
-            batch_size, shuffle, group: As in `LengthBatches`.
-        """
-        features, labels, weights = rows
-        return LengthBatches(
-            features,
-            labels,
-            weights,
-            batch_size=batch_size,
-            shuffle=shuffle,
-            padding_side=self.preprocessor.padding_side if group else "left",
-            has_token_labels=self.preprocessor_cls.has_token_labels,
-            group=group,
-        )
-
-    def _examples_of_batch(self, batch):
+    def _read_batch(self, batch):
         """A batch of Python, with the inputs, labels and weights that it has."""
         # Keras infers the shapes of all batches from the first ones, so none is shortened.
         if not isinstance(batch, tuple) or len(batch) == 1:
-            return self._inputs_of_batch(batch)
-        x, y, weights = (*batch, None)[:3]
-        return self.examples(x, y, weights, shorten=False)[: len(batch)]
+            return self._read_inputs(batch)
+        x, y, sample_weight = (*batch, None)[:3]
+        return self.read(x, y, sample_weight, shorten=False).rows[: len(batch)]
 
-    def _inputs_of_batch(self, batch):
+    def _read_inputs(self, batch):
         """A batch of Python as a batch without labels."""
         x = batch[0] if isinstance(batch, tuple) else batch
-        return (self.features(x, shorten=False),)
+        return (self.read(x, has_labels=False, shorten=False).x,)
 
     def _map(self, dataset, has_labels=False):
         """A dataset with the features of its texts and, if needed, the numbers of its labels."""
@@ -210,7 +270,7 @@ class DataAdapter:
             self._check_single_texts()
         if not self.preprocessor_cls.takes_datasets:
             raise ValueError(
-                f"`x` is a dataset of raw text, which {self._model_name} takes from lists, "
+                f"`x` is a dataset of raw text, which {self.model_name} takes from lists, "
                 "`keras.utils.PyDataset` and generators. Pass one of these, or a dataset of the "
                 "features of the preprocessor"
             )
