@@ -2,8 +2,7 @@
 
     python -m benchmarks.workarounds eager_variables            # a first `fit`
     python -m benchmarks.workarounds eager_variables --without
-    python -m benchmarks.workarounds compiled_update            # the same, and later steps
-    python -m benchmarks.workarounds fused                      # the same
+    python -m benchmarks.workarounds fused                      # the same, and later steps
     python -m benchmarks.workarounds quick_deletion             # `quantize`, and loading the model
     python -m benchmarks.workarounds sequential_map             # `predict` in chunks
 
@@ -89,7 +88,6 @@ def _nothing(*_):
 # The work, and the replacements of the workaround.
 MEASUREMENTS = {
     "eager_variables": (first_fit, (base_model, "eager_variables", _nothing)),
-    "compiled_update": (steps, (base_model, "compiled_update", _nothing)),
     "fused": (steps, (fused, "_in_tensorflow_graph", lambda: False)),
     "quick_deletion": (
         quantizing, *((module, "quick_deletion", _nothing) for module in (base_model, sublayers)),

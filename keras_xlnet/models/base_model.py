@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_xlnet.arguments import as_values, check_range
 from keras_xlnet.compat.changed_layers import NoticesChangedLayers
-from keras_xlnet.compat.compiled_update import compiled_update
+from keras_xlnet.compat.dense_gradients import dense_gradients
 from keras_xlnet.compat.eager_variables import eager_variables
 from keras_xlnet.compat.loss_of_all_rows import LossTracker, num_replicas, with_mask
 from keras_xlnet.compat.quick_deletion import quick_deletion
@@ -49,8 +49,7 @@ class BaseModel(RestoresSublayers, NoticesChangedLayers, DistributedTraining, ke
     """Base class of all models: what Keras has to be told about them, in one place.
 
     The mixins close gaps of Keras; each says which. This class adds inputs that may be omitted,
-    presets, copies, LoRA, checks of arrays before the first step, and the compiled update of the
-    weights.
+    presets, copies, LoRA, and checks of arrays before the first step.
     """
 
     # Inputs of `call` that the graph does not take.
@@ -297,11 +296,11 @@ class BaseModel(RestoresSublayers, NoticesChangedLayers, DistributedTraining, ke
         return super().predict_on_batch(x)
 
     def train_step(self, *args: Any) -> Any:
-        """Computes a train step as `keras.Model` does, with one compiled update of all weights."""
+        """Computes a train step as `keras.Model` does, with dense gradients."""
         *state, data = args
         if self._class_weights is not None:
             data = self._weigh_classes(data, self._class_weights)
-        with eager_variables(), compiled_update(self.optimizer):
+        with eager_variables(), dense_gradients(self.optimizer):
             return super().train_step(*state, data)
 
     def test_step(self, *args: Any, **kwargs: Any) -> Any:

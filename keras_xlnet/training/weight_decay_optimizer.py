@@ -99,14 +99,6 @@ class WeightDecayOptimizer(RefusesUnknownArguments, keras.optimizers.Optimizer):
     def _is_decayed(self, variable):
         return self._decayed[self._get_variable_index(variable)]
 
-    def update_group(self, index: int) -> tuple[bool, float]:
-        """Returns what `update_step` depends on besides a weight, its gradient and its moments.
-
-        Args:
-            index: Int, the place of the weight among those that the optimizer was built with.
-        """
-        return self._decayed[index], self._layer_rates[index]
-
     def _add_decay(self, update, variable):
         if not self._is_decayed(variable):
             return update

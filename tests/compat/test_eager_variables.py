@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_xlnet.compat.compiled_update import compiled_update
+from keras_xlnet.compat.dense_gradients import dense_gradients
 from keras_xlnet.compat.eager_variables import eager_variables
 from keras_xlnet.models import XLNetBackbone, XLNetTextClassifier
 
@@ -28,7 +28,7 @@ class Model(keras.Sequential):
 
     def train_step(self, data):
         self.traced.append("train")
-        with type(self).context(), compiled_update(self.optimizer):
+        with type(self).context(), dense_gradients(self.optimizer):
             return super().train_step(data)
 
     def test_step(self, data):
@@ -80,7 +80,7 @@ def test_optimizer_knows_variables_without_a_gradient():
 
     @tf.function
     def step(first, *others):
-        with eager_variables(), compiled_update(optimizer):
+        with eager_variables(), dense_gradients(optimizer):
             gradients = [first, *others] if others else [first, None]
             optimizer.apply_gradients(zip(gradients, [a, b], strict=True))
 
