@@ -104,6 +104,8 @@ class XLNetQuestionAnswering(Task):
 
     _arguments = ("preprocessor", "start_n_top", "end_n_top", "dropout", "null_threshold")
     preprocessor_cls = XLNetQuestionAnsweringPreprocessor
+    csv_inputs = ("question", "context")
+    csv_columns = ("answer", "start", "end", "probability")
     _inputs_without_default = ("max_answer_length", "start_positions")
 
     def __init__(
@@ -305,6 +307,12 @@ class XLNetQuestionAnswering(Task):
             max_answer_length=max_answer_length,
             null_threshold=self.null_threshold if null_threshold == "auto" else null_threshold,
         )
+
+    def csv_rows(self, texts: Any) -> list[Any]:
+        """Returns a row of values for each text: see `Task`."""
+        best = [found.answers[0] if found.text else None for found in self.answer(texts, verbose=0)]
+        nothing = ("",) * len(self.csv_columns)
+        return [(a.text, a.start, a.end, a.probability) if a else nothing for a in best]
 
     def _learn_from_labels(self, y):
         if self.null_threshold is None and has_unanswered(y):

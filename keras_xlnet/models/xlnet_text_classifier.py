@@ -251,6 +251,18 @@ class XLNetTextClassifier(Task):
         found = classifications(probabilities, self.classes, threshold)
         return found[0] if is_one else found
 
+    # === `xlnet predict` ===
+
+    @property
+    def csv_columns(self) -> list[str]:
+        """The columns of `csv_rows`."""
+        return ["label", "score", *self.label_names]
+
+    def csv_rows(self, texts: Any) -> list[Any]:
+        """Returns a row of values for each text: see `Task`."""
+        found = self.classify(texts, verbose=0)
+        return [(one.label, one.score, *one.scores.values()) for one in found]
+
     def calibrate(
         self,
         texts: Any,

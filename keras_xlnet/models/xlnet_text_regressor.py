@@ -57,6 +57,7 @@ class XLNetTextRegressor(Task):
 
     preprocessor_cls = XLNetTextRegressorPreprocessor
     _arguments = ("preprocessor", "pooling", "dropout", *DOCUMENT_ARGUMENTS)
+    csv_columns = ("value",)
 
     def __init__(
         self,
@@ -98,6 +99,10 @@ class XLNetTextRegressor(Task):
     @property
     def _kind_of_head(self) -> str:
         return "linear"
+
+    def csv_rows(self, texts: Any) -> list[Any]:
+        """Returns a row of values for each text: see `Task`."""
+        return self.predict(texts, verbose=0).tolist()
 
     def _compile_defaults(self):
         return {

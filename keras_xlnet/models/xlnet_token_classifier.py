@@ -97,6 +97,8 @@ class XLNetTokenClassifier(Task):
     )
     preprocessor_cls = XLNetTokenClassifierPreprocessor
     _label_rank = 2
+    csv_inputs = ("text",)
+    csv_columns = ("entities",)
 
     def __init__(
         self,
@@ -224,6 +226,13 @@ class XLNetTokenClassifier(Task):
             )
         scheme = detect_scheme(self.label_names)
         return self._tagged(x, batch_size, verbose, lambda sentence: sentence.entities(scheme))
+
+    def csv_rows(self, texts: Any) -> list[Any]:
+        """Returns a row of values for each text: see `Task`."""
+        return [
+            [[{**vars(entity), "score": round(entity.score, 4)} for entity in entities]]
+            for entities in self.find_entities(texts, verbose=0)
+        ]
 
     def _tagged(self, x, batch_size, verbose, convert):
         found = self._results(x, batch_size, verbose, classes=self.classes)
