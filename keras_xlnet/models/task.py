@@ -2,7 +2,7 @@ import contextlib
 import dataclasses
 import gc
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import keras
 import numpy as np
@@ -50,7 +50,9 @@ class Task(BaseModel):
 
     `Task.from_preset` makes a model of the class that a preset or an adapter is of.
 
-    A task declares what the rooms above need of it. `xlnet predict` reads the columns `csv_inputs`
+    A task declares what the rooms above need of it. `task` is its name in checkpoints, and
+    `checkpoint` a dict of its counterparts in other implementations, the arguments of
+    `CheckpointTask` (`checkpoints/tasks.py`). `xlnet predict` reads the columns `csv_inputs`
     of a file, and writes the columns `csv_columns` with the values of `csv_rows(texts)`: one row
     per text, of strings, numbers, tuples of these, and lists, which are written as JSON.
 
@@ -71,6 +73,7 @@ class Task(BaseModel):
     _arguments: tuple[str, ...] = ()
     # Of a pretrained backbone of width 768. The rate that is best falls with the width.
     _learning_rate, _highest_rate = 5e-5, 1e-3
+    checkpoint: ClassVar[dict[str, Any]] = {}
     # A pair is optional; two columns of other names are both needed.
     csv_inputs: tuple[str, ...] = ("text", "pair")
     # Overridden per instance by models with an argument of this name.

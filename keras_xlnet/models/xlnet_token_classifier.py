@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 from keras import ops
@@ -16,6 +16,7 @@ from keras_xlnet.models.task_graph import (
     new_logits,
     token_inputs,
 )
+from keras_xlnet.models.weight_rows import dense
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.preprocessing import Preprocessor, XLNetTokenClassifierPreprocessor
 from keras_xlnet.preprocessing.labels import Classes
@@ -88,6 +89,12 @@ class XLNetTokenClassifier(Task):
     [4, 2]
     """
 
+    task = "token_classifier"
+    checkpoint: ClassVar = {
+        "weights": dense("logits", None, ("classifier", "qa_outputs")),
+        "architectures": ("XLNetForTokenClassification", "XLNetForQuestionAnsweringSimple"),
+        "config": ("token_classes",),
+    }
     _arguments = (
         "preprocessor",
         "num_classes",
