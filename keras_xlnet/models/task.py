@@ -52,7 +52,8 @@ class Task(BaseModel):
 
     A task declares what the rooms above need of it. `task` is its name in checkpoints, and
     `checkpoint` a dict of its counterparts in other implementations, the arguments of
-    `CheckpointTask` (`checkpoints/tasks.py`). `xlnet predict` reads the columns `csv_inputs`
+    `CheckpointTask` (`checkpoints/tasks.py`). `signatures` says which signatures an export has:
+    a key of `SIGNATURES` (`serving/saved_model.py`). `xlnet predict` reads the columns `csv_inputs`
     of a file, and writes the columns `csv_columns` with the values of `csv_rows(texts)`: one row
     per text, of strings, numbers, tuples of these, and lists, which are written as JSON.
 
@@ -74,6 +75,7 @@ class Task(BaseModel):
     # Of a pretrained backbone of width 768. The rate that is best falls with the width.
     _learning_rate, _highest_rate = 5e-5, 1e-3
     checkpoint: ClassVar[dict[str, Any]] = {}
+    signatures: str | None = None
     # A pair is optional; two columns of other names are both needed.
     csv_inputs: tuple[str, ...] = ("text", "pair")
     # Overridden per instance by models with an argument of this name.
@@ -285,6 +287,11 @@ class Task(BaseModel):
     def classes(self) -> Classes | None:
         """The classes of a model that has classes, otherwise `None`."""
         return None
+
+    @property
+    def output_name(self) -> str:
+        """The name of the output in exported models."""
+        return "values" if getattr(self, "activation", "linear") == "linear" else "probabilities"
 
     @property
     def _kind_of_head(self) -> str | None:

@@ -73,6 +73,7 @@ class XLNetMultipleChoice(Task):
     """
 
     task = "multiple_choice"
+    signatures = "choices"
     checkpoint: ClassVar = {
         "weights": [*SUMMARY_ROWS, *dense("logits", "logits/dense", "logits_proj")],
         "sign": "logits/dense/kernel",

@@ -104,6 +104,7 @@ class XLNetQuestionAnswering(Task):
     """
 
     task = "question_answering"
+    signatures = "answers"
     checkpoint: ClassVar = {
         "weights": [
             *dense("start_logits/dense", "start_logits/dense", "start_logits.dense"),

@@ -133,6 +133,7 @@ class XLNetRanker(Task):
 
     # Only presets have it: a cross-encoder of transformers cannot be told from a regressor.
     task = "ranker"
+    signatures = "ranking"
     preprocessor_cls = XLNetRankerPreprocessor
     _arguments = ("preprocessor", "pooling", "dropout")
 

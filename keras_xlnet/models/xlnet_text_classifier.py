@@ -118,6 +118,7 @@ class XLNetTextClassifier(Task):
     """
 
     task = "text_classifier"
+    signatures = "classes"
     checkpoint: ClassVar = {
         "weights": [
             *SUMMARY_ROWS,

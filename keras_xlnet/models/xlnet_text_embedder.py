@@ -103,6 +103,8 @@ class XLNetTextEmbedder(Task):
 
     # Without weights of its own, any checkpoint would do: only presets have it.
     task = "text_embedder"
+    signatures = "texts"
+    output_name = "embedding"
     # Fine-tuning soon destroys what a preset has learned.
     _learning_rate = 1e-5
     preprocessor_cls = XLNetTextEmbedderPreprocessor

@@ -62,6 +62,7 @@ class XLNetTextRegressor(Task):
     """
 
     task = "text_regressor"
+    signatures = "texts"
     checkpoint: ClassVar = {
         "weights": [
             *SUMMARY_ROWS,

@@ -90,6 +90,7 @@ class XLNetTokenClassifier(Task):
     """
 
     task = "token_classifier"
+    signatures = "entities"
     checkpoint: ClassVar = {
         "weights": dense("logits", None, ("classifier", "qa_outputs")),
         "architectures": ("XLNetForTokenClassification", "XLNetForQuestionAnsweringSimple"),
