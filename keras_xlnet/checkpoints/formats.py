@@ -296,9 +296,9 @@ def not_in_format(model: keras.Model, format: str) -> list[str]:
             if getattr(model, "pooling", None) == "mean":
                 lost.append("pooling='mean' over real tokens only")
             config: dict[str, Any] = {}
-            for group in entry.config:
+            for group in entry.groups:
                 config |= group.write(model)
-            for group in entry.config:
+            for group in entry.groups:
                 stated |= set(group.read(config, CONFIG))
         lost += _unlike_defaults(model, sorted(entry.arguments - stated - {"name", "preprocessor"}))
         if getattr(model, "preprocessor", None) is not None:

@@ -99,7 +99,7 @@ def open_huggingface(
     files = open_files(directory, config)
     _warn_of_gelu(config, config_file, overrides)
     head: dict[str, Any] = {}
-    for group in entry.config:
+    for group in entry.groups:
         head |= group.read(config, config_file)
     if entry.takes_text and "preprocessor" not in overrides:
         tokenizer = huggingface_tokenizer.read_tokenizer(directory)
@@ -194,7 +194,7 @@ def _xlnet_config(model, entry):
         "architectures": [entry.architectures[0]],
         **huggingface_config.encoder_entries(backbone_of(model)),
     }
-    for group in entry.config:
+    for group in entry.groups:
         config |= group.write(model)
     return config
 

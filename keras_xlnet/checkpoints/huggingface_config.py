@@ -184,14 +184,6 @@ class Group(NamedTuple):
     write: Callable[..., dict[str, Any]]
 
 
-def same_names(*names: str) -> Group:
-    """Returns a `Group` of arguments that are entries of the same names."""
-    return Group(
-        read=lambda config, file: {name: config[name] for name in names if name in config},
-        write=lambda model: {name: getattr(model, name) for name in names},
-    )
-
-
 def _read_summary(config, file):
     expected = {
         "summary_use_proj": True,
@@ -281,18 +273,30 @@ def num_labels(config: dict[str, Any]) -> int:
     return _read_classes(config, None)["num_classes"]
 
 
-# `pooling` and `dropout` of models with a `SequenceSummary`.
-SUMMARY = Group(_read_summary, _write_summary)
-# `num_classes` and `class_names`.
-CLASSES = Group(_read_classes, _write_classes)
-# The same, and the `activation` that follows from them.
-TOKEN_CLASSES = Group(_read_token_classes, _write_classes)
-# `activation`.
-PROBLEM_TYPE = Group(_read_problem_type, _write_problem_type)
-# No argument: one label without a name, a number.
-ONE_LABEL = Group(
-    read=lambda config, file: {},
-    write=lambda model: {**_labels(_invented_names(1)), "problem_type": "regression"},
-)
-# No argument: the softmax uses the token embeddings.
-TIED_LOGITS = Group(read=_refuse_untied_logits, write=lambda model: {})
+# What tasks list as `config`. Another name is an argument that has this name there too.
+_GROUPS = {
+    # `pooling` and `dropout` of models with a `SequenceSummary`.
+    "summary": Group(_read_summary, _write_summary),
+    # `num_classes` and `class_names`.
+    "classes": Group(_read_classes, _write_classes),
+    # The same, and the `activation` that follows from them.
+    "token_classes": Group(_read_token_classes, _write_classes),
+    # `activation`.
+    "problem_type": Group(_read_problem_type, _write_problem_type),
+    # No argument: one label without a name, a number.
+    "one_label": Group(
+        read=lambda config, file: {},
+        write=lambda model: {**_labels(_invented_names(1)), "problem_type": "regression"},
+    ),
+    # No argument: the softmax uses the token embeddings.
+    "tied_logits": Group(read=_refuse_untied_logits, write=lambda model: {}),
+}
+
+
+def group_of(name: str) -> Group:
+    """Returns the `Group` of a name in the `config` of a task."""
+    same = Group(
+        read=lambda config, file: {name: config[name]} if name in config else {},
+        write=lambda model: {name: getattr(model, name)},
+    )
+    return _GROUPS.get(name, same)

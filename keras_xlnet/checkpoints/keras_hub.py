@@ -8,7 +8,8 @@ import keras
 from keras_xlnet.checkpoints.hdf5_files import HDF5File
 from keras_xlnet.checkpoints.opening import OpenCheckpoint, build
 from keras_xlnet.checkpoints.tasks import get_task
-from keras_xlnet.checkpoints.weight_mapping import Row, layer_prefixes, match_weights
+from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, match_weights
+from keras_xlnet.models.weight_rows import Row
 from keras_xlnet.preset_files import file_in, local_directory
 from keras_xlnet.preset_files.files import quoted, read_json
 from keras_xlnet.preset_files.weights import FLOATS, model_weights

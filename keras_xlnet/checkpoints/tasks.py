@@ -3,36 +3,27 @@
 import dataclasses
 import inspect
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import keras
 
 from keras_xlnet import models
 from keras_xlnet.arguments import check_choice
-from keras_xlnet.checkpoints.huggingface_config import (
-    CLASSES,
-    ONE_LABEL,
-    PROBLEM_TYPE,
-    SIMPLE_QUESTION_ANSWERING,
-    SUMMARY,
-    TIED_LOGITS,
-    TOKEN_CLASSES,
-    Group,
-    num_labels,
-    same_names,
-)
+from keras_xlnet.checkpoints.huggingface_config import Group, group_of, num_labels
 from keras_xlnet.checkpoints.transformer_xl_weights import transformer_xl_rows
-from keras_xlnet.checkpoints.weight_mapping import OWNERS, Row, dense, kernel, match_weights, norm
+from keras_xlnet.checkpoints.weight_mapping import OWNERS, match_weights
 from keras_xlnet.checkpoints.xlnet_weights import ENCODER, MASK_EMBEDDING
-from keras_xlnet.checkpoints.xlnet_weights import SUMMARY as SUMMARY_WEIGHTS
+from keras_xlnet.models.weight_rows import Row
 from keras_xlnet.preset_files.weights import WeightMatch, model_weights
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 
 @dataclasses.dataclass(frozen=True)
-class Task:
-    """A task, its model, and its counterparts in the other implementations.
+class CheckpointTask:
+    """The model of a task, and its counterparts in the other implementations.
+
+    A task model declares all but the first of these arguments, in its `checkpoint`.
 
     Args:
         model: Class of the task's model.
@@ -45,7 +36,8 @@ class Task:
         architectures: Names of the classes of Hugging Face's transformers. The first is written.
         num_labels: The number of labels that tells the task from another one of the same
             architecture. `None` for any.
-        config: `Group`s of the model's arguments that are in Hugging Face's `config.json`.
+        config: Names of the model's arguments that are in Hugging Face's `config.json`, or of
+            their groups: see `group_of`.
         has_memory: Whether the model has the memory that `config.json` describes. Fine-tuned
             models do not.
     """
@@ -56,7 +48,7 @@ class Task:
     sizes: dict[str, str] = dataclasses.field(default_factory=dict)
     architectures: tuple[str, ...] = ()
     num_labels: int | None = None
-    config: tuple[Group, ...] = ()
+    config: tuple[str, ...] = ()
     has_memory: bool = False
 
     @property
@@ -67,6 +59,11 @@ class Task:
     def rows(self, model: keras.Model) -> list[Row]:
         """Returns the weight mapping of a whole model."""
         return [*ENCODER, *self.weights] if self.has_backbone else self.weights(model)
+
+    @property
+    def groups(self) -> list[Group]:
+        """The `Group`s of `config`."""
+        return [*map(group_of, self.config)]
 
     @property
     def arguments(self) -> set[str]:
@@ -86,74 +83,18 @@ class Task:
         return self.model.preprocessor_cls(tokenizer)
 
 
-BACKBONE = Task(models.XLNetBackbone, architectures=("XLNetModel",), has_memory=True)
+BACKBONE = CheckpointTask(models.XLNetBackbone, architectures=("XLNetModel",), has_memory=True)
 
-#: The tasks of checkpoints by name, such as `"text_classifier"`: the model, the names of its
-#: weights in each format, and its arguments in `config.json`. Files that fit several entries are of
-#: the last of them.
-TASKS = {
-    "permutation_lm": Task(
+_LANGUAGE_MODELS = {
+    "permutation_lm": CheckpointTask(
         models.XLNetPermutationLM,
         weights=[MASK_EMBEDDING, Row("logits/bias", "model/lm_loss/bias", "lm_loss.bias")],
         sign="model/lm_loss/bias",
         architectures=("XLNetLMHeadModel",),
-        config=(TIED_LOGITS,),
+        config=("tied_logits",),
         has_memory=True,
     ),
-    "text_classifier": Task(
-        models.XLNetTextClassifier,
-        weights=[
-            *SUMMARY_WEIGHTS,
-            *dense("logits", "model/classification_{task_name}/logit", "logits_proj"),
-        ],
-        sign="model/classification_{task_name}/logit/kernel",
-        sizes={"num_classes": "logits/kernel"},
-        architectures=("XLNetForSequenceClassification",),
-        config=(SUMMARY, CLASSES, PROBLEM_TYPE),
-    ),
-    "text_regressor": Task(
-        models.XLNetTextRegressor,
-        weights=[
-            *SUMMARY_WEIGHTS,
-            *dense("logits", "model/regression_{task_name}/logit", "logits_proj"),
-        ],
-        sign="model/regression_{task_name}/logit/kernel",
-        architectures=("XLNetForSequenceClassification",),
-        num_labels=1,
-        config=(SUMMARY, ONE_LABEL),
-    ),
-    "token_classifier": Task(
-        models.XLNetTokenClassifier,
-        weights=dense("logits", None, ("classifier", "qa_outputs")),
-        architectures=("XLNetForTokenClassification", SIMPLE_QUESTION_ANSWERING),
-        config=(TOKEN_CLASSES,),
-    ),
-    "multiple_choice": Task(
-        models.XLNetMultipleChoice,
-        weights=[*SUMMARY_WEIGHTS, *dense("logits", "logits/dense", "logits_proj")],
-        sign="logits/dense/kernel",
-        architectures=("XLNetForMultipleChoice",),
-        config=(SUMMARY,),
-    ),
-    # Only presets have it: a cross-encoder of transformers cannot be told from a regressor.
-    "ranker": Task(models.XLNetRanker),
-    # Without weights of its own: any checkpoint would do.
-    "text_embedder": Task(models.XLNetTextEmbedder),
-    "question_answering": Task(
-        models.XLNetQuestionAnswering,
-        weights=[
-            *dense("start_logits/dense", "start_logits/dense", "start_logits.dense"),
-            *dense("end_logits/dense_0", "end_logits/dense_0", "end_logits.dense_0"),
-            *norm("end_logits/norm", "end_logits/LayerNorm", "end_logits.LayerNorm"),
-            *dense("end_logits/dense_1", "end_logits/dense_1", "end_logits.dense_1"),
-            *dense("answer_class/dense_0", "answer_class/dense_0", "answer_class.dense_0"),
-            kernel("answer_class/dense_1", "answer_class/dense_1", "answer_class.dense_1"),
-        ],
-        sign="start_logits/dense/kernel",
-        architectures=("XLNetForQuestionAnswering",),
-        config=(same_names("start_n_top", "end_n_top"),),
-    ),
-    "language_model": Task(
+    "language_model": CheckpointTask(
         models.TransformerXLLanguageModel,
         weights=transformer_xl_rows,
         sign="transformer/r_w_bias",
@@ -163,8 +104,36 @@ TASKS = {
 }
 
 
-def get_task(name: str | None, format: str | None = None) -> Task:
-    """Returns the `Task` of a name; `BACKBONE` for `None`.
+class _Tasks(Mapping[str, CheckpointTask]):
+    """The language models, and the registered task models that declare a `task`, by name."""
+
+    def _entries(self):
+        registered = keras.saving.get_custom_objects().values()
+        declared = [x for x in registered if isinstance(x, type) and issubclass(x, models.Task)]
+        return _LANGUAGE_MODELS | {
+            cls.task: CheckpointTask(cls, **cls.checkpoint)
+            for cls in declared
+            if "task" in vars(cls)  # A subclass that does not say otherwise is of the same task.
+        }
+
+    def __getitem__(self, name: str) -> CheckpointTask:
+        return self._entries()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries())
+
+    def __len__(self) -> int:
+        return len(self._entries())
+
+
+#: The tasks of checkpoints by name, such as `"text_classifier"`: the model, the names of its
+#: weights in each format, and its arguments in `config.json`. Files that fit several entries are of
+#: the last of them.
+TASKS = _Tasks()
+
+
+def get_task(name: str | None, format: str | None = None) -> CheckpointTask:
+    """Returns the `CheckpointTask` of a name; `BACKBONE` for `None`.
 
     Raises:
         ValueError: If there is no such task, or the format (a key of `OWNERS`) has no such model.
@@ -196,9 +165,10 @@ def task_of_model(model: keras.Model) -> str | None:
     Raises:
         ValueError: If it is not a model of the table.
     """
-    for name, task in ((None, BACKBONE), *TASKS.items()):
-        if isinstance(model, task.model):
-            return name
+    names = {task.model: name for name, task in ((None, BACKBONE), *TASKS.items())}
+    for cls in type(model).__mro__:
+        if cls in names:
+            return names[cls]
     raise ValueError(
         "`model` must be an XLNetBackbone or a task model of keras_xlnet. Received: "
         f"{type(model).__name__}"
@@ -207,7 +177,7 @@ def task_of_model(model: keras.Model) -> str | None:
 
 def task_of_variables(names: Iterable[str]) -> str | None:
     """Returns the task of an original checkpoint with variables of these names, or `None`."""
-    for task_name, task in reversed(TASKS.items()):
+    for task_name, task in reversed([*TASKS.items()]):
         if task.sign and any(name_pattern(task.sign).fullmatch(name) for name in names):
             return task_name
     return None
@@ -216,7 +186,7 @@ def task_of_variables(names: Iterable[str]) -> str | None:
 def task_of_config(config: dict[str, Any]) -> str | None:
     """Returns the task of Hugging Face's `config.json`, `None` for an encoder."""
     architecture = next(iter(config.get("architectures", ())), None)
-    for name, task in reversed(TASKS.items()):
+    for name, task in reversed([*TASKS.items()]):
         is_size = task.num_labels in (None, num_labels(config))
         if architecture in task.architectures and is_size:
             return name

@@ -7,7 +7,7 @@ value, and all heads on one axis.
 
 import keras
 
-from keras_xlnet.checkpoints.weight_mapping import Row, dense, norm
+from keras_xlnet.models.weight_rows import Row, dense, norm
 from keras_xlnet.preset_files.weights import View
 
 _BLOCK = "block_{layer}"

@@ -1,10 +1,10 @@
-"""The weight mapping of the XLNet encoder, and of the heads that several tasks share.
+"""The weight mapping of the XLNet encoder.
 
 Names of the original are TensorFlow variables of zihangdai/xlnet; names of Hugging Face are the
 parameters of transformers' `XLNetForX`. An `XLNetModel` has them without `transformer.`.
 """
 
-from keras_xlnet.checkpoints.weight_mapping import Row, dense, norm
+from keras_xlnet.models.weight_rows import Row, dense, norm
 
 _BLOCK = "block_{layer}"
 _ORIGINAL = "model/transformer"
@@ -68,22 +68,3 @@ ENCODER = [
 MASK_EMBEDDING = Row(
     "mask_embedding/embedding", f"{_ORIGINAL}/mask_emb/mask_emb", "transformer.mask_emb"
 )
-
-# The scope's spelling is the original's. Pooling by attention has weights of its own.
-_SUMMARY = "model/sequnece_summary"
-_POOLING = "sequence_summary/pooling"
-SUMMARY = [
-    Row(f"{_POOLING}/query", f"{_SUMMARY}/summary_bias", None),
-    *(
-        Row(f"{_POOLING}/attention/{ours}/kernel", f"{_SUMMARY}/abs_attn/{theirs}/kernel", None)
-        for ours, theirs in (("query", "q"), ("key", "k"), ("value", "v"))
-    ),
-    Row(
-        f"{_POOLING}/attention/attention_output/kernel",
-        f"{_SUMMARY}/abs_attn/o/kernel",
-        None,
-        original_axes=(1, 2, 0),
-    ),
-    *norm(f"{_POOLING}/norm", f"{_SUMMARY}/abs_attn/LayerNorm", None),
-    *dense("sequence_summary/dense", f"{_SUMMARY}/summary", "sequence_summary.summary"),
-]

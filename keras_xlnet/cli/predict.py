@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import csv
+import itertools
 import json
 import pathlib
 import sys
@@ -10,14 +11,8 @@ from typing import Any, TextIO
 
 import keras
 
-from keras_xlnet.checkpoints import detect_task
-from keras_xlnet.models import (
-    Task,
-    XLNetQuestionAnswering,
-    XLNetTextClassifier,
-    XLNetTextRegressor,
-    XLNetTokenClassifier,
-)
+from keras_xlnet.checkpoints import TASKS, detect_task
+from keras_xlnet.models import Task
 from keras_xlnet.task_files import read_json_lines, read_table
 from keras_xlnet.task_files.reporting import (
     check_has_rows,
@@ -31,12 +26,6 @@ from keras_xlnet.task_files.reporting import (
 
 _BATCH = 256
 _READERS: dict[str, Any] = {".csv": read_table, ".tsv": read_table, ".jsonl": read_json_lines}
-_MODELS: dict[str, Any] = {
-    "text_classifier": XLNetTextClassifier,
-    "text_regressor": XLNetTextRegressor,
-    "token_classifier": XLNetTokenClassifier,
-    "question_answering": XLNetQuestionAnswering,
-}
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -51,7 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.output != "-":
             file = open(arguments.output, "w", encoding="utf-8", newline="")
             output = stack.enter_context(file)
-        write_row(output, [*_cells(_names(model, texts[0])), *columns(model)])
+        inputs = model.csv_inputs[: len(_cells(texts[0]))]
+        write_row(output, [*inputs, *model.csv_columns])
         for begin in range(0, len(texts), _BATCH):
             batch = texts[begin : begin + _BATCH]
             for text, row in zip(batch, predict(model, batch), strict=True):
@@ -76,21 +66,19 @@ def load_text_model(location: str | None, adapter: str | None = None) -> Any:
     Raises:
         ValueError: If it holds another model, or one without a preprocessor.
     """
+    known = [name for name, task in TASKS.items() if hasattr(task.model, "csv_rows")]
     if adapter is not None or location is None:
         model, location = Task.from_preset(location, adapter=adapter), adapter
     elif location.endswith(".keras"):
         model = keras.saving.load_model(location, compile=False)
     else:
         task = detect_task(location)
-        if task not in _MODELS:
-            raise ValueError(f"{location} must hold one of {[*_MODELS]}. It holds: {task}")
-        model = _MODELS[task].from_preset(location)
-    if (
-        not isinstance(model, tuple(_MODELS.values()))
-        or getattr(model, "preprocessor", None) is None
-    ):
+        if task not in known:
+            raise ValueError(f"{location} must hold one of {known}. It holds: {task}")
+        model = TASKS[task].model.from_preset(location)
+    if not hasattr(model, "csv_rows") or model.preprocessor is None:
         raise ValueError(
-            f"{location} must hold one of {[*_MODELS]}, with a preprocessor. It holds a "
+            f"{location} must hold one of {known}, with a preprocessor. It holds a "
             f"{type(model).__name__}"
         )
     return model
@@ -98,59 +86,33 @@ def load_text_model(location: str | None, adapter: str | None = None) -> Any:
 
 def check_pairs(model: Any, has_pairs: bool) -> None:
     """Raises `ValueError` if a model takes pairs and there are single texts, or the reverse."""
-    name = type(model).__name__
-    answers = isinstance(model, XLNetQuestionAnswering)
+    name, (first, *others) = type(model).__name__, model.csv_inputs
+    is_pair = others == ["pair"]
     # Such a head compares a text with its pair: without one, all outputs are the same.
-    if (answers or getattr(model, "pooling", None) == "pair") and not has_pairs:
-        of = "questions with contexts" if answers else "pairs of texts"
+    is_needed = getattr(model, "pooling", None) == "pair" if is_pair else bool(others)
+    if is_needed and not has_pairs:
+        of = "pairs of texts" if is_pair else f"{first}s with {others[0]}s"
         raise ValueError(
             f"This {name} takes {of}: name the columns of both, by --text_column and --pair_column"
         )
-    if isinstance(model, XLNetTokenClassifier) and has_pairs:
+    if not others and has_pairs:
         raise ValueError(f"An {name} takes single texts. Received: a --pair_column")
 
 
-def columns(model: Any) -> list[str]:
-    """Returns the names of the columns that `predict` gives."""
-    if isinstance(model, XLNetTextRegressor):
-        return ["value"]
-    if isinstance(model, XLNetTokenClassifier):
-        return ["entities"]
-    if isinstance(model, XLNetQuestionAnswering):
-        return ["answer", "start", "end", "probability"]
-    return ["label", "score", *model.label_names]
-
-
 def predict(model: Any, texts: list[Any]) -> list[list[str]]:
-    """Returns a row of values for each text or pair."""
-    if isinstance(model, XLNetTextRegressor):
-        return [[f"{value:.6g}"] for value in model.predict(texts, verbose=0)[:, 0]]
-    if isinstance(model, XLNetTokenClassifier):
-        # A model of words refuses texts without words. A file may have some.
-        with_words = [text for text in texts if text.strip()]
-        entities = iter(model.find_entities(with_words, verbose=0) if with_words else [])
-        return [[_as_json(next(entities) if text.strip() else [])] for text in texts]
-    if isinstance(model, XLNetQuestionAnswering):
-        return [_answer(found) for found in model.answer(texts, verbose=0)]
-    found = model.classify(texts, verbose=0)
-    return [[_joined(f.label), _joined(f.score), *map(_joined, f.scores.values())] for f in found]
+    """Returns a row of cells for each text or pair."""
+    # A model of words refuses texts without words. A file may have some.
+    is_read = [not model.preprocessor.has_token_labels or bool(text.strip()) for text in texts]
+    rows = iter(model.csv_rows([*itertools.compress(texts, is_read)]) if any(is_read) else [])
+    nothing: list[Any] = [[]] * len(model.csv_columns)
+    return [[*map(_cell, next(rows) if is_here else nothing)] for is_here in is_read]
 
 
-def _as_json(entities):
-    parts = [{**vars(entity), "score": round(entity.score, 4)} for entity in entities]
-    return json.dumps(parts, ensure_ascii=False)
-
-
-def _answer(found):
-    if not found.text:
-        return [""] * 4
-    best = found.answers[0]
-    return [best.text, str(best.start), str(best.end), f"{best.probability:.6g}"]
-
-
-def _joined(value):
+def _cell(value):
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False)
     if isinstance(value, tuple):
-        return " ".join(map(_joined, value))
+        return " ".join(map(_cell, value))
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
@@ -201,12 +163,6 @@ def _stdin():
     # Bytes, as from a file: `sys.stdin` has the encoding of the system.
     binary = getattr(sys.stdin, "buffer", None)
     return sys.stdin.read() if binary is None else decoded("stdin", binary.read())
-
-
-def _names(model, first):
-    if isinstance(model, XLNetQuestionAnswering):
-        return "question", "context"
-    return ("text", "pair") if isinstance(first, tuple) else "text"
 
 
 def _cells(text):

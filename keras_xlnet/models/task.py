@@ -2,7 +2,7 @@ import contextlib
 import dataclasses
 import gc
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import keras
 import numpy as np
@@ -44,6 +44,13 @@ class Task(BaseModel):
 
     `Task.from_preset` makes a model of the class that a preset or an adapter is of.
 
+    A task declares what the rooms above need of it. `task` is its name in checkpoints, and
+    `checkpoint` a dict of its counterparts in other implementations, the arguments of
+    `CheckpointTask` (`checkpoints/tasks.py`). `signatures` says which signatures an export has:
+    a key of `SIGNATURES` (`serving/saved_model.py`). `xlnet predict` reads the columns `csv_inputs`
+    of a file, and writes the columns `csv_columns` with the values of `csv_rows(texts)`: one row
+    per text, of strings, numbers, tuples of these, and lists, which are written as JSON.
+
     Args:
         backbone: An `XLNetBackbone`.
         inputs, outputs: As in `keras.Model`.
@@ -61,6 +68,10 @@ class Task(BaseModel):
     _arguments: tuple[str, ...] = ()
     # Of a pretrained backbone of width 768. The rate that is best falls with the width.
     _learning_rate, _highest_rate = 5e-5, 1e-3
+    checkpoint: ClassVar[dict[str, Any]] = {}
+    signatures: str | None = None
+    # A pair is optional; two columns of other names are both needed.
+    csv_inputs: tuple[str, ...] = ("text", "pair")
     # Overridden per instance by models with an argument of this name.
     long_document = "truncate"
 
@@ -256,6 +267,11 @@ class Task(BaseModel):
     def classes(self) -> Classes | None:
         """The classes of a model that has classes, otherwise `None`."""
         return None
+
+    @property
+    def output_name(self) -> str:
+        """The name of the output in exported models."""
+        return "values" if getattr(self, "activation", "linear") == "linear" else "probabilities"
 
     @property
     def _kind_of_head(self) -> str | None:

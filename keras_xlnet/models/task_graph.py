@@ -11,10 +11,30 @@ from keras_xlnet.compat.lora import Dense
 from keras_xlnet.layers import PairComparison, SequencePooling, SequenceSummary
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
 from keras_xlnet.models.long_documents import DivideIntoWindows, GroupWindows, SegmentReader
+from keras_xlnet.models.weight_rows import Row, dense, norm
 from keras_xlnet.types import Shape, Tensor
 
 # The logit of a choice or document that is not there.
 _ABSENT = -1e9
+# The weight mapping of `SequenceSummary`. The spelling of the scope is the original's. Pooling by
+# attention has weights of its own.
+_SUMMARY = "model/sequnece_summary"
+_POOLING = "sequence_summary/pooling"
+SUMMARY_ROWS = [
+    Row(f"{_POOLING}/query", f"{_SUMMARY}/summary_bias", None),
+    *(
+        Row(f"{_POOLING}/attention/{ours}/kernel", f"{_SUMMARY}/abs_attn/{theirs}/kernel", None)
+        for ours, theirs in (("query", "q"), ("key", "k"), ("value", "v"))
+    ),
+    Row(
+        f"{_POOLING}/attention/attention_output/kernel",
+        f"{_SUMMARY}/abs_attn/o/kernel",
+        None,
+        original_axes=(1, 2, 0),
+    ),
+    *norm(f"{_POOLING}/norm", f"{_SUMMARY}/abs_attn/LayerNorm", None),
+    *dense("sequence_summary/dense", f"{_SUMMARY}/summary", "sequence_summary.summary"),
+]
 
 
 def check_backbone(backbone: keras.Model) -> None:

@@ -134,6 +134,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
     # The SHA-256 of the vocabulary that the weights were trained with, if it is known.
     vocabulary_sha256 = None
     # Subclasses may encode positions in another way, as the models of the ablation in research do.
+    signatures = "causal_lm"
     position_encoding_class = RelativePositionEncoding
 
     def __init__(

@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 
@@ -6,12 +6,14 @@ from keras_xlnet.arguments import check_choice
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.models.task import Task, check_preprocessor
 from keras_xlnet.models.task_graph import (
+    SUMMARY_ROWS,
     JoinChoices,
     SplitChoices,
     check_backbone,
     pooled_logits,
     token_inputs,
 )
+from keras_xlnet.models.weight_rows import dense
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.preprocessing import Preprocessor, XLNetMultipleChoicePreprocessor
 
@@ -70,6 +72,14 @@ class XLNetMultipleChoice(Task):
     Source: the original's `get_race_loss`.
     """
 
+    task = "multiple_choice"
+    signatures = "choices"
+    checkpoint: ClassVar = {
+        "weights": [*SUMMARY_ROWS, *dense("logits", "logits/dense", "logits_proj")],
+        "sign": "logits/dense/kernel",
+        "architectures": ("XLNetForMultipleChoice",),
+        "config": ("summary",),
+    }
     _arguments = ("preprocessor", "activation", "pooling", "dropout")
     preprocessor_cls = XLNetMultipleChoicePreprocessor
 

@@ -97,6 +97,7 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, BaseModel):  # type: ignore
     Source: Yang et al. 2019 (XLNet), sections 2.2 to 2.5; zihangdai/xlnet, `two_stream_loss`.
     """
 
+    signatures = "permutation_lm"
     _is_fine_tuned = False
 
     def __init__(

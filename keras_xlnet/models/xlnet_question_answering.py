@@ -1,5 +1,5 @@
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 from keras import ops
@@ -10,6 +10,7 @@ from keras_xlnet.layers import Answerability, AnswerEnd, AnswerStart
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
 from keras_xlnet.models.task import Task, check_preprocessor
 from keras_xlnet.models.task_graph import check_backbone, token_inputs
+from keras_xlnet.models.weight_rows import dense, kernel, norm
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.preprocessing import Preprocessor, XLNetQuestionAnsweringPreprocessor
 from keras_xlnet.preprocessing.answers import has_unanswered
@@ -102,8 +103,25 @@ class XLNetQuestionAnswering(Task):
     Source: the original's `get_qa_outputs`, and `get_model_fn` of `run_squad.py`.
     """
 
+    task = "question_answering"
+    signatures = "answers"
+    checkpoint: ClassVar = {
+        "weights": [
+            *dense("start_logits/dense", "start_logits/dense", "start_logits.dense"),
+            *dense("end_logits/dense_0", "end_logits/dense_0", "end_logits.dense_0"),
+            *norm("end_logits/norm", "end_logits/LayerNorm", "end_logits.LayerNorm"),
+            *dense("end_logits/dense_1", "end_logits/dense_1", "end_logits.dense_1"),
+            *dense("answer_class/dense_0", "answer_class/dense_0", "answer_class.dense_0"),
+            kernel("answer_class/dense_1", "answer_class/dense_1", "answer_class.dense_1"),
+        ],
+        "sign": "start_logits/dense/kernel",
+        "architectures": ("XLNetForQuestionAnswering",),
+        "config": ("start_n_top", "end_n_top"),
+    }
     _arguments = ("preprocessor", "start_n_top", "end_n_top", "dropout", "null_threshold")
     preprocessor_cls = XLNetQuestionAnsweringPreprocessor
+    csv_inputs = ("question", "context")
+    csv_columns = ("answer", "start", "end", "probability")
     _inputs_without_default = ("max_answer_length", "start_positions")
 
     def __init__(
@@ -305,6 +323,12 @@ class XLNetQuestionAnswering(Task):
             max_answer_length=max_answer_length,
             null_threshold=self.null_threshold if null_threshold == "auto" else null_threshold,
         )
+
+    def csv_rows(self, texts: Any) -> list[Any]:
+        """Returns a row of values for each text: see `Task`."""
+        best = [found.answers[0] if found.text else None for found in self.answer(texts, verbose=0)]
+        nothing = ("",) * len(self.csv_columns)
+        return [(a.text, a.start, a.end, a.probability) if a else nothing for a in best]
 
     def _learn_from_labels(self, y):
         if self.null_threshold is None and has_unanswered(y):

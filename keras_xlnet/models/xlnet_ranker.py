@@ -131,6 +131,9 @@ class XLNetRanker(Task):
     Source: Yang et al. 2019, "XLNet", section 3.4, document ranking on ClueWeb09-B.
     """
 
+    # Only presets have it: a cross-encoder of transformers cannot be told from a regressor.
+    task = "ranker"
+    signatures = "ranking"
     preprocessor_cls = XLNetRankerPreprocessor
     _arguments = ("preprocessor", "pooling", "dropout")
 

@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 
@@ -14,11 +14,13 @@ from keras_xlnet.models.head_fitting import (
 from keras_xlnet.models.long_documents import DOCUMENT_ARGUMENTS, check_long_document
 from keras_xlnet.models.task import Task, check_preprocessor
 from keras_xlnet.models.task_graph import (
+    SUMMARY_ROWS,
     check_backbone,
     check_classes,
     pooled_logits,
     token_inputs,
 )
+from keras_xlnet.models.weight_rows import dense
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.ops.calibration import THRESHOLD_METRICS
 from keras_xlnet.preprocessing import Preprocessor
@@ -115,6 +117,18 @@ class XLNetTextClassifier(Task):
     Source: the original's `classification_loss` and `summarize_sequence`.
     """
 
+    task = "text_classifier"
+    signatures = "classes"
+    checkpoint: ClassVar = {
+        "weights": [
+            *SUMMARY_ROWS,
+            *dense("logits", "model/classification_{task_name}/logit", "logits_proj"),
+        ],
+        "sign": "model/classification_{task_name}/logit/kernel",
+        "sizes": {"num_classes": "logits/kernel"},
+        "architectures": ("XLNetForSequenceClassification",),
+        "config": ("summary", "classes", "problem_type"),
+    }
     preprocessor_cls = XLNetTextClassifierPreprocessor
     _arguments = (
         "preprocessor",
@@ -250,6 +264,18 @@ class XLNetTextClassifier(Task):
         probabilities = self.predict(texts, batch_size=batch_size, verbose=verbose)
         found = classifications(probabilities, self.classes, threshold)
         return found[0] if is_one else found
+
+    # === `xlnet predict` ===
+
+    @property
+    def csv_columns(self) -> list[str]:
+        """The columns of `csv_rows`."""
+        return ["label", "score", *self.label_names]
+
+    def csv_rows(self, texts: Any) -> list[Any]:
+        """Returns a row of values for each text: see `Task`."""
+        found = self.classify(texts, verbose=0)
+        return [(one.label, one.score, *one.scores.values()) for one in found]
 
     def calibrate(
         self,

@@ -101,6 +101,10 @@ class XLNetTextEmbedder(Task):
     Language Response Suggestion for Smart Reply", for in-batch negatives.
     """
 
+    # Without weights of its own, any checkpoint would do: only presets have it.
+    task = "text_embedder"
+    signatures = "texts"
+    output_name = "embedding"
     # Fine-tuning soon destroys what a preset has learned.
     _learning_rate = 1e-5
     preprocessor_cls = XLNetTextEmbedderPreprocessor

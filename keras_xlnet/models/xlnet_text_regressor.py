@@ -1,11 +1,17 @@
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 
 from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.models.long_documents import DOCUMENT_ARGUMENTS, check_long_document
 from keras_xlnet.models.task import Task, check_preprocessor
-from keras_xlnet.models.task_graph import check_backbone, pooled_logits, token_inputs
+from keras_xlnet.models.task_graph import (
+    SUMMARY_ROWS,
+    check_backbone,
+    pooled_logits,
+    token_inputs,
+)
+from keras_xlnet.models.weight_rows import dense
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.preprocessing import Preprocessor, XLNetTextRegressorPreprocessor
 
@@ -55,8 +61,21 @@ class XLNetTextRegressor(Task):
     Source: the original's `regression_loss` and `summarize_sequence`.
     """
 
+    task = "text_regressor"
+    signatures = "texts"
+    checkpoint: ClassVar = {
+        "weights": [
+            *SUMMARY_ROWS,
+            *dense("logits", "model/regression_{task_name}/logit", "logits_proj"),
+        ],
+        "sign": "model/regression_{task_name}/logit/kernel",
+        "architectures": ("XLNetForSequenceClassification",),
+        "num_labels": 1,
+        "config": ("summary", "one_label"),
+    }
     preprocessor_cls = XLNetTextRegressorPreprocessor
     _arguments = ("preprocessor", "pooling", "dropout", *DOCUMENT_ARGUMENTS)
+    csv_columns = ("value",)
 
     def __init__(
         self,
@@ -98,6 +117,10 @@ class XLNetTextRegressor(Task):
     @property
     def _kind_of_head(self) -> str:
         return "linear"
+
+    def csv_rows(self, texts: Any) -> list[Any]:
+        """Returns a row of values for each text: see `Task`."""
+        return self.predict(texts, verbose=0).tolist()
 
     def _compile_defaults(self):
         return {

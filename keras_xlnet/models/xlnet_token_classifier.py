@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 from keras import ops
@@ -16,6 +16,7 @@ from keras_xlnet.models.task_graph import (
     new_logits,
     token_inputs,
 )
+from keras_xlnet.models.weight_rows import dense
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.preprocessing import Preprocessor, XLNetTokenClassifierPreprocessor
 from keras_xlnet.preprocessing.labels import Classes
@@ -88,6 +89,13 @@ class XLNetTokenClassifier(Task):
     [4, 2]
     """
 
+    task = "token_classifier"
+    signatures = "entities"
+    checkpoint: ClassVar = {
+        "weights": dense("logits", None, ("classifier", "qa_outputs")),
+        "architectures": ("XLNetForTokenClassification", "XLNetForQuestionAnsweringSimple"),
+        "config": ("token_classes",),
+    }
     _arguments = (
         "preprocessor",
         "num_classes",
@@ -97,6 +105,8 @@ class XLNetTokenClassifier(Task):
     )
     preprocessor_cls = XLNetTokenClassifierPreprocessor
     _label_rank = 2
+    csv_inputs = ("text",)
+    csv_columns = ("entities",)
 
     def __init__(
         self,
@@ -224,6 +234,13 @@ class XLNetTokenClassifier(Task):
             )
         scheme = detect_scheme(self.label_names)
         return self._tagged(x, batch_size, verbose, lambda sentence: sentence.entities(scheme))
+
+    def csv_rows(self, texts: Any) -> list[Any]:
+        """Returns a row of values for each text: see `Task`."""
+        return [
+            [[{**vars(entity), "score": round(entity.score, 4)} for entity in entities]]
+            for entities in self.find_entities(texts, verbose=0)
+        ]
 
     def _tagged(self, x, batch_size, verbose, convert):
         found = self._results(x, batch_size, verbose, classes=self.classes)

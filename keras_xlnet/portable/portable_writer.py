@@ -9,12 +9,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
+from keras_xlnet import models
 from keras_xlnet.arguments import check_choice
 from keras_xlnet.lazy_modules import install_command
-from keras_xlnet.models import XLNetTextClassifier, XLNetTextEmbedder, XLNetTextRegressor
 from keras_xlnet.portable import predict
 from keras_xlnet.preprocessing.packing import SEGMENT_PADDING
 from keras_xlnet.tokenizers.digit_comma import digit_comma_rows
@@ -22,12 +22,8 @@ from keras_xlnet.tokenizers.sentencepiece_model import load_processor, read_prot
 
 PORTABLE_FORMATS = ("onnx", "litert")
 QUANTIZATIONS = (None, "float16", "int8")
-# For each class of models, the name of what its network returns.
-_OUTPUTS = {
-    XLNetTextClassifier: "probabilities",
-    XLNetTextRegressor: "values",
-    XLNetTextEmbedder: "embedding",
-}
+# What models declare as their `signatures` if they have one output per text.
+_SIGNATURES = ("texts", "classes")
 _SETTINGS = "model.json"
 
 
@@ -46,6 +42,13 @@ _FORMATS = {
     "onnx": _Format("model.onnx", "torch", ("torch", "onnx", "onnxscript", "onnxruntime"), "onnx"),
     "litert": _Format("model.tflite", "tensorflow", ("tensorflow",), "tensorflow"),
 }
+
+
+def names_of_models(signatures: Collection[str]) -> str:
+    """Returns the names of the models that declare one of some `signatures`, for errors."""
+    exported = vars(models).values()
+    found = [x.__name__ for x in exported if getattr(x, "signatures", None) in signatures]
+    return ", ".join(found)
 
 
 def portable_writer(
@@ -68,11 +71,10 @@ def portable_writer(
         ImportError: If a package that the format needs is not installed.
     """
     check_choice("quantization", quantization, QUANTIZATIONS)
-    if not isinstance(model, (XLNetTextClassifier, XLNetTextRegressor, XLNetTextEmbedder)):
-        names = ", ".join(cls.__name__ for cls in _OUTPUTS)
+    if getattr(model, "signatures", None) not in _SIGNATURES:
         raise TypeError(
-            f"`model` must be one of {names} for format={format!r}. Received: "
-            f"{type(model).__name__}. The format 'saved_model' takes it"
+            f"`model` must be one of {names_of_models(_SIGNATURES)} for format={format!r}. "
+            f"Received: {type(model).__name__}. The format 'saved_model' takes it"
         )
     if model.long_document != "truncate":
         raise ValueError(
@@ -117,7 +119,7 @@ def _check_installed(target, format):
 def _write_network(model, target, file, format, quantization):
     with tempfile.TemporaryDirectory() as preset:
         model.save_to_preset(preset)
-        _convert([format, preset, str(file), _output_of(model), quantization or ""], target)
+        _convert([format, preset, str(file), model.output_name, quantization or ""], target)
 
 
 def _convert(arguments, target):
@@ -136,26 +138,20 @@ def _convert(arguments, target):
         )
 
 
-def _output_of(model):
-    if getattr(model, "activation", None) == "linear":
-        return "values"
-    return next(name for cls, name in _OUTPUTS.items() if isinstance(model, cls))
-
-
 def _settings(model):
     """The settings for `predict.py`."""
     preprocessor = model.preprocessor
     tokenizer = preprocessor.tokenizer
     classes = {}
-    if isinstance(model, XLNetTextClassifier) and model.activation != "linear":
+    if model.classes is not None and model.activation != "linear":
         classes = {
-            "class_names": model.label_names,
+            "class_names": model.classes.names,
             "activation": model.activation,
             "threshold": model.threshold,
         }
     return {
         "model": type(model).__name__,
-        "output": _output_of(model),
+        "output": model.output_name,
         "lowercase": tokenizer.lowercase,
         "remove_space": tokenizer.remove_space,
         "remove_accents": tokenizer.remove_accents,

@@ -15,8 +15,7 @@ def multiple_choice_signatures(
 
     Empty strings are not choices, so that rows can have different numbers of choices.
     """
-    reader = TokenReader(model, batch_size, lambda x, _: {"scores": x}, rank=3)
-    name = "values" if model.activation == "linear" else "probabilities"
+    reader = TokenReader(model, batch_size, lambda x, _: {"scores": x})
 
     def choose(text, choices, question=None):
         filled = choices if question is None else fill_blanks(question, choices)
@@ -24,7 +23,7 @@ def multiple_choice_signatures(
         scores = reader(**_without(features, choices == ""))["scores"]
         best = tf.argmax(scores, axis=1, output_type=tf.int32)
         choice = tf.gather(choices, best, batch_dims=1)
-        return {name: scores, "index": best, "choice": choice}
+        return {model.output_name: scores, "index": best, "choice": choice}
 
     text, question = strings("text", "question", batch_size=batch_size)
     choices = tf.TensorSpec((batch_size, None), tf.string, "choices")
@@ -32,7 +31,7 @@ def multiple_choice_signatures(
         "serving_default": Signature(choose, [text, choices]),
         "serving_question": Signature(choose, [text, choices, question]),
         "serving_tokens": Signature(
-            lambda **features: {name: reader(**features)["scores"]}, reader.inputs
+            lambda **features: {model.output_name: reader(**features)["scores"]}, reader.inputs
         ),
     }
 
@@ -43,7 +42,7 @@ def ranker_signatures(model: XLNetRanker, batch_size: int | None) -> dict[str, S
     Empty strings are not documents, so that queries can have different numbers of
     documents.
     """
-    reader = TokenReader(model, None, lambda x, _: {"scores": x[:, 0]}, rank=3)
+    reader = TokenReader(model, None, lambda x, _: {"scores": x[:, 0]})
 
     def rank(query, documents):
         # Rows of one document: the documents of a query are read in batches of similar length.

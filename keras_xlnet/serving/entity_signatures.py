@@ -1,10 +1,8 @@
 """Signatures of models that classify the words of texts: entities, or other tags."""
 
-from collections.abc import Callable
-
 import tensorflow as tf
 
-from keras_xlnet.models import XLNetTokenClassifier
+from keras_xlnet.models import Task, XLNetTokenClassifier
 from keras_xlnet.preprocessing.tags import detect_scheme, split_tag
 from keras_xlnet.serving.ragged_rows import decode_characters, parts_of_texts, with_batch_size
 from keras_xlnet.serving.signature import Signature, strings
@@ -24,77 +22,98 @@ def token_classifier_signatures(
     `serving_default` finds entities if the names of classes are tags of entities. Otherwise it
     returns the words of texts with their tags.
     """
-    reader = TokenReader(model, batch_size, _finish(model), of_tokens=["probabilities"])
-    tag_words = _tagger(model, reader)
-    names = tf.constant(model.label_names)
-    finds_entities = all(split_tag(name) is not None for name in model.label_names)
+    is_logits = model.activation == "linear"
+    reader = TokenReader(
+        model,
+        batch_size,
+        lambda x, _: {"probabilities": tf.nn.softmax(x) if is_logits else x},
+        of_tokens=["probabilities"],
+    )
+    label_names = model.label_names
+    names, scheme = tf.constant(label_names), detect_scheme(label_names)
+
+    def choose(probabilities):
+        """The tags of words, as indices, and their probabilities."""
+        log_probs = tf.cast(tf.math.log(tf.maximum(probabilities.values, _EPSILON)), tf.float64)
+        lengths = probabilities.row_lengths()
+        chosen = most_probable_tags(
+            probabilities.with_values(log_probs).to_tensor(), lengths, label_names, scheme
+        )
+        chosen = tf.RaggedTensor.from_tensor(chosen, lengths)
+        scores = tf.gather(probabilities.values, chosen.values, batch_dims=1)
+        return chosen, chosen.with_values(scores)
+
+    def tag(probabilities):
+        chosen, scores = choose(probabilities)
+        return {"tag": tf.gather(names, chosen), "tag_probability": scores}
+
+    def find_entities(text, start, end, probabilities):
+        return _entities(label_names, text, start, end, *choose(probabilities))
+
+    are_entities = all(split_tag(name) is not None for name in label_names)
+    return _of_words(model, reader, tag, find_entities if are_entities else None)
+
+
+def word_signatures(model: Task, batch_size: int | None) -> dict[str, Signature]:
+    """Returns the signatures of a model with an output for each word, its `output_name`.
+
+    `batch_size` is as in `export`.
+    """
+    name = model.output_name
+    reader = TokenReader(model, batch_size, lambda x, _: {name: x}, of_tokens=[name])
+    return _of_words(model, reader, lambda outputs: {name: outputs})
+
+
+def _of_words(model, reader, convert, find_entities=None):
+    """The signatures of a model of words.
+
+    `convert` makes outputs for words, ragged `(batch, None, ...)`, of the outputs for their first
+    tokens. `find_entities` makes the outputs for a text instead.
+    """
+
+    def outputs_of(words):
+        features, _ = model.preprocessor.windows(words)
+        word_index = features.pop("word_index")
+        (outputs,) = reader.read_windows(**features).values()
+        before = tf.pad(word_index[:, :-1], [(0, 0), (1, 0)], constant_values=-1)
+        is_first = (word_index >= 0) & (word_index != before)
+        # Windows have the words of all sentences in order.
+        return words.with_values(outputs[is_first])
 
     def read_words(words):
-        chosen, scores = tag_words(tf.RaggedTensor.from_tensor(words, padding=""))
+        found = convert(outputs_of(tf.RaggedTensor.from_tensor(words, padding="")))
         # As wide as the request, which may have columns of padding.
-        shape = tf.stack([-1, tf.shape(words)[1]])
+        width = tf.shape(words)[1]
         outputs = {
-            "tag": tf.gather(names, chosen).to_tensor(shape=shape),
-            "tag_probability": scores.to_tensor(shape=shape),
+            name: rows.to_tensor(shape=tf.stack([-1, width, *rows.shape[2:]]))
+            for name, rows in found.items()
         }
-        return with_batch_size(outputs, batch_size)
+        return with_batch_size(outputs, reader.batch_size)
 
     def read_text(text):
         words, start, end = split_words(text)
-        chosen, scores = tag_words(words)
-        if finds_entities:
-            found = _entities(model.label_names, text, start, end, chosen, scores)
+        if find_entities:
+            found = find_entities(text, start, end, outputs_of(words))
         else:
             found = {
                 "word": words,
                 "word_start": tf.cast(start, tf.int32),
                 "word_end": tf.cast(end, tf.int32),
-                "tag": tf.gather(names, chosen),
-                "tag_probability": scores,
+                **convert(outputs_of(words)),
             }
         (count, *_) = (tf.cast(rows.row_lengths(), tf.int32) for rows in found.values())
         outputs = {name: rows.to_tensor() for name, rows in found.items()}
         return with_batch_size(
-            {f"num_{'entities' if finds_entities else 'words'}": count, **outputs}, batch_size
+            {f"num_{'entities' if find_entities else 'words'}": count, **outputs},
+            reader.batch_size,
         )
 
-    words = tf.TensorSpec((batch_size, None), tf.string, "words")
+    words = tf.TensorSpec((reader.batch_size, None), tf.string, "words")
     return {
-        "serving_default": Signature(read_text, strings("text", batch_size=batch_size)),
+        "serving_default": Signature(read_text, strings("text", batch_size=reader.batch_size)),
         "serving_words": Signature(read_words, [words]),
         "serving_tokens": reader.signature,
     }
-
-
-def _finish(model):
-    is_logits = model.activation == "linear"
-    return lambda x, _: {"probabilities": tf.nn.softmax(x) if is_logits else x}
-
-
-def _tagger(
-    model: XLNetTokenClassifier, reader: TokenReader
-) -> Callable[[tf.RaggedTensor], tuple[tf.RaggedTensor, tf.RaggedTensor]]:
-    """Returns a function of words that returns their tags, as indices, and probabilities."""
-    names = model.label_names
-    scheme = detect_scheme(names)
-
-    def tag_words(words):
-        features, _ = model.preprocessor.windows(words)
-        word_index = features.pop("word_index")
-        probabilities = reader.read_windows(**features)["probabilities"]
-        before = tf.pad(word_index[:, :-1], [(0, 0), (1, 0)], constant_values=-1)
-        is_first = (word_index >= 0) & (word_index != before)
-        # Windows have the words of all sentences in order.
-        of_words = words.with_values(probabilities[is_first])
-        log_probs = tf.cast(tf.math.log(tf.maximum(of_words.values, _EPSILON)), tf.float64)
-        lengths = words.row_lengths()
-        chosen = most_probable_tags(
-            words.with_values(log_probs).to_tensor(), lengths, names, scheme
-        )
-        chosen = tf.RaggedTensor.from_tensor(chosen, lengths)
-        return chosen, chosen.with_values(tf.gather(of_words.values, chosen.values, batch_dims=1))
-
-    return tag_words
 
 
 def _entities(names, text, start, end, chosen, scores):

@@ -8,7 +8,11 @@ from typing import Any
 import keras
 
 from keras_xlnet.arguments import check_choice, check_positive_int
-from keras_xlnet.portable.portable_writer import PORTABLE_FORMATS, portable_writer
+from keras_xlnet.portable.portable_writer import (
+    PORTABLE_FORMATS,
+    names_of_models,
+    portable_writer,
+)
 from keras_xlnet.types import PathLike
 
 _FORMATS = ("saved_model", *PORTABLE_FORMATS)
@@ -165,10 +169,10 @@ def _check_not_given(format, **arguments):
 def _saved_model_writer(model, batch_size, warmup, trained_on, **options):
     _check_backend()
     # The other formats need no TensorFlow in this process.
-    from keras_xlnet.serving.saved_model import SERVED, saved_model_writer
+    from keras_xlnet.serving.saved_model import SIGNATURES, saved_model_writer
 
-    if not any(isinstance(model, cls) for cls in SERVED):
-        names = ", ".join(cls.__name__ for cls in SERVED)
+    if getattr(model, "signatures", None) not in SIGNATURES:
+        names = names_of_models(SIGNATURES)
         raise TypeError(f"`model` must be one of {names}. Received: {type(model).__name__}")
     _check_text_layer(model)
     return saved_model_writer(model, batch_size, warmup, trained_on, **options)

@@ -12,7 +12,6 @@ import tensorflow as tf
 import tensorflow_text
 
 import keras_xlnet
-from keras_xlnet.models import XLNetTextClassifier, XLNetTokenClassifier
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preprocessing.labels import has_threshold
 from keras_xlnet.preprocessing.tags import entity_types
@@ -89,16 +88,16 @@ def _plain(value):
 
 def _classes(model):
     """The meaning of the labels of a model with classes."""
-    if not isinstance(model, (XLNetTextClassifier, XLNetTokenClassifier)):
+    classes = getattr(model, "classes", None)
+    if classes is None:
         return {}
-    names = model.class_names
-    classes: dict[str, Any] = {
-        "class_names": None if names is None else [str(name) for name in names],
-        "multi_label": model.activation == "sigmoid",
+    details: dict[str, Any] = {
+        "class_names": None if classes.class_names is None else classes.names,
+        "multi_label": classes.activation == "sigmoid",
     }
-    if isinstance(model, XLNetTokenClassifier):
-        classes["entity_types"] = entity_types(model.label_names)
-    return classes
+    if model.preprocessor_cls.has_token_labels:
+        details["entity_types"] = entity_types(classes.names)
+    return details
 
 
 def _options(model, options):

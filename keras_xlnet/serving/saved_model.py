@@ -7,33 +7,29 @@ from typing import Any
 
 import keras
 
-from keras_xlnet import models
 from keras_xlnet.serving.answer_signatures import question_answering_signatures
 from keras_xlnet.serving.choice_signatures import multiple_choice_signatures, ranker_signatures
-from keras_xlnet.serving.entity_signatures import token_classifier_signatures
+from keras_xlnet.serving.entity_signatures import token_classifier_signatures, word_signatures
 from keras_xlnet.serving.language_model_signatures import (
     permutation_lm_signatures,
     transformer_xl_signatures,
 )
 from keras_xlnet.serving.model_details import write_model_details
-from keras_xlnet.serving.text_signatures import (
-    classifier_signatures,
-    embedder_signatures,
-    regressor_signatures,
-)
+from keras_xlnet.serving.signature import Signature
+from keras_xlnet.serving.text_signatures import classifier_signatures, text_signatures
 from keras_xlnet.serving.warmup import make_warmup_requests, write_warmup_requests
 
-# For each class of models, the function that makes its signatures.
-SERVED = {
-    models.XLNetTextClassifier: classifier_signatures,
-    models.XLNetTextRegressor: regressor_signatures,
-    models.XLNetTextEmbedder: embedder_signatures,
-    models.XLNetTokenClassifier: token_classifier_signatures,
-    models.XLNetQuestionAnswering: question_answering_signatures,
-    models.XLNetMultipleChoice: multiple_choice_signatures,
-    models.XLNetRanker: ranker_signatures,
-    models.XLNetPermutationLM: permutation_lm_signatures,
-    models.TransformerXLLanguageModel: transformer_xl_signatures,
+# What models declare as their `signatures`, and the function that makes these.
+SIGNATURES: dict[str, Callable[..., dict[str, Signature]]] = {
+    "texts": text_signatures,
+    "classes": classifier_signatures,
+    "words": word_signatures,
+    "entities": token_classifier_signatures,
+    "answers": question_answering_signatures,
+    "choices": multiple_choice_signatures,
+    "ranking": ranker_signatures,
+    "permutation_lm": permutation_lm_signatures,
+    "causal_lm": transformer_xl_signatures,
 }
 
 
@@ -49,7 +45,7 @@ def saved_model_writer(
     Raises:
         ValueError: If an argument is not as in `export`.
     """
-    make = next(SERVED[cls] for cls in type(model).__mro__ if cls in SERVED)
+    make = SIGNATURES[model.signatures]
     _check_options(options, make, model)
     signatures = make(model, batch_size, **options)
     requests = []

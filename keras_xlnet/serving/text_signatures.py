@@ -1,8 +1,10 @@
 """Signatures of models that read texts, or pairs of texts: one output a text."""
 
+from collections.abc import Callable
+
 import tensorflow as tf
 
-from keras_xlnet.models import XLNetTextClassifier, XLNetTextEmbedder, XLNetTextRegressor
+from keras_xlnet.models import Task, XLNetTextClassifier
 from keras_xlnet.preprocessing.labels import check_threshold
 from keras_xlnet.serving.signature import Signature, strings
 from keras_xlnet.serving.token_reader import TokenReader
@@ -27,50 +29,43 @@ def classifier_signatures(
     threshold = model.threshold if threshold is None else threshold
     check_threshold(threshold, model.num_classes, model.activation)
 
-    def finish(predictions, features):
-        if model.activation == "linear":
-            return {"values": predictions}
-        return {"probabilities": predictions}
-
     def with_labels(outputs):
         if model.activation == "linear":
             return outputs
-        found = model.classes.indices(outputs["probabilities"], threshold)
+        found = model.classes.indices(outputs[model.output_name], threshold)
         if model.activation != "sigmoid":
             found = tf.gather(tf.constant(model.label_names), found)
         return {**outputs, "label": found}
 
-    return _of_texts(model, TokenReader(model, batch_size, finish), with_labels)
+    return text_signatures(model, batch_size, with_labels)
 
 
-def regressor_signatures(model: XLNetTextRegressor, batch_size: int | None) -> dict[str, Signature]:
-    """Returns the signatures of a regressor. `batch_size` is as in `export`."""
-    return _of_texts(model, TokenReader(model, batch_size, lambda x, _: {"values": x}))
+def text_signatures(
+    model: Task,
+    batch_size: int | None,
+    convert: Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]] = dict,
+) -> dict[str, Signature]:
+    """Returns the signatures of a model with one output per text, its `output_name`.
 
+    Args:
+        model: A task model. Its features may have an axis for several texts of a row; then a row
+            has one text here, and there are no pairs.
+        batch_size: As in `export`.
+        convert: Function of the dict with the output that returns the outputs of the signatures.
+    """
+    has_axis = len(model.input["token_ids"].shape) == 3
+    reader = TokenReader(
+        model, batch_size, lambda x, _: {model.output_name: x[:, 0] if has_axis else x}
+    )
 
-def embedder_signatures(model: XLNetTextEmbedder, batch_size: int | None) -> dict[str, Signature]:
-    """Returns the signatures of an embedder. `batch_size` is as in `export`."""
-    reader = TokenReader(model, batch_size, lambda x, _: {"embedding": x[:, 0]}, rank=3)
-
-    def embed(text):
-        return reader(**model.preprocessor(text))
-
-    return {
-        "serving_default": Signature(embed, strings("text", batch_size=batch_size)),
-        "serving_tokens": reader.signature,
-    }
-
-
-def _of_texts(model, reader, finish=lambda outputs: outputs):
     def read(text, pair=None):
-        features = model.preprocessor(text if pair is None else (text, pair))
-        return finish(reader(**features))
+        return read_tokens(**model.preprocessor(text if pair is None else (text, pair)))
 
     def read_tokens(**features):
-        return finish(reader(**features))
+        return convert(reader(**features))
 
-    text, pair = strings("text", "pair", batch_size=reader.batch_size)
+    text, pair = strings("text", "pair", batch_size=batch_size)
     found = {"serving_default": Signature(read, [text])}
-    if model.preprocessor.sequence_length >= _MIN_LENGTH_PAIR:
+    if not has_axis and model.preprocessor.sequence_length >= _MIN_LENGTH_PAIR:
         found["serving_pair"] = Signature(read, [text, pair])
     return {**found, "serving_tokens": Signature(read_tokens, reader.inputs)}

@@ -22,7 +22,6 @@ class TokenReader:
     Args:
         model: A task model with a preprocessor.
         batch_size: Int, the exact number of rows of a request. `None` for any number.
-        rank: Int, the rank of the features: 3 if a row has several texts.
         finish: Function of the outputs of the model and its features. It returns a dict of tensors
             with a row for each row of the features, whose other axes do not depend on the length,
             except those `of_tokens`.
@@ -35,7 +34,6 @@ class TokenReader:
         model: keras.Model,
         batch_size: int | None,
         finish: Callable[[Any, dict[str, tf.Tensor]], dict[str, tf.Tensor]],
-        rank: int = 2,
         of_tokens: Collection[str] = (),
         inputs: Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]] | None = None,
     ) -> None:
@@ -43,7 +41,8 @@ class TokenReader:
         self.batch_size = batch_size
         self.is_static = batch_size is not None or model.long_document in _DIVIDED
         length = self._preprocessor.sequence_length if self.is_static else None
-        shape = (batch_size, *[None] * (rank - 2), length)
+        # The features of a model whose rows have several texts have rank 3.
+        shape = (batch_size, *[None] * (len(model.input["token_ids"].shape) - 2), length)
         # Places in rows, such as `cls_index`, follow from the masks.
         names = [name for name, value in model.input.items() if len(value.shape) > 1]
         specs = {name: tf.TensorSpec(shape, _dtype(name), name) for name in names}

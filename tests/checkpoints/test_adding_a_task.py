@@ -1,11 +1,16 @@
 """The worked example of CONTRIBUTING.md, "Adding a task", block by block."""
 
+import csv
+import io
+import json
 import pathlib
 import re
+import shlex
 
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import xlnet_command
 from keras_xlnet.checkpoints import (
@@ -27,25 +32,24 @@ def blocks(language):
     return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
 
 
-@pytest.fixture
-def example(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
     """The names that the code blocks define; the folder is where they wrote."""
-    monkeypatch.chdir(tmp_path)
     names = {"__name__": "example"}
-    tasks, objects = dict(TASKS), dict(keras.saving.get_custom_objects())
+    objects = dict(keras.saving.get_custom_objects())
     try:
-        for block in blocks("python"):
-            exec(block, names)
-        yield names
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(tmp_path_factory.mktemp("example"))
+            for block in blocks("python"):
+                exec(block, names)
+            yield names
     finally:
-        TASKS.clear()
-        TASKS.update(tasks)
         keras.saving.get_custom_objects().clear()
         keras.saving.get_custom_objects().update(objects)
 
 
 def test_saves_and_loads_every_weight(example):
-    assert len(blocks("python")) == 4
+    assert len(blocks("python")) == 3
     saved = type(example["model"]).from_preset("preset")
     model, *others = (
         saved,
@@ -74,11 +78,40 @@ def test_more_labels_are_another_task(example):
 def test_commands_find_it(example, capsys):
     (commands,) = blocks("sh")
     for command in commands.splitlines():
-        assert xlnet_command.run(xlnet_command.parse(command.split())) == 0, command
+        if command.startswith("echo"):
+            _, text, _, file = shlex.split(command)
+            pathlib.Path(file).write_text(f"{text}\n")
+        else:
+            assert xlnet_command.run(xlnet_command.parse(command.split())) == 0, command
     report = capsys.readouterr().out
     assert "XLNetTokenRegressor (token_regressor)" in report
     assert "missing               nothing" in report
     assert "as token_regressor" in report and "worst difference 0," in report
+    (row,) = csv.DictReader(io.StringIO(pathlib.Path("numbers.csv").read_text()))
+    assert row["text"] == "a rose is a rose"
+    np.testing.assert_allclose(json.loads(row["values"]), example["numbers"][0], atol=1e-5)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="SavedModels need TensorFlow")
+def test_exports_take_texts_and_words(example):
+    served = tf.saved_model.load("served").signatures
+    texts = tf.constant([" ".join(words) for words in example["sentences"]])
+    of_texts = served["serving_default"](text=texts)
+    words = tf.ragged.constant(example["sentences"]).to_tensor()
+    of_words = served["serving_words"](words=words)
+    assert of_texts["num_words"].numpy().tolist() == [5, 2]
+    np.testing.assert_array_equal(of_texts["word"], words)
+    for outputs in (of_texts, of_words):
+        assert outputs["values"].shape == (2, 5, 1)
+        for row, numbers in zip(outputs["values"].numpy(), example["numbers"], strict=True):
+            np.testing.assert_allclose(row[: len(numbers), 0], numbers, atol=1e-5)
+            assert not row[len(numbers) :].any()
+
+
+def test_other_formats_refuse_outputs_of_words(example):
+    model = example["XLNetTokenRegressor"](XLNetBackbone(26, 2, 2, 16, 32), example["preprocessor"])
+    with pytest.raises(TypeError, match="XLNetTextRegressor for format='onnx'. .*TokenRegressor"):
+        example["export"](model, "network", format="onnx")
 
 
 def test_the_original_has_no_such_model(example, tmp_path, golden_dir):

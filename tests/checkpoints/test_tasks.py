@@ -19,13 +19,13 @@ NUM_LABELS = {"text_regressor": 1}
 def test_models_that_take_text_are_found_by_their_arguments():
     takes_text = [name for name, task in TASKS.items() if task.takes_text]
     assert takes_text == [
+        "multiple_choice",
+        "question_answering",
+        "ranker",
         "text_classifier",
+        "text_embedder",
         "text_regressor",
         "token_classifier",
-        "multiple_choice",
-        "ranker",
-        "text_embedder",
-        "question_answering",
     ]
 
 
@@ -35,7 +35,7 @@ def test_sizes_and_configs_are_arguments(task):
     assert set(entry.sizes) <= entry.arguments
     rows = entry.rows(new_model(task))
     assert set(entry.sizes.values()) <= {row.path for row in rows}
-    for group in entry.config:
+    for group in entry.groups:
         read = group.read({"start_n_top": 3, "end_n_top": 2}, "config.json")
         assert set(read) <= entry.arguments
 
@@ -63,6 +63,24 @@ def test_other_architectures():
     for architectures in (["XLNetModel"], ["BertForMaskedLM"], [], [3]):
         assert task_of_config({"architectures": architectures}) is None
     assert task_of_config({}) is None
+
+
+def test_a_subclass_is_of_the_nearest_task_that_is_declared(monkeypatch):
+    class Same(TASKS["text_classifier"].model):
+        pass
+
+    class Other(Same):
+        task = "other"
+
+    objects = keras.saving.get_custom_objects()
+    for cls in (Same, Other):
+        monkeypatch.setitem(objects, cls.__name__, cls)
+    backbone = new_model(None)
+    assert [task_of_model(cls(backbone, 2)) for cls in (Same, Other)] == [
+        "text_classifier",
+        "other",
+    ]
+    assert TASKS["text_classifier"].model is Same.__mro__[1] and TASKS["other"].model is Other
 
 
 def test_a_model_that_is_not_in_the_table():

@@ -7,15 +7,9 @@ import numpy as np
 import pytest
 
 from keras_xlnet.checkpoints.tasks import BACKBONE, TASKS, match_model
-from keras_xlnet.checkpoints.weight_mapping import (
-    Row,
-    dense,
-    layer_prefixes,
-    match_weights,
-    norm,
-    values_to_save,
-)
+from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, match_weights, values_to_save
 from keras_xlnet.models import TransformerXLLanguageModel, XLNetBackbone
+from keras_xlnet.models.weight_rows import Row, dense, norm
 
 NAMES = pathlib.Path(__file__).parents[2] / "docs" / "names.md"
 ALL_TASKS = {None: BACKBONE, **TASKS}

@@ -12,7 +12,7 @@ import keras
 import keras_xlnet
 from keras_xlnet import models, preprocessing, tokenizers
 from keras_xlnet.checkpoints import TASKS
-from keras_xlnet.serving.saved_model import SERVED
+from keras_xlnet.serving.saved_model import SIGNATURES
 
 # Arguments that a function passes on, in Keras and here.
 _OF_KERAS = {"name", "dtype", "trainable", "seed"}
@@ -169,7 +169,7 @@ def _passed_on(function):
     called += inspect.getmro(function) if inspect.isclass(function) else ()
     if not inspect.isclass(function):
         called += [models.XLNetBackbone, *(task.model for task in TASKS.values())]
-        called += SERVED.values()
+        called += SIGNATURES.values()
         called += [getattr(m, name) for m in (preprocessing, tokenizers) for name in m.__all__]
     names = {
         name

@@ -249,7 +249,7 @@ def test_a_failed_export_leaves_no_files(short, tmp_path, monkeypatch):
         (
             lambda p: keras.Sequential(),
             TypeError,
-            "`model` must be one of XLNetTextCl.*: Sequential",
+            "`model` must be one of .*XLNetTextCl.*: Sequential",
         ),
         (lambda p: make_classifier(None, 2), ValueError, "`model` must have a preprocessor"),
         (
