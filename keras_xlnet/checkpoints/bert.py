@@ -1,6 +1,7 @@
 """BERT encoders as XLNets, in."""
 
 import dataclasses
+import pathlib
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
@@ -11,7 +12,9 @@ from keras_xlnet.checkpoints import bert_files
 from keras_xlnet.checkpoints.bert_encoder import BertEncoder
 from keras_xlnet.checkpoints.bert_positions import fit_positions
 from keras_xlnet.checkpoints.bert_weights import find_shift, xlnet_weights
+from keras_xlnet.checkpoints.family import Family
 from keras_xlnet.checkpoints.huggingface import CONFIG
+from keras_xlnet.checkpoints.huggingface_tokenizer import read_if_there
 from keras_xlnet.checkpoints.opening import build
 from keras_xlnet.checkpoints.tasks import get_task
 from keras_xlnet.models import XLNetBackbone
@@ -214,7 +217,7 @@ class OpenBert:
         keep: Collection[str] | Callable[[str], bool] | None = None,
         overrides: dict[str, Any] | None = None,
     ) -> None:
-        get_task(task, "bert")
+        get_task(task, BERT)
         directory = local_directory(directory, [CONFIG], bert_files.OPTIONAL)
         self._config = config = bert_files.read_config(file_in(directory, CONFIG))
         self._files = bert_files.BertFiles(directory, config)
@@ -335,3 +338,25 @@ def _checked_texts(texts):
 def _check_ridge(ridge):
     if not isinstance(ridge, (int, float)) or not 0 <= ridge < float("inf"):
         raise ValueError(f"`ridge` must be a number of at least 0. Received: ridge={ridge!r}")
+
+
+def _read_tokenizer(directory):
+    return XLNetTokenizer(bert_files.read_vocabulary(directory).to_sentencepiece())
+
+
+def _lines_of(file):
+    lines = pathlib.Path(file).read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line.strip()]
+
+
+BERT = Family(
+    "bert",
+    owner="BERT",
+    files="a BERT",
+    detect=lambda path: read_if_there(path, CONFIG).get("model_type") == bert_files.MODEL_TYPE,
+    load=load_bert,
+    open=OpenBert,
+    tokenizer=_read_tokenizer,
+    convert=convert_bert,
+    flags={"sample_texts": _lines_of},
+)
