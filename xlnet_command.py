@@ -18,10 +18,10 @@ _DESCRIPTION = """Converts, inspects and compares checkpoints of XLNet and Trans
 
 A checkpoint is a directory in one of three formats: `original` (zihangdai/xlnet or
 kimiyoung/transformer-xl, TensorFlow 1), `huggingface` (transformers, safetensors) or `preset`
-(keras_xlnet). The prefix of an original checkpoint can be given instead. Three more formats are
-only read: `keras_hub` (a directory of KerasHub's XLNetBackbone), `keras_xlnet_h5` (an .h5 file of
-the old package keras-xlnet) and `bert` (a BERT of transformers, which becomes an XLNet). The format
-of the source is detected."""
+(keras_xlnet). The prefix of an original checkpoint can be given instead. Four more formats are only
+read: `keras_hub` (a directory of KerasHub's XLNetBackbone), `keras_xlnet_h5` (an .h5 file of the
+old package keras-xlnet), `bert` and `roberta` (a BERT or RoBERTa of transformers, which becomes an
+XLNet). The format of the source is detected."""
 
 
 def main() -> NoReturn:

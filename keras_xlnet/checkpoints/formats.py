@@ -12,6 +12,7 @@ from keras_xlnet.checkpoints.keras_hub import KERAS_HUB
 from keras_xlnet.checkpoints.keras_xlnet_h5 import KERAS_XLNET_H5
 from keras_xlnet.checkpoints.original import ORIGINAL
 from keras_xlnet.checkpoints.presets import PRESET, located
+from keras_xlnet.checkpoints.roberta import ROBERTA
 from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.types import PathLike
 
@@ -22,6 +23,7 @@ FAMILIES = {
         KERAS_XLNET_H5,
         ORIGINAL,
         BERT,
+        ROBERTA,
         HUGGINGFACE,
         KERAS_HUB,
         PRESET,
@@ -166,7 +168,7 @@ def load_tokenizer(path: PathLike, format: str | None = None) -> XLNetTokenizer 
         An `XLNetTokenizer`, or `None` if there is no vocabulary.
 
     Raises:
-        ValueError: If a file of the tokenizer is damaged.
+        ValueError: If a file of the tokenizer is damaged, or the tokenizer cannot be converted.
 
     Example:
 
@@ -178,6 +180,8 @@ def load_tokenizer(path: PathLike, format: str | None = None) -> XLNetTokenizer 
     """
     family, path = _family(format, path), located(path)
     if family.tokenizer is None:
+        if family.no_tokenizer:
+            raise ValueError(f"{path}: {family.no_tokenizer}")
         return None
     return family.tokenizer(path if path.is_dir() else path.parent)
 

@@ -34,4 +34,6 @@ def run(arguments: argparse.Namespace) -> int:
         f"{type(model).__name__}, {model.count_params():,} parameters, "
         f"{'with' if tokenizer else 'without'} a tokenizer"
     )
+    if family.no_tokenizer:
+        print(family.no_tokenizer)
     return 0

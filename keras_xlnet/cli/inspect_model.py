@@ -60,7 +60,7 @@ def _report(arguments, path):
         "task": task,
         "sizes": {name: getattr(value, "__name__", value) for name, value in sizes.items()},
         "parameters": _parameters(model, backbone),
-        "tokenizer": _tokenizer(load_tokenizer(path, format)),
+        "tokenizer": _tokenizer(load_tokenizer(path, format) if family.tokenizer else None),
         "missing": missing,
         "unused": unused,
     }
