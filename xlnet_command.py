@@ -18,14 +18,10 @@ _DESCRIPTION = """Converts, inspects and compares checkpoints of XLNet and Trans
 
 A checkpoint is a directory in one of three formats: `original` (zihangdai/xlnet or
 kimiyoung/transformer-xl, TensorFlow 1), `huggingface` (transformers, safetensors) or `preset`
-(keras_xlnet). The prefix of an original checkpoint can be given instead. Three more formats are
-only read: `keras_hub` (a directory of KerasHub's XLNetBackbone), `keras_xlnet_h5` (an .h5 file of
-the old package keras-xlnet) and `bert` (a BERT of transformers, which becomes an XLNet). The format
-of the source is detected."""
-
-# Those of keras_xlnet.checkpoints, which is not imported here.
-FORMATS = ("original", "huggingface", "preset")
-READABLE_FORMATS = (*FORMATS, "keras_hub", "keras_xlnet_h5", "bert")
+(keras_xlnet). The prefix of an original checkpoint can be given instead. Four more formats are only
+read: `keras_hub` (a directory of KerasHub's XLNetBackbone), `keras_xlnet_h5` (an .h5 file of the
+old package keras-xlnet), `bert` and `roberta` (a BERT or RoBERTa of transformers, which becomes an
+XLNet). The format of the source is detected."""
 
 
 def main() -> NoReturn:
@@ -123,7 +119,11 @@ def _add_convert(subparsers):
     _add_source(parser, "source", "SRC", "--from", "source_format")
     parser.add_argument("destination", metavar="DST", help="directory to write")
     parser.add_argument(
-        "--to", dest="destination_format", choices=FORMATS, required=True, help="format to write"
+        "--to",
+        dest="destination_format",
+        metavar="FORMAT",
+        required=True,
+        help="format to write: see `xlnet --help`",
     )
     _add_task(parser)
     _add_of_format(parser)
@@ -346,8 +346,8 @@ def _add_source(parser, name, metavar, flag, flag_name):
     parser.add_argument(
         flag,
         dest=flag_name,
-        choices=READABLE_FORMATS,
-        help=f"format of {metavar}. By default it is detected from the files",
+        metavar="FORMAT",
+        help=f"format of {metavar}: see `xlnet --help`. By default it is detected from the files",
     )
 
 

@@ -12,6 +12,7 @@ from safetensors.numpy import save_file
 
 import keras_xlnet
 from keras_xlnet.checkpoints import load_huggingface, load_original
+from keras_xlnet.checkpoints.original import ORIGINAL
 from keras_xlnet.checkpoints.original_files import write_checkpoint
 from keras_xlnet.checkpoints.tasks import match_model
 from keras_xlnet.checkpoints.weight_mapping import values_to_save
@@ -90,7 +91,7 @@ def loss_and_gradients(config, weights, targets, is_target, **inputs):
     variables = model.trainable_variables
     gradients = tape.gradient(loss, [variable.value for variable in variables])
     values = dict(zip((v.path for v in variables), gradients, strict=True))
-    matches = match_model(model, "original")
+    matches = match_model(model, ORIGINAL)
     named = (dataclasses.replace(m, weight=tf.convert_to_tensor(values[m.path])) for m in matches)
     return loss, values_to_save(named)
 

@@ -1,8 +1,11 @@
 """BERT encoders as XLNets, in."""
 
+from __future__ import annotations
+
 import dataclasses
-from collections.abc import Callable, Collection, Iterable
-from typing import Any
+import pathlib
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -11,7 +14,9 @@ from keras_xlnet.checkpoints import bert_files
 from keras_xlnet.checkpoints.bert_encoder import BertEncoder
 from keras_xlnet.checkpoints.bert_positions import fit_positions
 from keras_xlnet.checkpoints.bert_weights import find_shift, xlnet_weights
+from keras_xlnet.checkpoints.family import Family
 from keras_xlnet.checkpoints.huggingface import CONFIG
+from keras_xlnet.checkpoints.huggingface_tokenizer import read_if_there
 from keras_xlnet.checkpoints.opening import build
 from keras_xlnet.checkpoints.tasks import get_task
 from keras_xlnet.models import XLNetBackbone
@@ -26,8 +31,8 @@ from keras_xlnet.types import PathLike
 # XLNet's special tokens and BERT's. BERT has one token for the end of anything.
 _COUNTERPARTS = {"<unk>": "[UNK]", "<cls>": "[CLS]", "<pad>": "[PAD]", "<mask>": "[MASK]"}
 _END = "[SEP]"
-_CLS, _SEP, _PAD, _UNK = map(SPECIAL_TOKENS.index, ("<cls>", "<sep>", "<pad>", "<unk>"))
-_RIDGE = 1e-3
+_CLS, _SEP, _PAD = map(SPECIAL_TOKENS.index, ("<cls>", "<sep>", "<pad>"))
+RIDGE = 1e-3
 # Sample texts: how many are made, and the most tokens of one.
 _NUM_TEXTS, _MOST_TOKENS = 100, 126
 _BATCH_SIZE = 32
@@ -39,7 +44,7 @@ class BertConversion:
 
     Args:
         backbone: The `XLNetBackbone`.
-        tokenizer: The `XLNetTokenizer` for it.
+        tokenizer: The `XLNetTokenizer` for it, or `None` if it has none.
         position_residuals: Tuple of floats, for each layer how far XLNet's sinusoids are from the
             function of the distance that stands for BERT's positions: root of the mean square,
             relative to the size of the function.
@@ -53,7 +58,7 @@ class BertConversion:
     """
 
     backbone: XLNetBackbone
-    tokenizer: XLNetTokenizer
+    tokenizer: XLNetTokenizer | None
     position_residuals: tuple[float, ...]
     shift_lengths: tuple[float, ...]
     cosine: float
@@ -79,7 +84,7 @@ def load_bert(
     *,
     sample_texts: Iterable[str] | None = None,
     keep: Collection[str] | Callable[[str], bool] | None = None,
-    ridge: float = _RIDGE,
+    ridge: float = RIDGE,
     **overrides: Any,
 ) -> XLNetBackbone:
     """Loads a BERT encoder that transformers saved, as an XLNet.
@@ -122,16 +127,43 @@ def load_bert(
 
     Source: Devlin et al. 2019, "BERT"; transformers, `models/bert`. docs/checkpoints.md derives it.
     """
-    opened = OpenBert(directory, task, keep, overrides)
-    opened.load(sample_texts, ridge)
-    return opened.model
+    return open_bert(
+        directory, task, sample_texts=sample_texts, keep=keep, ridge=ridge, **overrides
+    ).load()
+
+
+def open_bert(
+    directory: PathLike,
+    task: str | None = None,
+    *,
+    sample_texts: Iterable[str] | None = None,
+    keep: Collection[str] | Callable[[str], bool] | None = None,
+    ridge: float = RIDGE,
+    **overrides: Any,
+) -> OpenBert:
+    """Builds the model of `load_bert`, and returns it as an `OpenBert`."""
+    get_task(task, BERT)
+    opened, _ = _open(directory, sample_texts, keep, ridge, overrides)
+    return opened
+
+
+def _open(directory, sample_texts, keep, ridge, overrides):
+    """Returns the `OpenBert` and its `WordPieceVocabulary`."""
+    directory = local_directory(directory, [CONFIG], bert_files.OPTIONAL)
+    config = bert_files.read_config(file_in(directory, CONFIG))
+    files = bert_files.BertFiles(directory, config)
+    vocabulary = bert_files.read_vocabulary(directory, config.sizes["vocab_size"], keep)
+    texts = random_texts(vocabulary) if sample_texts is None else _checked_texts(sample_texts)
+    rows = [vocabulary.encode(text) for text in texts]
+    ids = TokenIds(bert_ids(vocabulary), _CLS, _SEP, _PAD)
+    return OpenBert(config, files, ids, rows, ridge, overrides), vocabulary
 
 
 def convert_bert(
     directory: PathLike,
     sample_texts: Iterable[str] | None = None,
     keep: Collection[str] | Callable[[str], bool] | None = None,
-    ridge: float = _RIDGE,
+    ridge: float = RIDGE,
     **overrides: Any,
 ) -> BertConversion:
     """Loads a BERT encoder as an XLNet, with its tokenizer and a report.
@@ -157,15 +189,13 @@ def convert_bert(
     """
     if sample_texts is not None:
         sample_texts = _checked_texts(sample_texts)
-    opened = OpenBert(directory, None, keep, overrides)
-    report = opened.load(sample_texts, ridge)
+    opened, vocabulary = _open(directory, sample_texts, keep, ridge, overrides)
     # The words of the sample texts are split rightly above all.
-    proto = opened.vocabulary.to_sentencepiece(sample_texts or ())
-    tokenizer = XLNetTokenizer(proto)
+    tokenizer = XLNetTokenizer(vocabulary.to_sentencepiece(sample_texts or ()))
     differ = None
     if sample_texts is not None:
-        differ = tokens_that_differ(tokenizer, opened.vocabulary, sample_texts)
-    return BertConversion(tokenizer=tokenizer, tokens_that_differ=differ, **report)
+        differ = tokens_that_differ(tokenizer, vocabulary, sample_texts)
+    return opened.convert(tokenizer, differ)
 
 
 def tokens_that_differ(
@@ -195,33 +225,51 @@ def bert_ids(vocabulary: WordPieceVocabulary) -> np.ndarray:
     return np.array([*special, *vocabulary.pieces.values()])
 
 
+class TokenIds(NamedTuple):
+    """The ids of an XLNet that is made from a BERT.
+
+    Args:
+        theirs: Int array `(vocabulary_size,)`, BERT's id of each id of the XLNet.
+        cls, sep, pad: Ints, the XLNet's ids of these special tokens.
+    """
+
+    theirs: np.ndarray
+    cls: int
+    sep: int
+    pad: int
+
+
 class OpenBert:
     """The files of a BERT, and the `XLNetBackbone` that they are converted to.
 
     Args:
-        directory, task, keep: As of `load_bert`.
+        config: A `BertConfig`.
+        files: The `BertFiles`.
+        ids: A `TokenIds`.
+        sample_rows: Lists of BERT's ids of the tokens of texts, without special tokens.
+        ridge: As in `load_bert`.
         overrides: Dict of arguments of `XLNetBackbone`.
 
     Attributes:
         model: The `XLNetBackbone`, with initial weights until `load`.
-        vocabulary: The `WordPieceVocabulary`.
     """
 
     def __init__(
         self,
-        directory: PathLike,
-        task: str | None = None,
-        keep: Collection[str] | Callable[[str], bool] | None = None,
-        overrides: dict[str, Any] | None = None,
+        config: bert_files.BertConfig,
+        files: bert_files.BertFiles,
+        ids: TokenIds,
+        sample_rows: Iterable[Sequence[int]],
+        ridge: float,
+        overrides: dict[str, Any],
     ) -> None:
-        get_task(task, "bert")
-        directory = local_directory(directory, [CONFIG], bert_files.OPTIONAL)
-        self._config = config = bert_files.read_config(file_in(directory, CONFIG))
-        self._files = bert_files.BertFiles(directory, config)
+        _check_ridge(ridge)
+        most = min(_MOST_TOKENS, max(0, config.num_positions - 2))
+        self._rows = [np.array(row[:most]) for row in sample_rows if len(row[:most])]
+        self._config, self._files, self._ids, self._ridge = config, files, ids, ridge
         sizes = config.sizes
-        self.vocabulary = bert_files.read_vocabulary(directory, sizes["vocab_size"], keep)
         fixed = {
-            "vocabulary_size": len(SPECIAL_TOKENS) + len(self.vocabulary.pieces),
+            "vocabulary_size": len(ids.theirs),
             "num_layers": sizes["num_hidden_layers"],
             "num_heads": sizes["num_attention_heads"],
             "hidden_dim": sizes["hidden_size"],
@@ -233,7 +281,7 @@ class OpenBert:
         }
         defaults = {"dropout": config.dropout, "attention_dropout": config.attention_dropout}
         self.model = build(
-            None, fixed, overrides or {}, {}, defaults, config_file=config.file, files=self._files
+            None, fixed, overrides, {}, defaults, config_file=config.file, files=files
         )
 
     def missing_of_encoder(self) -> list[str]:
@@ -248,54 +296,50 @@ class OpenBert:
         """Returns the names of what the files have and the model does not."""
         return self._files.unused()
 
-    def load(self, sample_texts: Iterable[str] | None, ridge: float) -> dict[str, Any]:
-        """Computes and assigns the weights. Arguments as in `load_bert`.
+    def load(self) -> XLNetBackbone:
+        """Returns the model with the weights that are computed from the files."""
+        return self.convert().backbone
 
-        Returns:
-            A dict of arguments of `BertConversion`.
-        """
-        _check_ridge(ridge)
-        texts = self._ids_of(sample_texts)
+    def convert(
+        self, tokenizer: XLNetTokenizer | None = None, tokens_that_differ: float | None = None
+    ) -> BertConversion:
+        """Computes and assigns the weights. Arguments as of `BertConversion`."""
+        if not self._rows:
+            raise ValueError("`sample_texts` must have at least one text with a token")
         self._files.check()
-        config = self._config
+        config, (theirs, cls, sep, _) = self._config, self._ids
         encoder = BertEncoder(
             self._files.read(), self.model.num_heads, config.layer_norm_epsilon, config.activation
         )
-        token_ids = bert_ids(self.vocabulary)
-        shifts = np.array([find_shift(encoder, i, ridge) for i in range(encoder.num_layers)])
-        positions, states = fit_positions(encoder, texts, *token_ids[[_CLS, _SEP]])
-        values = xlnet_weights(encoder, token_ids, _CLS, shifts, positions)
+        shifts = np.array([find_shift(encoder, i, self._ridge) for i in range(encoder.num_layers)])
+        positions, states = fit_positions(encoder, self._rows, theirs[cls], theirs[sep])
+        values = xlnet_weights(encoder, theirs, cls, shifts, positions)
         for path, weight in model_weights(self.model).items():
             assign_in_blocks(weight, values[path])
-        return {
-            "backbone": self.model,
-            "position_residuals": positions.residuals,
-            "shift_lengths": tuple(float(length) for length in np.linalg.norm(shifts, axis=1)),
-            "cosine": self._cosine(texts, states),
-            "num_texts": len(texts),
-        }
+        return BertConversion(
+            self.model,
+            tokenizer,
+            positions.residuals,
+            tuple(float(length) for length in np.linalg.norm(shifts, axis=1)),
+            self._cosine(states),
+            tokens_that_differ,
+            len(self._rows),
+        )
 
-    def _ids_of(self, sample_texts):
-        if sample_texts is None:
-            sample_texts = random_texts(self.vocabulary)
-        ids = [self.vocabulary.encode(text) for text in _checked_texts(sample_texts)]
-        most = min(_MOST_TOKENS, self._config.sizes["max_position_embeddings"] - 2)
-        ids = [np.array(row[:most]) for row in ids if row[:most]]
-        if not ids:
-            raise ValueError("`sample_texts` must have at least one text with a token")
-        return ids
-
-    def _cosine(self, texts, states):
+    def _cosine(self, states):
         """The mean cosine between the means of the last states of BERT, and of the model."""
-        xlnet_ids = {index: place for place, index in enumerate(bert_ids(self.vocabulary))}
-        xlnet_ids[self.vocabulary.id_of("[UNK]")] = _UNK
-        end = np.array([_SEP]), SEGMENT_A
-        cls = np.array([_CLS]), SEGMENT_CLS
-        rows = [[(np.array([xlnet_ids[i] for i in text]), SEGMENT_A), end, cls] for text in texts]
+        theirs, cls, sep, pad = self._ids
+        # Of several ids of the XLNet with one id of BERT, the first.
+        ours = {index: place for place, index in reversed([*enumerate(theirs.tolist())])}
+        end = (np.array([sep]), SEGMENT_A), (np.array([cls]), SEGMENT_CLS)
+        rows = [
+            [(np.array([ours[index] for index in row.tolist()]), SEGMENT_A), *end]
+            for row in self._rows
+        ]
         cosines = []
         for start in range(0, len(rows), _BATCH_SIZE):
             batch = rows[start : start + _BATCH_SIZE]
-            features = pack(batch, _MOST_TOKENS + 2, "left", _PAD, SEGMENT_PADDING)
+            features = pack(batch, _MOST_TOKENS + 2, "left", pad, SEGMENT_PADDING)
             outputs = self.model(features, training=False)["sequence_output"]
             outputs = keras.ops.convert_to_numpy(outputs).astype("float64")
             mask = features["padding_mask"]
@@ -308,19 +352,23 @@ class OpenBert:
 
 
 def random_texts(vocabulary: WordPieceVocabulary) -> list[str]:
-    """Returns texts of random words of a vocabulary, the same ones each time.
-
-    Vocabularies of BERT are ordered by frequency, so the words are drawn by Zipf's law.
-    """
+    """Returns texts of random words of a vocabulary, the same ones each time."""
     words = [t for t in vocabulary.tokens if t.isalpha()] or ["[UNK]"]
     # The characters come first, in the order of Unicode.
     words = [word for word in words if len(word) > 1] or words
+    return [" ".join(words[i] for i in row) + "." for row in random_rows(len(words))]
+
+
+def random_rows(num_words: int) -> list[np.ndarray]:
+    """Returns texts as arrays of random numbers below `num_words`, the same ones each time.
+
+    Vocabularies are ordered by frequency, so the words are drawn by Zipf's law.
+    """
     rng = np.random.default_rng(0)
-    chance = 1 / (10 + np.arange(len(words)))
+    chance = 1 / (10 + np.arange(num_words))
     lengths = rng.integers(8, 64, _NUM_TEXTS)
-    drawn = rng.choice(len(words), lengths.sum(), p=chance / chance.sum())
-    parts = np.split(drawn, np.cumsum(lengths)[:-1])
-    return [" ".join(words[i] for i in part) + "." for part in parts]
+    drawn = rng.choice(num_words, lengths.sum(), p=chance / chance.sum())
+    return np.split(drawn, np.cumsum(lengths)[:-1])
 
 
 def _checked_texts(texts):
@@ -335,3 +383,25 @@ def _checked_texts(texts):
 def _check_ridge(ridge):
     if not isinstance(ridge, (int, float)) or not 0 <= ridge < float("inf"):
         raise ValueError(f"`ridge` must be a number of at least 0. Received: ridge={ridge!r}")
+
+
+def _read_tokenizer(directory):
+    return XLNetTokenizer(bert_files.read_vocabulary(directory).to_sentencepiece())
+
+
+def _lines_of(file):
+    lines = pathlib.Path(file).read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line.strip()]
+
+
+BERT = Family(
+    "bert",
+    owner="BERT",
+    files="a BERT",
+    detect=lambda path: read_if_there(path, CONFIG).get("model_type") == bert_files.MODEL_TYPE,
+    load=load_bert,
+    open=open_bert,
+    tokenizer=_read_tokenizer,
+    convert=convert_bert,
+    flags={"sample_texts": _lines_of},
+)

@@ -1,4 +1,4 @@
-"""The files of a BERT that transformers saved: configuration, weights, vocabulary.
+"""The files of a BERT or RoBERTa of transformers: configuration, weights, BERT's vocabulary.
 
 Nothing is unpickled or executed.
 """
@@ -28,7 +28,8 @@ from keras_xlnet.tokenizers.wordpiece import SPECIAL_TOKENS
 
 MODEL_TYPE = "bert"
 _VOCABULARY = "vocab.txt"
-OPTIONAL = ("*.safetensors", "model.safetensors.index.json", _VOCABULARY, *TOKENIZER_FILES)
+WEIGHTS = ("*.safetensors", "model.safetensors.index.json")
+OPTIONAL = (*WEIGHTS, _VOCABULARY, *TOKENIZER_FILES)
 _SIZES = (
     *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"),
     *("intermediate_size", "max_position_embeddings", "type_vocab_size"),
@@ -38,8 +39,8 @@ _REFUSED = {"is_decoder": False, "add_cross_attention": False}
 _ABSOLUTE = "absolute"
 # The most extra rows that a model has beyond its vocabulary, to make a round number.
 _MOST_PADDING = 1024
-_PREFIX = "bert."
 _LAYERS = "encoder.layer."
+_POSITIONS = "embeddings.position_embeddings.weight"
 # The names of older releases.
 _OLD_NAMES = {".gamma": ".weight", ".beta": ".bias"}
 
@@ -77,6 +78,8 @@ class BertConfig:
         sizes: Dict of ints by the names in the file.
         activation: Name of the activation, as `XLNetBackbone` has it.
         layer_norm_epsilon, dropout, attention_dropout: Floats.
+        model_type: The `model_type` in the file.
+        first_position: Int, the row of the position embeddings for the first token of a text.
     """
 
     file: pathlib.Path
@@ -85,6 +88,13 @@ class BertConfig:
     layer_norm_epsilon: float
     dropout: float
     attention_dropout: float
+    model_type: str = MODEL_TYPE
+    first_position: int = 0
+
+    @property
+    def num_positions(self) -> int:
+        """The largest number of tokens of a text, with the special ones."""
+        return max(0, self.sizes["max_position_embeddings"] - self.first_position)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,16 +106,16 @@ class _Weight:
     dtype: str = "float32"
 
 
-def read_config(file: pathlib.Path) -> BertConfig:
-    """Reads the configuration.
+def read_config(file: pathlib.Path, model_type: str = MODEL_TYPE) -> BertConfig:
+    """Reads the configuration of a model with a `model_type`.
 
     Raises:
         ValueError: If it does not describe a BERT encoder, or an entry is of another type.
     """
     config = read_json(file)
-    if config.get("model_type") != MODEL_TYPE:
+    if config.get("model_type") != model_type:
         raise ValueError(
-            f"{file} is of `model_type` {quoted(config.get('model_type'))}, not {MODEL_TYPE!r}"
+            f"{file} is of `model_type` {quoted(config.get('model_type'))}, not {model_type!r}"
         )
     for key, expected in _REFUSED.items():
         if config.get(key, expected) not in (expected, None):
@@ -137,6 +147,7 @@ def read_config(file: pathlib.Path) -> BertConfig:
         layer_norm_epsilon=_fraction(config, "layer_norm_eps", 1e-12, file),
         dropout=_fraction(config, "hidden_dropout_prob", 0.1, file),
         attention_dropout=_fraction(config, "attention_probs_dropout_prob", 0.1, file),
+        model_type=model_type,
     )
 
 
@@ -172,11 +183,12 @@ class BertFiles:
     """
 
     def __init__(self, directory: pathlib.Path, config: BertConfig) -> None:
-        self._files = open_files(directory, {}, "BertModel")
+        self._files = open_files(directory, {}, f"{config.model_type.title()}Model")
         self._config = config
         self.shapes = self._files.shapes
-        has_prefix = any(name.startswith(_PREFIX) for name in self.shapes)
-        self._prefix = _PREFIX if has_prefix else ""
+        prefix = f"{config.model_type}."
+        has_prefix = any(name.startswith(prefix) for name in self.shapes)
+        self._prefix = prefix if has_prefix else ""
 
     def __str__(self) -> str:
         return str(self._files)
@@ -203,14 +215,19 @@ class BertFiles:
         return sorted(set(self.shapes) - {weight.name for weight in self._weights()})
 
     def read(self) -> dict[str, np.ndarray]:
-        """Returns the weights as float64 arrays, by names without a prefix."""
+        """Returns the weights as float64 arrays, by names without a prefix.
+
+        The position embeddings begin with those of the first token.
+        """
         names = (weight.name for weight in self._weights())
-        return {
+        weights = {
             _new_name(name.removeprefix(self._prefix)): np.asarray(
                 self._files.read(name)[...], "float64"
             )
             for name in names
         }
+        weights[_POSITIONS] = weights[_POSITIONS][self._config.first_position :]
+        return weights
 
     def _weights(self):
         return [

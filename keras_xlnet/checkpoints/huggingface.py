@@ -11,8 +11,15 @@ import keras
 import numpy as np
 
 from keras_xlnet.checkpoints import huggingface_config, huggingface_tokenizer, transformer_xl
+from keras_xlnet.checkpoints.family import Family
 from keras_xlnet.checkpoints.opening import OpenCheckpoint, build, tokenizer_to_save
-from keras_xlnet.checkpoints.tasks import get_task, match_model, task_of_model
+from keras_xlnet.checkpoints.tasks import (
+    get_task,
+    match_model,
+    not_stated,
+    task_of_config,
+    task_of_model,
+)
 from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, values_to_save
 from keras_xlnet.checkpoints.xlnet_weights import ENCODER, MASK_EMBEDDING
 from keras_xlnet.models.base_model import backbone_of
@@ -80,7 +87,7 @@ def open_huggingface(
     directory: PathLike, task: str | None = None, **overrides: Any
 ) -> OpenCheckpoint:
     """Builds the model of `load_huggingface`, and returns it as an `OpenCheckpoint`."""
-    entry = get_task(task, "huggingface")
+    entry = get_task(task, HUGGINGFACE)
     directory = local_directory(directory, [CONFIG], _OPTIONAL)
     config_file = file_in(directory, CONFIG)
     config = huggingface_config.read_config(config_file)
@@ -107,14 +114,14 @@ def open_huggingface(
         _warn_of_segments(config, directory, tokenizer)
     model = build(task, fixed, overrides, head, defaults, config_file=config_file, files=files)
     has_prefix = any(name.startswith(_PREFIX) for name in files.shapes)
-    matches = match_model(model, "huggingface", found=files.shapes)
+    matches = match_model(model, HUGGINGFACE, found=files.shapes)
     return OpenCheckpoint(
         model,
         files,
         matches if has_prefix else _without_prefix(matches),
         {
             prefix if has_prefix else prefix.removeprefix(_PREFIX)
-            for prefix in layer_prefixes(ENCODER, "huggingface")
+            for prefix in layer_prefixes(ENCODER, HUGGINGFACE)
         },
         # `torch_dtype` is what older releases wrote.
         config.get("dtype") or config.get("torch_dtype"),
@@ -130,7 +137,7 @@ def _open_language_model(directory, config, config_file, overrides):
     return transformer_xl.open_language_model(
         *transformer_xl.arguments_of_config(config, config_file),
         overrides,
-        "huggingface",
+        HUGGINGFACE,
         config_file=config_file,
         files=open_files(directory, config),
         dtype=config.get("dtype") or config.get("torch_dtype"),
@@ -167,10 +174,10 @@ def save_huggingface(
     Source: transformers, `models/xlnet`.
     """
     task = task_of_model(model)
-    entry = get_task(task, "huggingface")
+    entry = get_task(task, HUGGINGFACE)
     tokenizer = tokenizer_to_save(model, tokenizer)
     config = _xlnet_config(model, entry) if entry.has_backbone else transformer_xl.config_of(model)
-    matches = match_model(model, "huggingface")
+    matches = match_model(model, HUGGINGFACE)
     values = values_to_save(matches if task else _without_prefix(matches))
     if entry.has_backbone:
         # transformers has a mask embedding in every XLNet, we only where it is used.
@@ -274,3 +281,29 @@ def _warn_of_segments(config, directory, tokenizer):
             "tokenizer_config.json",
             stacklevel=4,
         )
+
+
+def _left_out(model):
+    groups, notes = get_task(task_of_model(model)).groups, []
+    if getattr(model, "pooling", None) == "mean":
+        notes.append("pooling='mean' over real tokens only")
+    config: dict[str, Any] = {}
+    for group in groups:
+        config |= group.write(model)
+    stated = {name for group in groups for name in group.read(config, CONFIG)}
+    return not_stated(model, ("remember_segment_ids",), stated, notes)
+
+
+HUGGINGFACE = Family(
+    "huggingface",
+    owner="Hugging Face's transformers",
+    files="directories of transformers",
+    detect=lambda path: "model_type" in huggingface_tokenizer.read_if_there(path, CONFIG),
+    load=load_huggingface,
+    open=open_huggingface,
+    save=save_huggingface,
+    detect_task=lambda path: task_of_config(huggingface_config.read_config(file_in(path, CONFIG))),
+    has_task=lambda task: task.architectures,
+    tokenizer=huggingface_tokenizer.read_tokenizer,
+    left_out=_left_out,
+)

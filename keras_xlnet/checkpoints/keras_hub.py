@@ -5,7 +5,9 @@ from typing import Any
 
 import keras
 
+from keras_xlnet.checkpoints.family import Family
 from keras_xlnet.checkpoints.hdf5_files import HDF5File
+from keras_xlnet.checkpoints.huggingface_tokenizer import read_if_there
 from keras_xlnet.checkpoints.opening import OpenCheckpoint, build
 from keras_xlnet.checkpoints.tasks import get_task
 from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, match_weights
@@ -16,8 +18,8 @@ from keras_xlnet.preset_files.weights import FLOATS, model_weights
 from keras_xlnet.types import PathLike
 
 CONFIG, _WEIGHTS = "config.json", "model.weights.h5"
-PACKAGE = "keras_hub>"
-_NAME = f"{PACKAGE}XLNetBackbone"
+_PACKAGE = "keras_hub>"
+_NAME = f"{_PACKAGE}XLNetBackbone"
 _SIZES = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
 _OTHERS = (
     *("dropout", "activation", "kernel_initializer_range", "bias_initializer"),
@@ -99,7 +101,7 @@ def open_keras_hub(
     directory: PathLike, task: str | None = None, **overrides: Any
 ) -> OpenCheckpoint:
     """Builds the model of `load_keras_hub`, and returns it as an `OpenCheckpoint`."""
-    get_task(task, "keras_hub")
+    get_task(task, KERAS_HUB)
     directory = local_directory(directory, [CONFIG], [_WEIGHTS])
     config_file = file_in(directory, CONFIG)
     config = _read_config(config_file)
@@ -120,12 +122,12 @@ def open_keras_hub(
         None, _sizes(config), overrides, {}, defaults, config_file=config_file, files=files
     )
     model.trainable = bool(config.get("trainable", True))
-    matches = match_weights(model_weights(model), ROWS, "keras_hub")
+    matches = match_weights(model_weights(model), ROWS, KERAS_HUB)
     return OpenCheckpoint(
         model,
         files,
         [_as_in_file(match) for match in matches],
-        layer_prefixes(ROWS, "keras_hub"),
+        layer_prefixes(ROWS, KERAS_HUB),
         _declared_dtype(config.get("dtype")),
     )
 
@@ -172,3 +174,17 @@ def _as_in_file(match):
     """Gives a match the name that its weight has in the file."""
     # Keras numbers the layers of a class from the second on.
     return dataclasses.replace(match, name=match.name.replace(f"{_ENCODER}_0/", f"{_ENCODER}/"))
+
+
+def _is_keras_hub(path):
+    return str(read_if_there(path, CONFIG).get("registered_name")).startswith(_PACKAGE)
+
+
+KERAS_HUB = Family(
+    "keras_hub",
+    owner="KerasHub",
+    files="presets of KerasHub",
+    detect=_is_keras_hub,
+    load=load_keras_hub,
+    open=open_keras_hub,
+)

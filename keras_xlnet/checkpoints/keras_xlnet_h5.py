@@ -5,9 +5,10 @@ import pathlib
 import re
 from typing import Any
 
+from keras_xlnet.checkpoints.family import Family
 from keras_xlnet.checkpoints.hdf5_files import HDF5File
 from keras_xlnet.checkpoints.opening import OpenCheckpoint, build
-from keras_xlnet.checkpoints.tasks import get_task
+from keras_xlnet.checkpoints.tasks import TASKS, get_task
 from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, match_weights
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.models.weight_rows import Row
@@ -16,8 +17,8 @@ from keras_xlnet.preset_files.files import quoted
 from keras_xlnet.preset_files.weights import View, model_weights
 from keras_xlnet.types import PathLike
 
-SUFFIXES = (".h5", ".hdf5")
-LOGIT_BIAS = "Softmax/bias"
+_SUFFIXES = (".h5", ".hdf5")
+_LOGIT_BIAS = "Softmax/bias"
 _MODEL = "model_weights/"
 _SAVED = "written with `model.save`"
 # Ours, and the layer and weight of theirs.
@@ -87,15 +88,15 @@ def open_keras_xlnet_h5(
     path: PathLike, task: str | None = None, *, num_heads: int | None = None, **overrides: Any
 ) -> OpenCheckpoint:
     """Builds the model of `load_keras_xlnet_h5`, and returns it as an `OpenCheckpoint`."""
-    get_task(task, "keras_xlnet_h5")
+    get_task(task, KERAS_XLNET_H5)
     files = open_file(path)
     layers = _layers_of_config(files)
     fixed = {**_sizes(files), "num_heads": _num_heads(files, layers, num_heads)}
     defaults = _defaults(files, layers, overrides)
     model = build(task, fixed, overrides, {}, defaults, config_file=files, files=files)
     rows = keras_xlnet_rows(model)
-    matches = match_weights(model_weights(model), rows, "keras_xlnet_h5")
-    return OpenCheckpoint(model, files, matches, layer_prefixes(rows, "keras_xlnet_h5"))
+    matches = match_weights(model_weights(model), rows, KERAS_XLNET_H5)
+    return OpenCheckpoint(model, files, matches, layer_prefixes(rows, KERAS_XLNET_H5))
 
 
 def open_file(path: PathLike) -> HDF5File:
@@ -134,7 +135,7 @@ def keras_xlnet_rows(model: Any) -> list[Row]:
     names = {
         "token_embedding/embeddings": "Embed-Token/embeddings",
         "mask_embedding/embedding": "Embed-Mask/embeddings",
-        "logits/bias": LOGIT_BIAS,
+        "logits/bias": _LOGIT_BIAS,
     }
     for ours, theirs in _IN_LAYER.items():
         names[f"block_{{layer}}/{ours}"] = theirs
@@ -270,3 +271,16 @@ def _defaults(files, layers, overrides):
         "clamp_length": clamp_length,
         "layer_norm_epsilon": entry("Attention-Normal-1", "epsilon", float) or 1e-14,
     }
+
+
+KERAS_XLNET_H5 = Family(
+    "keras_xlnet_h5",
+    owner="The old keras-xlnet",
+    files="files of the old keras-xlnet",
+    detect=lambda path: path.is_file() and path.suffix in _SUFFIXES,
+    load=load_keras_xlnet_h5,
+    open=open_keras_xlnet_h5,
+    detect_task=lambda path: "permutation_lm" if _LOGIT_BIAS in open_file(path).shapes else None,
+    has_task=lambda task: task is TASKS["permutation_lm"],
+    flags={"num_heads": int},
+)

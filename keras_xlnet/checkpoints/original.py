@@ -1,5 +1,6 @@
 """Checkpoints of the original TensorFlow 1 implementation, in and out."""
 
+import dataclasses
 import json
 import pathlib
 from typing import Any
@@ -7,11 +8,13 @@ from typing import Any
 import keras
 
 from keras_xlnet.checkpoints import original_files, transformer_xl
+from keras_xlnet.checkpoints.family import Family
 from keras_xlnet.checkpoints.opening import OpenCheckpoint, build, tokenizer_to_save
 from keras_xlnet.checkpoints.tasks import (
     get_task,
     match_model,
     name_pattern,
+    not_stated,
     task_of_model,
     task_of_variables,
 )
@@ -21,6 +24,14 @@ from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preset_files import file_in
 from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.types import PathLike
+
+# Arguments that change the numbers and are not in any file: flags of the original's scripts.
+_UNSTATED = (
+    *"attention_type memory_length reuse_length clamp_length same_length".split(),
+    *"bidirectional_data remember_segment_ids".split(),
+)
+# An XLNet's are in its file, or refused.
+_UNSTATED_OF_TRANSFORMER_XL = ("normalize_first", "layer_norm_epsilon", "activation")
 
 
 def load_original(
@@ -83,19 +94,21 @@ def open_original(
     **overrides: Any,
 ) -> OpenCheckpoint:
     """Builds the model of `load_original`, and returns it as an `OpenCheckpoint`."""
-    entry = get_task(task, "original")
+    entry = get_task(task, ORIGINAL)
     files = original_files.OriginalCheckpoint(path)
     is_language_model = task_of_variables(files.shapes) == "language_model"
     if not entry.has_backbone or (task is None and is_language_model):
         fixed = transformer_xl.arguments_of_variables(files)
-        return transformer_xl.open_language_model(
+        opened = transformer_xl.open_language_model(
             fixed,
             {"attend_to_empty_memory": bool(overrides.get("memory_length"))},
             overrides,
-            "original",
+            ORIGINAL,
             config_file=files,
             files=files,
         )
+        matches = transformer_xl.without_identities(opened.matches, files)
+        return dataclasses.replace(opened, matches=matches)
     config_file = config_file or file_in(files.directory, original_files.CONFIG)
     fixed = original_files.read_config(config_file)
     task_name = task_name or _find_task_name(files, entry.sign)
@@ -103,8 +116,8 @@ def open_original(
     if entry.takes_text and "preprocessor" not in overrides:
         head["preprocessor"] = entry.preprocessor(original_files.read_tokenizer(files.directory))
     model = build(task, fixed, overrides, head, config_file=config_file, files=files)
-    matches = match_model(model, "original", task_name)
-    return OpenCheckpoint(model, files, matches, layer_prefixes(ENCODER, "original"))
+    matches = match_model(model, ORIGINAL, task_name)
+    return OpenCheckpoint(model, files, matches, layer_prefixes(ENCODER, ORIGINAL))
 
 
 def save_original(
@@ -142,10 +155,10 @@ def save_original(
 
     Source: zihangdai/xlnet, `model_utils.py`.
     """
-    entry = get_task(task_of_model(model), "original")
+    entry = get_task(task_of_model(model), ORIGINAL)
     tokenizer = tokenizer_to_save(model, tokenizer)
     config = original_files.config_of(backbone_of(model)) if entry.has_backbone else None
-    values = values_to_save(match_model(model, "original", task_name))
+    values = values_to_save(match_model(model, ORIGINAL, task_name))
     directory = pathlib.Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     original_files.write_checkpoint(directory / original_files.PREFIX, values)
@@ -181,3 +194,31 @@ def _sizes(files, entry, task_name, overrides):
                 f"`{argument}`"
             )
     return sizes
+
+
+def _is_original(path):
+    if not path.is_dir():
+        return True
+    return (path / original_files.CONFIG).exists() or any(path.glob("*.index"))
+
+
+def _left_out(model):
+    entry = get_task(task_of_model(model))
+    names = _UNSTATED if entry.has_backbone else (*_UNSTATED, *_UNSTATED_OF_TRANSFORMER_XL)
+    return not_stated(model, names, entry.sizes)
+
+
+ORIGINAL = Family(
+    "original",
+    owner="The original",
+    files="original checkpoints",
+    detect=_is_original,
+    load=load_original,
+    open=open_original,
+    save=save_original,
+    detect_task=lambda path: task_of_variables(original_files.OriginalCheckpoint(path).shapes),
+    has_task=lambda task: task.sign,
+    tokenizer=original_files.read_tokenizer,
+    left_out=_left_out,
+    flags={"config_file": str, "task_name": str},
+)

@@ -3,17 +3,19 @@
 import dataclasses
 import inspect
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
 
 from keras_xlnet import models
 from keras_xlnet.arguments import check_choice
+from keras_xlnet.checkpoints.family import Family
 from keras_xlnet.checkpoints.huggingface_config import Group, group_of, num_labels
 from keras_xlnet.checkpoints.transformer_xl_weights import transformer_xl_rows
-from keras_xlnet.checkpoints.weight_mapping import OWNERS, match_weights
+from keras_xlnet.checkpoints.weight_mapping import match_weights
 from keras_xlnet.checkpoints.xlnet_weights import ENCODER, MASK_EMBEDDING
+from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.models.weight_rows import Row
 from keras_xlnet.preset_files.weights import WeightMatch, model_weights
 from keras_xlnet.tokenizers import XLNetTokenizer
@@ -132,29 +134,20 @@ class _Tasks(Mapping[str, CheckpointTask]):
 TASKS = _Tasks()
 
 
-def get_task(name: str | None, format: str | None = None) -> CheckpointTask:
+def get_task(name: str | None, family: Family | None = None) -> CheckpointTask:
     """Returns the `CheckpointTask` of a name; `BACKBONE` for `None`.
 
     Raises:
-        ValueError: If there is no such task, or the format (a key of `OWNERS`) has no such model.
+        ValueError: If there is no such task, or the family has no such model.
     """
     check_choice("task", name, (None, *TASKS))
     if name is None:
         return BACKBONE
     task = TASKS[name]
-    is_known: dict[str | None, Any] = {
-        "original": task.sign,
-        "huggingface": task.architectures,
-        "keras_hub": False,
-        "bert": False,
-        "keras_xlnet_h5": name == "permutation_lm",
-        None: True,
-    }
-    if not is_known[format]:
-        owner = OWNERS[format]  # type: ignore[index]  # No longer None.
+    if family and not family.has_task(task):
         raise ValueError(
-            f"{owner} has no model for the task {name!r} ({task.model.__name__}). The `backbone` "
-            "can be loaded (`task=None`) and saved; presets have all models"
+            f"{family.owner} has no model for the task {name!r} ({task.model.__name__}). The "
+            "`backbone` can be loaded (`task=None`) and saved; presets have all models"
         )
     return task
 
@@ -199,8 +192,44 @@ def name_pattern(name: str) -> re.Pattern[str]:
 
 
 def match_model(
-    model: keras.Model, format: str, task_name: str = "task", found: Collection[str] = ()
+    model: keras.Model, family: Family, task_name: str = "task", found: Collection[str] = ()
 ) -> list[WeightMatch]:
     """Returns the `WeightMatch`es of all weights of a model. Arguments as in `match_weights`."""
     rows = get_task(task_of_model(model)).rows(model)
-    return match_weights(model_weights(model), rows, format, task_name, found)
+    return match_weights(model_weights(model), rows, family, task_name, found)
+
+
+def not_stated(
+    model: keras.Model,
+    of_backbone: Iterable[str],
+    of_task: Collection[str],
+    notes: Sequence[str] = (),
+) -> list[str]:
+    """Returns what a format cannot say about a model, for `Family.left_out`.
+
+    Args:
+        model: An `XLNetBackbone` or a task model.
+        of_backbone: Names of arguments of the backbone that the format does not state.
+        of_task: Names of arguments of the task's model that the format states.
+        notes: What else the format cannot say about a task's model.
+    """
+    task = task_of_model(model)
+    entry = get_task(task)
+    lost = _unlike_defaults(backbone_of(model), of_backbone)
+    if task and entry.has_backbone:
+        lost += notes
+        others = entry.arguments - {*of_task, "name", "preprocessor"}
+        lost += _unlike_defaults(model, sorted(others))
+        if getattr(model, "preprocessor", None) is not None:
+            lost.append("preprocessor (its tokenizer is kept)")
+    if not model.trainable or "trainability" in model.get_config():
+        lost.append("trainability")
+    return lost
+
+
+def _unlike_defaults(model, names):
+    parameters, config = inspect.signature(type(model)).parameters, model.get_config()
+    defaults = {name: parameters[name].default for name in names if name in parameters}
+    if isinstance(model, models.TransformerXLLanguageModel):
+        defaults |= {name: 1e-12 for name in names if name == "layer_norm_epsilon"}
+    return [f"{k}={config[k]!r}" for k, default in defaults.items() if config[k] != default]

@@ -5,11 +5,12 @@ from typing import Any
 
 import keras
 
+from keras_xlnet.checkpoints.family import Family
 from keras_xlnet.checkpoints.opening import OpenCheckpoint, check_size
 from keras_xlnet.checkpoints.transformer_xl_weights import transformer_xl_rows
 from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, match_weights
 from keras_xlnet.models import TransformerXLLanguageModel
-from keras_xlnet.preset_files.weights import model_weights
+from keras_xlnet.preset_files.weights import WeightMatch, model_weights
 from keras_xlnet.types import PathLike
 
 MODEL_TYPE = "transfo-xl"
@@ -209,7 +210,7 @@ def open_language_model(
     fixed: dict[str, Any],
     defaults: dict[str, Any],
     overrides: dict[str, Any],
-    format: str,
+    family: Family,
     *,
     config_file: Any,
     files: Any,
@@ -221,7 +222,7 @@ def open_language_model(
         fixed: Dict of the arguments that no override may change.
         defaults: Dict of other arguments.
         overrides: Dict of arguments of the caller.
-        format: `"original"` or `"huggingface"`.
+        family: `Family` of the format.
         config_file: What errors name.
         files: The checkpoint, as in `OpenCheckpoint`.
         dtype: Name of the dtype of the weights that the configuration states, or `None`.
@@ -238,14 +239,16 @@ def open_language_model(
         given = f" with {sorted(overrides)}" if overrides else ""
         raise ValueError(f"{config_file}{given}: {error}") from error
     rows = transformer_xl_rows(model)
-    matches = match_weights(model_weights(model), rows, format, found=files.shapes)
-    if format == "original":
-        matches = _without_identities(matches, files)
-    return OpenCheckpoint(model, files, matches, layer_prefixes(rows, format), dtype)
+    matches = match_weights(model_weights(model), rows, family, found=files.shapes)
+    return OpenCheckpoint(model, files, matches, layer_prefixes(rows, family), dtype)
 
 
-def _without_identities(matches, files):
-    """Sets projections that the original leaves out, because they change nothing, to 1."""
+def without_identities(matches: list[WeightMatch], files: Any) -> list[WeightMatch]:
+    """Sets projections that the original leaves out, because they change nothing, to 1.
+
+    Returns:
+        The `WeightMatch`es of the other weights.
+    """
     kept = []
     for match in matches:
         is_projection = "/projection_" in match.path

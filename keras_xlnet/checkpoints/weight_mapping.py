@@ -8,16 +8,10 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_xlnet.checkpoints.family import Family
 from keras_xlnet.models.weight_rows import Row
 from keras_xlnet.preset_files.weights import FLOATS, View, WeightMatch
 
-OWNERS = {
-    "original": "The original",
-    "huggingface": "Hugging Face's transformers",
-    "keras_hub": "KerasHub",
-    "keras_xlnet_h5": "The old keras-xlnet",
-    "bert": "BERT",
-}
 # The placeholder for the index of a layer in a name.
 _LAYER = re.compile(r"\{layer\}|\{number\}")
 
@@ -25,7 +19,7 @@ _LAYER = re.compile(r"\{layer\}|\{number\}")
 def match_weights(
     weights: dict[str, Any],
     rows: Sequence[Row],
-    format: str,
+    family: Family,
     task_name: str = "task",
     found: Collection[str] = (),
 ) -> list[WeightMatch]:
@@ -34,7 +28,7 @@ def match_weights(
     Args:
         weights: `{path: variable}`, as `model_weights` returns.
         rows: List of `Row`s. Those of weights that the model does not have are skipped.
-        format: A key of `OWNERS`.
+        family: `Family` of the format.
         task_name: Value of `{task_name}`.
         found: The names in a file, where there are several possible names.
 
@@ -49,9 +43,9 @@ def match_weights(
     for path, weight in weights.items():
         _check_float(path, weight)
         (index, layer), *others = _fits(path, rows) or [(None, None)]
-        if index is None or not rows[index].names(format):
+        if index is None or not rows[index].names(family.name):
             raise ValueError(
-                f"{OWNERS[format]} has no name for the weight {path!r}. The `backbone` can be "
+                f"{family.owner} has no name for the weight {path!r}. The `backbone` can be "
                 "loaded (`task=None`) and saved without a head"
             )
         if others:
@@ -60,10 +54,11 @@ def match_weights(
     num_layers = 1 + max((layer for _, layer, _ in fitting if layer is not None), default=-1)
     matches = []
     for index, layer, path in sorted(fitting):
-        names = [name.replace("{task_name}", task_name) for name in rows[index].names(format)]
+        names = [name.replace("{task_name}", task_name) for name in rows[index].names(family.name)]
         name = next((name for name in names if name in found), names[0])
         row = rows[index]
-        match = WeightMatch(path, weights[path], name, row.axes(format), row.view(format))
+        axes, view = row.axes(family.name), row.view(family.name)
+        match = WeightMatch(path, weights[path], name, axes, view)
         matches += _of_layers(match, layer, num_layers)
     return matches
 
@@ -102,9 +97,9 @@ def _of_layers(match, layer, num_layers):
     ]
 
 
-def layer_prefixes(rows: Sequence[Row], format: str) -> set[str]:
+def layer_prefixes(rows: Sequence[Row], family: Family) -> set[str]:
     """Returns the prefixes, before the layer's index, of the names of weights in layers."""
-    names = [name for row in rows for name in row.names(format)]
+    names = [name for row in rows for name in row.names(family.name)]
     return {_LAYER.split(name)[0] for name in names if _LAYER.search(name)}
 
 

@@ -3,16 +3,18 @@
 import argparse
 from typing import Any
 
-from keras_xlnet.checkpoints import TASKS, detect_task
+from keras_xlnet.checkpoints import TASKS, detect_format, detect_task
+from keras_xlnet.checkpoints.formats import FAMILIES, check_format
 from keras_xlnet.types import PathLike
 
-# The formats that a flag is for, and what an error calls them.
-_OF_FORMAT = {
-    "config_file": ("original", "original checkpoints"),
-    "task_name": ("original", "original checkpoints"),
-    "sample_texts": ("bert", "a BERT"),
-    "num_heads": ("keras_xlnet_h5", "files of the old keras-xlnet"),
-}
+
+def format_of(choice: str | None, path: PathLike) -> str:
+    """Returns the format that was chosen for a path, by default the one that its files have.
+
+    Raises:
+        ValueError: If there is no such format.
+    """
+    return detect_format(path) if choice is None else check_format(choice)
 
 
 def arguments_of_format(arguments: argparse.Namespace, format: str) -> dict[str, Any]:
@@ -21,12 +23,13 @@ def arguments_of_format(arguments: argparse.Namespace, format: str) -> dict[str,
     Raises:
         ValueError: If there are any for another format.
     """
-    given = {name: getattr(arguments, name, None) for name in _OF_FORMAT}
+    owners = {flag: family for family in FAMILIES.values() for flag in family.flags}
+    given = {name: getattr(arguments, name, None) for name in owners}
     given = {name: value for name, value in given.items() if value is not None}
-    wrong = [name for name in given if _OF_FORMAT[name][0] != format]
+    wrong = [name for name in given if owners[name].name != format]
     if wrong:
-        raise ValueError(f"{wrong} are for {_OF_FORMAT[wrong[0]][1]}, not for {format}")
-    return given
+        raise ValueError(f"{wrong} are for {owners[wrong[0]].files}, not for {format}")
+    return {name: owners[name].flags[name](value) for name, value in given.items()}
 
 
 def task_of(choice: str | None, path: PathLike, format: str | None) -> str | None:

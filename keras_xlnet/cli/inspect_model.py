@@ -3,27 +3,14 @@
 import argparse
 import json
 import pathlib
-from collections.abc import Callable
-from typing import Any
 
-from keras_xlnet.checkpoints import detect_format, load_checkpoint, load_tokenizer
-from keras_xlnet.checkpoints.bert import OpenBert
-from keras_xlnet.checkpoints.huggingface import open_huggingface
-from keras_xlnet.checkpoints.keras_hub import open_keras_hub
-from keras_xlnet.checkpoints.keras_xlnet_h5 import open_keras_xlnet_h5
-from keras_xlnet.checkpoints.original import open_original
-from keras_xlnet.cli.arguments import arguments_of_format, task_of
+from keras_xlnet.checkpoints import load_tokenizer
+from keras_xlnet.checkpoints.formats import FAMILIES
+from keras_xlnet.cli.arguments import arguments_of_format, format_of, task_of
 from keras_xlnet.cli.inspect_export import export_report, is_export, rows_of_export
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preset_files import shipped_directory
 
-_OPENERS: dict[str, Callable[..., Any]] = {
-    "original": open_original,
-    "huggingface": open_huggingface,
-    "keras_hub": open_keras_hub,
-    "keras_xlnet_h5": open_keras_xlnet_h5,
-    "bert": OpenBert,
-}
 _SIZES = (
     "vocabulary_size num_layers num_heads head_dim hidden_dim intermediate_dim embedding_dim "
     "cutoffs div_val tie_embeddings activation normalize_first attention_type memory_length "
@@ -54,16 +41,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _report(arguments, path):
     """The contents of a checkpoint."""
-    format = arguments.format or detect_format(path)
+    format = format_of(arguments.format, path)
     task = task_of(arguments.task, path, format)
     given = arguments_of_format(arguments, format)
-    if format in _OPENERS:
-        opened = _OPENERS[format](path, task, **given)
+    family = FAMILIES[format]
+    if family.open:
+        opened = family.open(path, task, **given)
         model, unused = opened.model, opened.unused()
         missing = opened.missing_of_encoder() + opened.missing_of_head()
     else:
-        # Loading a preset refuses one with missing or unused weights.
-        model, missing, unused = load_checkpoint(path, format, task), [], []
+        # Loading refuses missing and unused weights.
+        model, missing, unused = family.load(path, task), [], []
     backbone = backbone_of(model)
     sizes = {name: getattr(backbone, name) for name in _SIZES if hasattr(backbone, name)}
     return {
@@ -72,7 +60,7 @@ def _report(arguments, path):
         "task": task,
         "sizes": {name: getattr(value, "__name__", value) for name, value in sizes.items()},
         "parameters": _parameters(model, backbone),
-        "tokenizer": _tokenizer(load_tokenizer(path, format)),
+        "tokenizer": _tokenizer(load_tokenizer(path, format) if family.tokenizer else None),
         "missing": missing,
         "unused": unused,
     }

@@ -5,8 +5,8 @@ import argparse
 import keras
 import numpy as np
 
-from keras_xlnet.checkpoints import detect_format, load_checkpoint
-from keras_xlnet.cli.arguments import task_of
+from keras_xlnet.checkpoints import load_checkpoint
+from keras_xlnet.cli.arguments import format_of, task_of
 from keras_xlnet.models.base_model import backbone_of
 
 # An even batch: a model with `bidirectional_data` reads the second half backwards.
@@ -17,7 +17,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the differences. Returns 1 if one is above the tolerance, otherwise 0."""
     paths = arguments.first, arguments.second
     chosen = arguments.first_format, arguments.second_format
-    found = [a or detect_format(b) for a, b in zip(chosen, paths, strict=True)]
+    found = [format_of(*where) for where in zip(chosen, paths, strict=True)]
     tasks = [task_of(arguments.task, *where) for where in zip(paths, found, strict=True)]
     # If the heads differ, the encoders are compared.
     task = tasks[0] if tasks[0] == tasks[1] else None

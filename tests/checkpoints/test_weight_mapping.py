@@ -6,6 +6,9 @@ import re
 import numpy as np
 import pytest
 
+from keras_xlnet.checkpoints.formats import FAMILIES
+from keras_xlnet.checkpoints.huggingface import HUGGINGFACE
+from keras_xlnet.checkpoints.original import ORIGINAL
 from keras_xlnet.checkpoints.tasks import BACKBONE, TASKS, match_model
 from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, match_weights, values_to_save
 from keras_xlnet.models import TransformerXLLanguageModel, XLNetBackbone
@@ -53,7 +56,7 @@ def test_every_weight_has_one_row_and_every_row_a_weight(task):
         if ALL_TASKS[task].architectures and getattr(model, "pooling", None) != "attention":
             formats.append("huggingface")
         for format in formats:
-            matches = match_weights(weights, rows, format)
+            matches = match_weights(weights, rows, FAMILIES[format])
             assert {match.path for match in matches} == set(weights)
             used |= {_row_path(match.path) for match in matches}
             stacked = {(match.name, str(match.view)) for match in matches}
@@ -81,7 +84,7 @@ def test_values_go_out_and_come_back(task, format, rng):
             continue
         for weight in model.weights:
             weight.assign(rng.normal(size=weight.shape))
-        matches = match_model(model, format)
+        matches = match_model(model, FAMILIES[format])
         values = values_to_save(matches)
         for match in matches:
             assert values[match.name].shape == match.shape
@@ -95,13 +98,13 @@ def ones(**shapes):
 def test_one_array_of_all_layers():
     rows = [Row("block_{layer}/bias", "biases", "layer.{layer}.bias")]
     weights = {f"block_{i}/bias": np.full(2, i, "float32") for i in (1, 0, 2)}
-    stacked = match_weights(weights, rows, "original")
+    stacked = match_weights(weights, rows, ORIGINAL)
     assert [(m.path, m.name, m.view.index, m.shape) for m in stacked] == [
         (f"block_{i}/bias", "biases", (i,), (3, 2)) for i in range(3)
     ]
     values = values_to_save(stacked)
     np.testing.assert_array_equal(values["biases"], [[0, 0], [1, 1], [2, 2]])
-    names = [match.name for match in match_weights(weights, rows, "huggingface")]
+    names = [match.name for match in match_weights(weights, rows, HUGGINGFACE)]
     assert names == [f"layer.{i}.bias" for i in range(3)]
 
 
@@ -111,11 +114,11 @@ def test_one_weight_in_every_layer():
         Row("block_{layer}/kernel", "k_{layer}", "layer.{layer}.kernel"),
     ]
     weights = {path: np.ones(2, "float32") for path in ("bias", "block_0/kernel", "block_1/kernel")}
-    names = [match.name for match in match_weights(weights, rows, "huggingface")]
+    names = [match.name for match in match_weights(weights, rows, HUGGINGFACE)]
     assert names == ["layer.0.bias", "layer.1.bias", "layer.0.kernel", "layer.1.kernel"]
-    assert [match.name for match in match_weights(weights, rows, "original")][0] == "biases"
-    assert layer_prefixes(rows, "original") == {"k_"}
-    assert layer_prefixes(rows, "huggingface") == {"layer."}
+    assert [match.name for match in match_weights(weights, rows, ORIGINAL)][0] == "biases"
+    assert layer_prefixes(rows, ORIGINAL) == {"k_"}
+    assert layer_prefixes(rows, HUGGINGFACE) == {"layer."}
 
 
 def test_alternative_names():
@@ -125,11 +128,11 @@ def test_alternative_names():
     def names(*arguments, **options):
         return [match.name for match in match_weights(weights, rows, *arguments, **options)]
 
-    assert names("huggingface") == ["classifier.weight", "classifier.bias"]
+    assert names(HUGGINGFACE) == ["classifier.weight", "classifier.bias"]
     found = {"qa_outputs.weight", "qa_outputs.bias"}
-    assert names("huggingface", found=found) == ["qa_outputs.weight", "qa_outputs.bias"]
-    assert names("original", "imdb") == ["task_imdb/logit/kernel", "task_imdb/logit/bias"]
-    shapes = [match.shape for match in match_weights(weights, rows, "huggingface")]
+    assert names(HUGGINGFACE, found=found) == ["qa_outputs.weight", "qa_outputs.bias"]
+    assert names(ORIGINAL, "imdb") == ["task_imdb/logit/kernel", "task_imdb/logit/bias"]
+    shapes = [match.shape for match in match_weights(weights, rows, HUGGINGFACE)]
     assert shapes == [(3, 4), (3,)]
 
 
@@ -145,7 +148,7 @@ def test_alternative_names():
 def test_weights_without_exactly_one_name(rows, message):
     weights = {"norm/gamma": np.ones(2, "float32"), "norm/beta": np.ones(2, "float32")}
     with pytest.raises(ValueError, match=message):
-        match_weights(weights, rows, "original")
+        match_weights(weights, rows, ORIGINAL)
 
 
 # === docs/names.md ===

@@ -12,7 +12,6 @@ import pytest
 import xlnet_command
 from keras_xlnet.checkpoints import (
     FORMATS,
-    READABLE_FORMATS,
     TASKS,
     detect_format,
     detect_task,
@@ -217,6 +216,11 @@ def test_inspect_names_what_is_missing(golden_dir, capsys):
             ["convert", "--to", "preset", "--from", "huggingface", "EMPTY", "x"],
             "config.json is mis",
         ),
+        (["convert", "--to", "onnx", "EMPTY", "x"], "`format` must be one of ('original', 'hugg"),
+        (["convert", "--to", "bert", "EMPTY", "x"], "Received: format='bert'"),
+        (["convert", "--to", "preset", "--from", "onnx", "EMPTY", "x"], "Received: format='onnx'"),
+        (["inspect", "--format", "onnx", "PRESET"], "Received: format='onnx'"),
+        (["verify", "--second_format", "onnx", "PRESET", "PRESET"], "Received: format='onnx'"),
         (["convert", "--to", "original", "--activation", "relu", "ORIGINAL", "x"], "activation"),
         (["convert", "--to", "preset", "--task", "token_classifier", "PRESET", "x"], "not 'token"),
     ],
@@ -255,11 +259,6 @@ def test_help_and_version_load_no_keras():
         )
         assert result.stdout.endswith("none\n"), result.stderr
         assert "xlnet" in result.stdout
-
-
-def test_formats_are_those_of_the_package():
-    assert xlnet_command.FORMATS == FORMATS
-    assert xlnet_command.READABLE_FORMATS == READABLE_FORMATS
 
 
 @pytest.mark.parametrize(

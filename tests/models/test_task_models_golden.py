@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from keras_xlnet.checkpoints import load_original
+from keras_xlnet.checkpoints.original import ORIGINAL
 from keras_xlnet.checkpoints.tasks import match_model
 from keras_xlnet.models import XLNetMultipleChoice, XLNetTextClassifier, XLNetTextRegressor
 
@@ -38,7 +39,7 @@ def models(golden_dir, golden_checkpoint):
             model = make(load_original(golden_dir / "tiny_ckpt", **rates))
             read = golden_checkpoint("heads_ckpt")
             encoder = {id(weight) for weight in model.backbone.weights}
-            for match in match_model(model, "original", "tiny"):
+            for match in match_model(model, ORIGINAL, "tiny"):
                 if id(match.weight) not in encoder:
                     match.weight.assign(match.to_model(read(match.name)))
         made[prefix] = model
@@ -72,7 +73,7 @@ def gradients(model, task, x, y):
 
     Variables of all layers that the original keeps in one come as a list.
     """
-    matches = match_model(model, "original", "tiny")
+    matches = match_model(model, ORIGINAL, "tiny")
     assert len(matches) == len(model.trainable_variables)
     with tf.GradientTape() as tape:
         loss = model.compute_loss(x, y, model(x, training=True))

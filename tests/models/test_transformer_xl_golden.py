@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_xlnet.checkpoints.huggingface import HUGGINGFACE
 from keras_xlnet.checkpoints.transformer_xl_weights import transformer_xl_rows
 from keras_xlnet.checkpoints.weight_mapping import match_weights
 from keras_xlnet.models import TransformerXLLanguageModel
@@ -67,7 +68,7 @@ def new_model(config, **overrides):
 def matches_of(model, names):
     """The authors' names are those of Hugging Face without `transformer.`."""
     rows = transformer_xl_rows(model)
-    for match in match_weights(model_weights(model), rows, "huggingface"):
+    for match in match_weights(model_weights(model), rows, HUGGINGFACE):
         name = match.name.removeprefix("transformer.")
         assert name in names, f"the authors have no {name}"
         yield name, match

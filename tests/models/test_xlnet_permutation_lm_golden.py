@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras import ops
 
 from keras_xlnet.checkpoints import load_original
+from keras_xlnet.checkpoints.original import ORIGINAL
 from keras_xlnet.checkpoints.tasks import match_model
 from keras_xlnet.checkpoints.weight_mapping import values_to_save
 from keras_xlnet.training import AdamWeightDecay, WarmupPolynomialDecay
@@ -107,7 +108,7 @@ def by_original_name(model, values):
     values = dict(zip((v.path for v in model.trainable_variables), values, strict=True))
     return values_to_save(
         dataclasses.replace(match, weight=tf.convert_to_tensor(values[match.path]))
-        for match in match_model(model, "original")
+        for match in match_model(model, ORIGINAL)
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import keras_xlnet
+from keras_xlnet.checkpoints.original import ORIGINAL
 from keras_xlnet.checkpoints.tasks import match_model
 from keras_xlnet.training import AdamWeightDecay
 from tests.training import original_steps
@@ -110,7 +111,7 @@ def decayed_paths(variables, optimizer=None):
 def test_decays_what_the_original_decays(golden, tied):
     applies = golden("optimizer.json")["weight_decay_applies"]
     model = keras_xlnet.models.XLNetPermutationLM(backbone(tie_attention_biases=tied))
-    expected = {match.path: applies[match.name] for match in match_model(model, "original")}
+    expected = {match.path: applies[match.name] for match in match_model(model, ORIGINAL)}
     assert {v.path for v in model.trainable_variables} == set(expected)
     decayed = decayed_paths(model.trainable_variables)
     assert decayed == {path for path, applied in expected.items() if applied}

@@ -6,6 +6,7 @@ import keras
 import pytest
 
 from keras_xlnet import models
+from keras_xlnet.checkpoints.original import ORIGINAL
 from keras_xlnet.checkpoints.tasks import match_model
 from keras_xlnet.training import AdamWeightDecay, LambWeightDecay, layout_map
 from tests.training import original_steps
@@ -59,9 +60,9 @@ def test_every_public_model_is_here():
 def original_names(model):
     """Returns `{path: name in the original}`, of the backbone's weights if the head has none."""
     try:
-        matches = match_model(model, "original")
+        matches = match_model(model, ORIGINAL)
     except ValueError:
-        matches = match_model(model.backbone, "original")
+        matches = match_model(model.backbone, ORIGINAL)
     # The names in Transformer-XL's original have no "model/".
     return {m.path: m.name if "/transformer/" in m.name else f"model/{m.name}" for m in matches}
 

@@ -1,0 +1,51 @@
+"""The record of a checkpoint family: all that this package knows about one format."""
+
+import dataclasses
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Family:
+    """A format of checkpoints, and the functions that find, read and write its files.
+
+    A family is one file with such a record at its end, and one line in `FAMILIES` (`formats.py`).
+
+    Args:
+        name: The name of the format, as in `load_checkpoint(path, format)`.
+        owner: What errors call the implementation.
+        files: What errors call its checkpoints.
+        detect: Function of a path that exists, or of the prefix of a checkpoint. Returns whether
+            the files there are in this format.
+        load: Function of a path, the name of a task or `None`, and overrides. Returns the model.
+        open: Function of the same arguments. Returns an object with `model`, `unused()`,
+            `missing_of_encoder()` and `missing_of_head()`, as `OpenCheckpoint` has them. `None` if
+            `load` refuses files with missing or unused weights.
+        save: Function of a model, a directory and `tokenizer`. `None` if the format is only read.
+        detect_task: Function of a path. Returns the name of the task, or `None` for an encoder.
+        has_task: Function of a `Task`. Returns whether the format has such a model.
+        tokenizer: Function of a directory. Returns its `XLNetTokenizer`, or `None` if it has no
+            vocabulary. `None` if there is no tokenizer, or none that can be read.
+        no_tokenizer: Why the tokenizer cannot be read, and what to do. Empty if there is none.
+        left_out: Function of a model. Returns what the format cannot say about it.
+        convert: Function of a path and overrides that returns an object with `backbone` and
+            `tokenizer`, printed as a report, for models that become an XLNet. `None` for others.
+        flags: Options of the command `xlnet` for this format. Each key is an argument of `load`,
+            each value the function that converts the option to that argument.
+    """
+
+    name: str
+    owner: str
+    files: str
+    detect: Callable[[pathlib.Path], bool]
+    load: Callable[..., Any]
+    open: Callable[..., Any] | None = None
+    save: Callable[..., None] | None = None
+    detect_task: Callable[[pathlib.Path], str | None] = lambda path: None
+    has_task: Callable[[Any], Any] = lambda task: False
+    tokenizer: Callable[[pathlib.Path], Any] | None = None
+    no_tokenizer: str = ""
+    left_out: Callable[[Any], list[str]] = lambda model: []
+    convert: Callable[..., Any] | None = None
+    flags: Mapping[str, Callable[[Any], Any]] = dataclasses.field(default_factory=dict)
