@@ -8,7 +8,7 @@ from typing import Any
 import keras
 
 from keras_xlnet.arguments import check_choice, check_positive_int
-from keras_xlnet.portable.portable_writer import PORTABLE_FORMATS, portable_writer
+from keras_xlnet.serving.portable.portable_writer import PORTABLE_FORMATS, portable_writer
 from keras_xlnet.types import PathLike
 
 _FORMATS = ("saved_model", *PORTABLE_FORMATS)
