@@ -173,7 +173,7 @@ def start_saved_model(directory, threads):
 
 
 def start_text_model(directory, threads):
-    from keras_xlnet.portable.predict import TextModel
+    from keras_xlnet.serving.portable.predict import TextModel
 
     return TextModel(directory, threads).run
 

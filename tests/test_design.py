@@ -36,16 +36,7 @@ BELOW = {
     "evaluation": {"compat", "layers", "models", "ops", "preprocessing"},
     "visualization": {"compat", "layers", "models"},
     "checkpoints": {"compat", "layers", "models", "preprocessing", "preset_files", "tokenizers"},
-    "portable": {"models", "preprocessing", "tokenizers"},
-    "serving": {
-        "compat",
-        "layers",
-        "models",
-        "portable",
-        "preprocessing",
-        "preset_files",
-        "tokenizers",
-    },
+    "serving": {"compat", "layers", "models", "preprocessing", "preset_files", "tokenizers"},
     "server": set(),
     "cli": {
         "compat",

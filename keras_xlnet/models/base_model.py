@@ -21,6 +21,7 @@ from keras_xlnet.models.vocabulary import with_vocabulary
 from keras_xlnet.preprocessing.texts import is_dataset, split_spec
 from keras_xlnet.preprocessing.weights import weights_by_class, weights_of_labels
 from keras_xlnet.preset_files import presets
+from keras_xlnet.preset_files.origin import RecordsOrigin
 from keras_xlnet.training.attention_memory import warn_of_attention_memory
 from keras_xlnet.training.distributed_training import DistributedTraining
 from keras_xlnet.training.fine_tuning_adamw import schedule_of_fit
@@ -45,7 +46,9 @@ class _ClassProperty:
         return self.function(cls)
 
 
-class BaseModel(RestoresSublayers, NoticesChangedLayers, DistributedTraining, keras.Model):
+class BaseModel(
+    RestoresSublayers, NoticesChangedLayers, RecordsOrigin, DistributedTraining, keras.Model
+):
     """Base class of all models: what Keras has to be told about them, in one place.
 
     The mixins close gaps of Keras; each says which. This class adds inputs that may be omitted,
@@ -660,6 +663,7 @@ class BaseModel(RestoresSublayers, NoticesChangedLayers, DistributedTraining, ke
             )
         for path, weight in own.items():
             weight.assign(given[path])
+        self.trained_from = getattr(model, "trained_from", None)
 
     def _set_class_weight(self, class_weight):
         """Keeps the weights of classes for the train step, into which they are compiled."""

@@ -60,6 +60,7 @@ def with_vocabulary(model: Any, vocabulary: int | keras.layers.Layer) -> Any:
         config[model._text_argument] = None
     new = type(model).from_config(config)
     _copy_rows(model, new)
+    new.trained_from = model.trained_from
     preprocessor = getattr(model, "preprocessor", None)
     if preprocessor is not None:
         new.preprocessor = _with_tokenizer(preprocessor, tokenizer or preprocessor.tokenizer)

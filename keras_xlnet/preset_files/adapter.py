@@ -21,7 +21,7 @@ from keras_xlnet.preset_files.adapter_weights import (
 )
 from keras_xlnet.preset_files.files import file_in, quoted, read_json
 from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles
-from keras_xlnet.preset_files.shipped import adapter_directory
+from keras_xlnet.preset_files.shipped import adapter_directory, origin_recorded
 from keras_xlnet.preset_files.trusted_config import errors_named, read_config
 from keras_xlnet.preset_files.weights import (
     FLOATS,
@@ -166,6 +166,8 @@ class Adapter:
             self._merge(kernels, files)
         for name in self.arguments.keys() & set(_TAKEN):
             setattr(model, name, self.arguments[name])
+        recorded = origin_recorded(self.directory, files.metadata) or self.base["preset"]
+        model.trained_from = recorded or model.trained_from
 
     def _kernels(self, backbone):
         weights = model_weights(backbone, merge_lora=False)

@@ -12,7 +12,6 @@ from keras_xlnet.preset_files import shipped
 from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles
 from keras_xlnet.preset_files.shipped import presets, shipped_directory
 from keras_xlnet.preset_files.weights import layers_with_lora, model_weights
-from keras_xlnet.types import PathLike
 
 _LITTLE_ENDIAN = {"float16": "<f2", "bfloat16": ml_dtypes.bfloat16}
 #: The names of the matrices of a layer with LoRA.
@@ -78,20 +77,19 @@ def check_only_lora_trains(model: Any) -> None:
 # === The base ===
 
 
-def base_of(backbone: Any) -> dict[str, Any]:
-    """Returns the checksum of a backbone, and which preset of the package has its weights."""
-    weights = model_weights(backbone, merge_lora=False)
-    found = sha256_of_weights(weights)
+def describe_base(weights: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the checksums by which `is_base` knows weights, rounded or not, and their `preset`.
+
+    The preset is the one of the package that has these weights, or `None`. The origin that a model
+    records does not tell: its weights may have been trained since.
+    """
+    sha256 = sha256_of_weights(weights)
     shapes = {path: tuple(weight.shape) for path, weight in weights.items()}
-    names = (name for name in presets() if _is_preset(name, shapes, found))
-    return {"preset": next(names, None), "sha256": found}
-
-
-def checksums_of_base(weights: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the checksums by which `is_base` knows weights, rounded or not."""
+    names = (name for name in presets() if _is_preset(name, shapes, sha256))
     rounded = [("bfloat16",), ("float16", "bfloat16")]  # By a model, and by a preset before.
     return {
-        "sha256": sha256_of_weights(weights),
+        "preset": next(names, None),
+        "sha256": sha256,
         "sha256_in_bfloat16": [sha256_of_weights(weights, dtypes) for dtypes in rounded],
     }
 
@@ -100,7 +98,7 @@ def is_base(base: Mapping[str, Any], weights: Mapping[str, Any]) -> bool:
     """Returns whether weights of a model are those that an adapter was trained on.
 
     Args:
-        base: Dict of `checksums_of_base`.
+        base: Dict of `describe_base`.
         weights: Dict of variables by path. Those of a model in bfloat16 are rounded.
     """
     if any(keras.backend.standardize_dtype(w.dtype) == "bfloat16" for w in weights.values()):
@@ -126,20 +124,12 @@ def sha256_of_weights(weights: Mapping[str, Any], dtypes: Sequence[str] = ("floa
     return digest.hexdigest()
 
 
-def sha256_in_file(file: PathLike, shapes: Mapping[str, tuple[int, ...]]) -> str | None:
-    """Returns the checksum of the weights in a file that have these shapes, by their paths.
-
-    Returns:
-        A string as from `sha256_of_weights`, or `None` if a weight is missing or of another shape.
-    """
-    files = SafetensorsFiles([file], file)
-    if any(files.shapes.get(path) != shape for path, shape in shapes.items()):
-        return None
-    return sha256_of_weights({path: files.read(path)[...] for path in shapes})
-
-
 def _is_preset(name, shapes, sha256):
     # Checking all files of a preset takes longer than reading the shapes in one.
-    if sha256_in_file(shipped.FOLDER / name / "model.safetensors", shapes) != sha256:
+    file = shipped.FOLDER / name / "model.safetensors"
+    files = SafetensorsFiles([file], file)
+    if any(files.shapes.get(path) != shape for path, shape in shapes.items()):
+        return False
+    if sha256_of_weights({path: files.read(path)[...] for path in shapes}) != sha256:
         return False
     return shipped_directory(name) is not None

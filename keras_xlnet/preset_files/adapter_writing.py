@@ -10,10 +10,9 @@ import keras
 from keras_xlnet.arguments import check_choice
 from keras_xlnet.preset_files.adapter import CARD, CONFIG, OF_LAYERS, WEIGHTS, without
 from keras_xlnet.preset_files.adapter_weights import (
-    base_of,
     check_not_quantized,
     check_only_lora_trains,
-    checksums_of_base,
+    describe_base,
     head_weights,
     lora_by_path,
     lora_matrices,
@@ -43,7 +42,7 @@ def save_adapter(
         )
     check_only_lora_trains(model)
     weights = model_weights(model.backbone, merge_lora=False)
-    base = base_of(model.backbone) | checksums_of_base(weights)
+    base = describe_base(weights)
     lora = {path: [layer.lora_rank, layer.lora_alpha] for path, layer in layers.items()}
     config = {**_config(model), "lora": lora, "base": base}
     weights = {**head_weights(model), **lora_matrices(layers)}
@@ -53,7 +52,7 @@ def save_adapter(
     with replace_files(directory, [CONFIG, WEIGHTS] + [CARD] * writes_card) as folder:
         text = json.dumps(config, indent=2) + "\n"
         (folder / CONFIG).write_text(text, encoding="utf-8")
-        write_weights(weights, folder / WEIGHTS, dtype)
+        write_weights(weights, folder / WEIGHTS, dtype, model.trained_from)
         if writes_card:
             name, sizes = directory.resolve().name, _sizes_of_card(layers, weights)
             text = format_adapter_card(model, name, sizes, base["preset"], card)

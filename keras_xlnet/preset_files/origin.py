@@ -1,38 +1,59 @@
-"""Which preset and adapter of the package a model comes from: what their cards say."""
+"""Which preset and adapter of the package a model was trained from: what their cards say."""
 
+import pathlib
 from typing import Any
 
-from keras_xlnet.preset_files.adapter import CARD, CONFIG, WEIGHTS
-from keras_xlnet.preset_files.adapter_weights import (
-    base_of,
-    head_weights,
-    sha256_in_file,
-    sha256_of_weights,
-)
+from keras_xlnet.preset_files import shipped
+from keras_xlnet.preset_files.adapter import CARD, CONFIG
 from keras_xlnet.preset_files.files import read_json
 from keras_xlnet.preset_files.model_card import data_section
 from keras_xlnet.preset_files.recorded_vocabulary import VOCABULARY
-from keras_xlnet.preset_files.shipped import (
-    adapter_directory,
-    adapters,
-    presets,
-    shipped_directory,
-)
+from keras_xlnet.preset_files.shipped import ADAPTERS, TRAINED_FROM, adapters, presets
+from keras_xlnet.types import PathLike
+
+
+class RecordsOrigin:
+    """Mixin of models whose backbone records the preset or adapter that it was trained from.
+
+    The record goes with the weights: `from_preset` and `load_adapter` set it, and presets,
+    adapters, `.keras` files and copies with the same weights keep it. Training does not change it.
+    A model that is made from a config has new weights, and no record.
+    """
+
+    _trained_from: str | None = None
+
+    @property
+    def trained_from(self) -> str | None:
+        """The name of a preset of the package, `"adapters/NAME"` for an adapter, or `None`."""
+        return getattr(self, "backbone", self)._trained_from
+
+    @trained_from.setter
+    def trained_from(self, name: str | None) -> None:
+        getattr(self, "backbone", self)._trained_from = name
+
+    def save_assets(self, dir_path: PathLike) -> None:
+        """Writes the record of a backbone. Keras calls this when it saves a model."""
+        if self._trained_from is not None:
+            file = pathlib.Path(dir_path) / TRAINED_FROM
+            file.write_text(self._trained_from, encoding="utf-8")
+
+    def load_assets(self, dir_path: PathLike | None) -> None:
+        """Reads the record of a backbone. Keras calls this when it loads a model."""
+        file = None if dir_path is None else pathlib.Path(dir_path) / TRAINED_FROM
+        if file is not None and file.exists():
+            self._trained_from = file.read_text(encoding="utf-8")
 
 
 def origin_of(model: Any) -> dict[str, Any]:
     """Returns what the package knows about the data that a model was trained on.
 
-    A preset is found by the weights of the backbone, which training changes, unless only LoRA and
-    the head are trained; an adapter by the weights of the head. The vocabulary of a preset stays.
-
     Args:
         model: A backbone, a task model or a language model.
 
     Returns:
-        A dict with `preset` and `adapter`, each a dict of its `name`, its `description`, its
-        `figures`, perhaps `task_arguments`, and `data`, the section of its card; or `None` for
-        weights that did not come with the package.
+        A dict with `preset` and `adapter`, which the model was trained from, each a dict of its
+        `name`, its `description`, its `figures`, perhaps `task_arguments`, and `data`, the section
+        of its card; or `None` if it is not known or does not come with the package.
 
     Example:
 
@@ -40,16 +61,13 @@ def origin_of(model: Any) -> dict[str, Any]:
     >>> origin_of(keras_xlnet.models.XLNetBackbone(40, 1, 2, 16, 32))
     {'preset': None, 'adapter': None}
     """
-    adapter = _adapter_of(model) if hasattr(model, "backbone") else None
-    if adapter is None:
-        preset = base_of(getattr(model, "backbone", model))["preset"]
-        return {"preset": _facts_of_preset(preset), "adapter": None}
-    # An adapter that was merged has changed the backbone.
-    directory = adapter_directory(adapter, (CONFIG, WEIGHTS))
-    preset = read_json(directory / CONFIG)["base"]["preset"]
+    preset = model.trained_from
+    adapter = {f"{ADAPTERS}/{name}": name for name in adapters()}.get(preset)
+    if adapter is not None:
+        preset = read_json(shipped.FOLDER / preset / CONFIG)["base"]["preset"]
     return {
-        "preset": _facts_of_preset(preset),
-        "adapter": _facts(adapter, adapters()[adapter], directory),
+        "preset": _facts(preset, presets(), shipped.FOLDER),
+        "adapter": _facts(adapter, adapters(), shipped.FOLDER / ADAPTERS),
     }
 
 
@@ -59,27 +77,10 @@ def preset_of_vocabulary(sha256: str) -> str | None:
     return next(names, None)
 
 
-def _adapter_of(model):
-    """The name of the adapter whose head a model has."""
-    weights = head_weights(model)
-    if not weights:
+def _facts(name, infos, folder):
+    if name not in infos:
         return None
-    shapes = {path: tuple(weight.shape) for path, weight in weights.items()}
-    expected = sha256_of_weights(weights)
-    for name in adapters():
-        file = adapter_directory(name, (CONFIG, WEIGHTS)) / WEIGHTS
-        if sha256_in_file(file, shapes) == expected:
-            return name
-    return None
-
-
-def _facts_of_preset(name):
-    directory = None if name is None else shipped_directory(name)
-    return None if directory is None else _facts(name, presets()[name], directory)
-
-
-def _facts(name, info, directory):
-    card = (directory / CARD).read_text(encoding="utf-8")
+    card = (folder / name / CARD).read_text(encoding="utf-8")
     kept = ("description", "figures", "task_arguments")
-    facts = {key: info[key] for key in kept if key in info}
+    facts = {key: infos[name][key] for key in kept if key in infos[name]}
     return {"name": name, **facts, "data": data_section(card)}

@@ -8,7 +8,7 @@ import math
 import os
 import pathlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from keras_xlnet.preset_files.files import file_in, read_json, sha256_of
@@ -19,8 +19,10 @@ from keras_xlnet.types import PathLike
 FOLDER = pathlib.Path(__file__).parent.parent / "shipped"
 INFO = "preset.json"
 _WITHOUT_DIGEST = (INFO, "README.md")
-# Of `FOLDER`: it is no preset, so it has no `INFO`.
-_ADAPTERS = "adapters"
+# In `FOLDER`. It is no preset, so it has no `INFO`.
+ADAPTERS = "adapters"
+# The key of `origin_recorded` in files of weights.
+TRAINED_FROM = "trained_from"
 
 
 def presets() -> "Presets":
@@ -56,7 +58,7 @@ def adapters() -> "Presets":
     >>> all(info["bytes"] <= 3e6 for info in adapters.values())
     True
     """
-    return Presets(_infos(FOLDER / _ADAPTERS), "adapters")
+    return Presets(_infos(FOLDER / ADAPTERS), "adapters")
 
 
 def _infos(folder):
@@ -145,6 +147,23 @@ def _directory_of_name(location, folder, kind):
     return directory
 
 
+def origin_recorded(directory: PathLike, metadata: Mapping[str, str]) -> str | None:
+    """Returns the preset or adapter of the package that weights were trained from.
+
+    Args:
+        directory: Path of the preset or adapter that the weights are in.
+        metadata: Dict of the strings in the file of the weights.
+
+    Returns:
+        `"NAME"` for a preset and `"adapters/NAME"` for an adapter: the directory itself if it comes
+        with the package, otherwise what the file records. `None` if neither is known.
+    """
+    directory = pathlib.Path(directory)
+    if directory.parent in (FOLDER, FOLDER / ADAPTERS):
+        return directory.relative_to(FOLDER).as_posix()
+    return metadata.get(TRAINED_FROM)
+
+
 def recommended_arguments(directory: pathlib.Path) -> dict[str, Any]:
     """Returns the arguments of task models that a preset is best used with.
 
@@ -199,7 +218,7 @@ def adapter_directory(location: PathLike, required: Sequence[str]) -> pathlib.Pa
             the package.
         ConnectionError, ImportError, ValueError: As in `local_directory` and `shipped_directory`.
     """
-    shipped = _directory_of_name(location, FOLDER / _ADAPTERS, "adapter")
+    shipped = _directory_of_name(location, FOLDER / ADAPTERS, "adapter")
     return shipped or _local(location, adapters, required)
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import pathlib
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -9,11 +10,13 @@ import keras
 import numpy as np
 
 from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles, write_safetensors
+from keras_xlnet.preset_files.shipped import TRAINED_FROM, origin_recorded
 from keras_xlnet.types import PathLike
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 # The dtype that floating-point weights were converted to when they were saved. It is in the file of
-# the weights, not in the config, so that it cannot be combined with the weights of another model.
+# the weights, as is `TRAINED_FROM`, and not in the config, so that it cannot be combined with the
+# weights of another model.
 _STORED_DTYPE = "stored_dtype"
 _BLOCK_BYTES = 2**24
 _NUM_NAMED = 3
@@ -34,14 +37,20 @@ def save_weights(model: keras.Model, file: PathLike, dtype: str | None = None) -
     Raises:
         ValueError: If a weight is infinite in `dtype`.
     """
-    write_weights(model_weights(model), file, dtype)
+    write_weights(model_weights(model), file, dtype, getattr(model, "trained_from", None))
 
 
-def write_weights(weights: dict[str, Any], file: PathLike, dtype: str | None = None) -> None:
+def write_weights(
+    weights: dict[str, Any],
+    file: PathLike,
+    dtype: str | None = None,
+    trained_from: str | None = None,
+) -> None:
     """Writes weights, `{path: variable or tensor}`, to a file as `save_weights` does."""
     matches = [WeightMatch(path, value, path) for path, value in weights.items()]
     arrays = {match.name: _converted(match, dtype) for match in matches}
-    write_safetensors(file, arrays, {_STORED_DTYPE: dtype} if dtype else None)
+    metadata = {_STORED_DTYPE: dtype, TRAINED_FROM: trained_from}
+    write_safetensors(file, arrays, {key: value for key, value in metadata.items() if value})
 
 
 def _converted(match, dtype):
@@ -79,6 +88,7 @@ def load_weights(model: keras.Model, file: PathLike, cast: bool = False) -> None
     unexpected = sorted(set(files.shapes) - {match.name for match in matches})
     check_matches(matches, files, FLOATS if cast else _declared_dtypes(files), unexpected)
     assign_matches(matches, files)
+    model.trained_from = origin_recorded(pathlib.Path(file).parent, files.metadata)
     for layer in _layers_to_merge(model):
         _, second = _matrices(layer)
         second.assign(keras.ops.zeros(second.shape))  # It is in the weights.

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 
 from keras_xlnet.arguments import check_choice, check_positive_int
-from keras_xlnet.portable.portable_writer import (
+from keras_xlnet.serving.portable.portable_writer import (
     PORTABLE_FORMATS,
     names_of_models,
     portable_writer,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_xlnet.portable.onnx_format import compress_onnx
+from keras_xlnet.serving.portable.onnx_format import compress_onnx
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from keras_xlnet.models import XLNetTextClassifier, XLNetTextEmbedder, XLNetTextRegressor
-from keras_xlnet.portable.predict import TextModel
 from keras_xlnet.preprocessing import (
     XLNetTextEmbedderPreprocessor,
     XLNetTextRegressorPreprocessor,
 )
 from keras_xlnet.serving import export
-from tests.portable.conftest import PAIRS, TEXTS, make_backbone
+from keras_xlnet.serving.portable.predict import TextModel
+from tests.serving.portable.conftest import PAIRS, TEXTS, make_backbone
 
 # Each conversion is a process of 10 to 20 seconds.
 pytestmark = pytest.mark.slow

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from keras_xlnet.models import Task
-from keras_xlnet.portable.convert import load_network
-from keras_xlnet.portable.litert_format import write_litert
-from tests.portable.conftest import TEXTS
+from keras_xlnet.serving.portable.convert import load_network
+from keras_xlnet.serving.portable.litert_format import write_litert
+from tests.serving.portable.conftest import TEXTS
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ import importlib.util
 import pytest
 
 from keras_xlnet.models import XLNetTextClassifier, XLNetTokenClassifier
-from keras_xlnet.portable import portable_writer
 from keras_xlnet.preprocessing import XLNetTokenClassifierPreprocessor
 from keras_xlnet.serving import export
-from tests.portable.conftest import make_backbone
+from keras_xlnet.serving.portable import portable_writer
+from tests.serving.portable.conftest import make_backbone
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ import pandas
 import pytest
 
 from keras_xlnet.models import XLNetTextClassifier, XLNetTextRegressor
-from keras_xlnet.portable.predict import TextModel
 from keras_xlnet.preprocessing import (
     XLNetTextClassifierPreprocessor,
     XLNetTextRegressorPreprocessor,
 )
 from keras_xlnet.serving import export
+from keras_xlnet.serving.portable.predict import TextModel
 from keras_xlnet.tokenizers import XLNetTokenizer
-from tests.portable.conftest import PAIRS, TEXTS, make_backbone
+from tests.serving.portable.conftest import PAIRS, TEXTS, make_backbone
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from typing import Any
 from keras_xlnet import models
 from keras_xlnet.arguments import check_choice
 from keras_xlnet.lazy_modules import install_command
-from keras_xlnet.portable import predict
 from keras_xlnet.preprocessing.packing import SEGMENT_PADDING
+from keras_xlnet.serving.portable import predict
 from keras_xlnet.tokenizers.digit_comma import digit_comma_rows
 from keras_xlnet.tokenizers.sentencepiece_model import load_processor, read_proto
 
@@ -129,7 +129,7 @@ def _convert(arguments, target):
         # The packages that this process found, wherever it was started.
         "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
     }
-    command = [sys.executable, "-m", "keras_xlnet.portable.convert", *arguments]
+    command = [sys.executable, "-m", "keras_xlnet.serving.portable.convert", *arguments]
     result = subprocess.run(command, env=environment, capture_output=True, text=True)
     if result.returncode:
         raise RuntimeError(

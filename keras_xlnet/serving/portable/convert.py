@@ -1,7 +1,8 @@
 """Converts the network of a preset to a file: a process with the backend that the format needs.
 
-KERAS_BACKEND=torch python -m keras_xlnet.portable.convert onnx PRESET FILE OUTPUT [int8]
-KERAS_BACKEND=tensorflow python -m keras_xlnet.portable.convert litert PRESET FILE OUTPUT [int8]
+KERAS_BACKEND=torch python -m keras_xlnet.serving.portable.convert onnx PRESET FILE OUTPUT [int8]
+
+For litert, the backend is tensorflow.
 """
 
 import pathlib
@@ -11,8 +12,8 @@ import keras
 from keras import ops
 
 from keras_xlnet.models import Task
-from keras_xlnet.portable.litert_format import write_litert
-from keras_xlnet.portable.onnx_format import write_onnx
+from keras_xlnet.serving.portable.litert_format import write_litert
+from keras_xlnet.serving.portable.onnx_format import write_onnx
 from keras_xlnet.types import PathLike
 
 
