@@ -96,8 +96,8 @@ def load_bert(
         directory: Directory with `config.json`, `model.safetensors` (or its shards) and `vocab.txt`
             (or `tokenizer.json`), or `hf://owner/name`, which needs `huggingface_hub`.
         task: Only `None`, for the encoder.
-        sample_texts: Strings, some hundred texts of the kind that the model is for, which the
-            positions are fitted on. `None` for texts of random words of the vocabulary.
+        sample_texts: A few hundred texts of the kind that the model is for, to fit the
+            positions on. `None` for texts of random words of the vocabulary.
         keep: Tokens of `vocab.txt` to keep, or a function from a token to a bool, as of
             `WordPieceVocabulary`.
         ridge: Float of at least 0. The larger, the smaller are the numbers of the XLNet, and the

@@ -105,7 +105,7 @@ def read_config(file: pathlib.Path) -> BertConfig:
     config = read_json(file)
     if config.get("model_type") != MODEL_TYPE:
         raise ValueError(
-            f"{file} is of `model_type` {quoted(config.get('model_type'))}, not {MODEL_TYPE!r}"
+            f"{file} has the `model_type` {quoted(config.get('model_type'))}, not {MODEL_TYPE!r}"
         )
     for key, expected in _REFUSED.items():
         if config.get(key, expected) not in (expected, None):

@@ -124,7 +124,7 @@ def open_huggingface(
 def _open_language_model(directory, config, config_file, overrides):
     if config.get("model_type") != transformer_xl.MODEL_TYPE:
         raise ValueError(
-            f"{config_file} is of `model_type` {config.get('model_type')!r}, not "
+            f"{config_file} has the `model_type` {config.get('model_type')!r}, not "
             f"{transformer_xl.MODEL_TYPE!r}"
         )
     return transformer_xl.open_language_model(

@@ -79,7 +79,7 @@ def fixed_arguments(config: dict[str, Any], file: PathLike) -> dict[str, Any]:
         ValueError: If the configuration is not an XLNet's.
     """
     if config.get("model_type") != "xlnet":
-        raise ValueError(f"{file} is of `model_type` {config.get('model_type')!r}, not 'xlnet'")
+        raise ValueError(f"{file} has the `model_type` {config.get('model_type')!r}, not 'xlnet'")
     missing = sorted(set(_REQUIRED) - set(config))
     if missing:
         raise ValueError(f"{file} has no {missing}")

@@ -35,7 +35,7 @@ _FOR_FINE_TUNING = {
     "reuse_length": None,
     "remember_segment_ids": False,
 }
-# Arguments that need a memory, of a language model of which only the backbone is loaded.
+# Memory arguments, which are dropped when only the backbone is loaded.
 _WITHOUT_STATE = {"stateful": False, "batch_size": None, "attend_to_empty_memory": False}
 
 

@@ -259,7 +259,7 @@ class XLNetTextClassifier(Task):
         batch_size: int | None = None,
         verbose: str | int = "auto",
     ) -> Calibration:
-        """Makes probabilities as high as they are right, and chooses the `threshold`.
+        """Calibrates the probabilities and chooses the `threshold`.
 
         The logits are divided by a temperature: the weights of the last layer are. No order of
         classes changes. What is stored in the model is used by `predict`, `classify`, `save`,
@@ -267,8 +267,8 @@ class XLNetTextClassifier(Task):
         no temperature from 0.0001 to 10,000 is best: there is a warning, and it stays 1.
 
         Args:
-            texts: Raw text, as in `predict`, which the model was not trained on. Some hundred will
-                do.
+            texts: Raw text, as in `predict`, which the model was not trained on. A few hundred
+                are enough.
             labels: Their labels, as in `evaluate`.
             metric: `"f1"`, `"accuracy"` or `"mcc"`: what the threshold of two classes is best for,
                 the second class being the positive one; or, with `"sigmoid"`, the threshold of all

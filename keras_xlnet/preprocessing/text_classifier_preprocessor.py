@@ -64,7 +64,7 @@ class XLNetTextClassifierPreprocessor(XLNetTextPreprocessor):
             original, not `<pad>`. Padding is masked, so its id does not change the outputs of a
             model.
         truncation: Where texts that are too long are truncated: at the `"end"`, or in the
-            `"middle"`, so that the first quarter of the tokens are from the begin of the text, and
+            `"middle"`, which keeps a quarter of the tokens from the beginning of the text and
             the others from its end (Sun et al. 2019).
         **kwargs: Other arguments of `keras.layers.Layer`.
 
