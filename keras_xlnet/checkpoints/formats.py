@@ -47,7 +47,7 @@ _LOADERS: dict[str, Callable[..., Any]] = {
     "keras_xlnet_h5": load_keras_xlnet_h5,
     "bert": load_bert,
 }
-# Arguments that change the numbers but are not in any file: flags of the original's scripts.
+# Arguments that change the outputs but are in no file: flags of the original's scripts.
 _UNSTATED: dict[str, tuple[str, ...]] = {
     "original": (
         *"attention_type memory_length reuse_length clamp_length same_length".split(),
@@ -75,7 +75,7 @@ def detect_format(path: PathLike) -> str:
 
     Raises:
         FileNotFoundError: If there is no such path.
-        ValueError: If it is of none of these formats.
+        ValueError: If it has none of these formats.
 
     Example:
 
@@ -181,7 +181,7 @@ def load_checkpoint(
         return _LOADERS[format](path, task, **overrides)
     get_task(task)
     if task is None:
-        # Also of a class that is not in the table.
+        # Also for classes that are not in the table.
         name = read_json(file_in(_located(path), CONFIG)).get("registered_name")
         found = _tasks_by_class().get(str(name))
     else:
@@ -265,7 +265,9 @@ def load_tokenizer(path: PathLike, format: str | None = None) -> XLNetTokenizer 
 
 
 def not_in_format(model: keras.Model, format: str) -> list[str]:
-    """Returns what a format cannot say about a model, so that `save_checkpoint` leaves it out.
+    """Returns the properties of a model that a format cannot record.
+
+    `save_checkpoint` leaves them out.
 
     Args:
         model: An `XLNetBackbone` or a task model.
@@ -323,7 +325,7 @@ def _tasks_by_class():
 
 
 def _located(path):
-    """Returns the directory of a preset that comes with the package; other paths as they are."""
+    """Returns the directory of a preset that comes with the package; other paths unchanged."""
     return shipped_directory(path) or pathlib.Path(path)
 
 

@@ -42,8 +42,8 @@ class Task:
             if the original has no such model.
         sizes: Dict of arguments of the model that an original checkpoint does not state, and the
             paths of the weights whose last axis has this size.
-        architectures: Names of the classes of Hugging Face's transformers. The first is written.
-        num_labels: The number of labels that tells the task from another one of the same
+        architectures: Names of the classes of transformers. The first one is written.
+        num_labels: The number of labels that distinguishes the task from others with the same
             architecture. `None` for any.
         config: `Group`s of the model's arguments that are in Hugging Face's `config.json`.
         has_memory: Whether the model has the memory that `config.json` describes. Fine-tuned
@@ -89,8 +89,8 @@ class Task:
 BACKBONE = Task(models.XLNetBackbone, architectures=("XLNetModel",), has_memory=True)
 
 #: The tasks of checkpoints by name, such as `"text_classifier"`: the model, the names of its
-#: weights in each format, and its arguments in `config.json`. Files that fit several entries are of
-#: the last of them.
+#: weights in each format, and its arguments in `config.json`. Files that fit several entries belong
+#: to the last one.
 TASKS = {
     "permutation_lm": Task(
         models.XLNetPermutationLM,
@@ -135,9 +135,9 @@ TASKS = {
         architectures=("XLNetForMultipleChoice",),
         config=(SUMMARY,),
     ),
-    # Only presets have it: a cross-encoder of transformers cannot be told from a regressor.
+    # Only in presets: a cross-encoder of transformers looks like a regressor.
     "ranker": Task(models.XLNetRanker),
-    # Without weights of its own: any checkpoint would do.
+    # It has no weights of its own, so any checkpoint would match.
     "text_embedder": Task(models.XLNetTextEmbedder),
     "question_answering": Task(
         models.XLNetQuestionAnswering,
