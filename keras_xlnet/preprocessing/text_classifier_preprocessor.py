@@ -1,4 +1,4 @@
-"""Texts and pairs of texts with a class each."""
+"""Texts and pairs of texts, each with a class."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class XLNetTextClassifierPreprocessor(XLNetTextPreprocessor):
     """Converts texts, or pairs of texts, and their classes to the arrays of a classifier.
 
     One text is packed as `[A, <sep>, <cls>]`, a pair as `[A, <sep>, B, <sep>, <cls>]`, as in the
-    original's `convert_single_example`. Texts that are too long are truncated. Of a pair, the
+    original's `convert_single_example`. Texts that are too long are truncated. In a pair, the
     longer text is truncated first, and B if both are equally long. A pair whose B has no
     tokens is packed as a single text. Segment ids are 0 for A and 1 for B (each with its `<sep>`),
     2 for `<cls>` and 4 for padding.
