@@ -13,7 +13,7 @@ from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
 from keras_xlnet.models.long_documents import DivideIntoWindows, GroupWindows, SegmentReader
 from keras_xlnet.types import Shape, Tensor
 
-# The logit of a choice or document that is not there.
+# The logit of a missing choice or document.
 _ABSENT = -1e9
 
 
@@ -28,7 +28,7 @@ def check_backbone(backbone: keras.Model) -> None:
 
 
 def check_classes(num_classes: int, activation: str, class_names: Sequence[str] | None) -> None:
-    """Raises `ValueError` if number, activation and names of classes do not fit together."""
+    """Raises `ValueError` if number, activation and names of classes do not match."""
     check_positive_int("num_classes", num_classes)
     if activation == "softmax" and num_classes == 1:
         raise ValueError(
@@ -125,7 +125,7 @@ def _summary(sequence, inputs, summarize):
 
 
 def _read_segments(backbone, inputs, summarize, segment_length, gradient_segments):
-    """The summary of the last segments, which have the memory of those before."""
+    """The summary of the last segments, which have the memory of earlier ones."""
     read = SegmentReader(backbone, segment_length, gradient_segments, name="segment_reader")
     sequence, token_ids, padding_mask = read(inputs)
     return summarize(sequence, padding_mask=padding_mask, token_ids=token_ids)
