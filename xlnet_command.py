@@ -134,8 +134,8 @@ def _add_convert(subparsers):
     )
     parser.add_argument(
         "--sample_texts",
-        help="file with some hundred texts, one per line, which the positions of a BERT are fitted "
-        "on. By default texts of random words",
+        help="file with a few hundred texts, one per line, to fit the positions of a BERT on. "
+        "Default: texts of random words",
     )
 
 

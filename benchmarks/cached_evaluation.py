@@ -1,11 +1,11 @@
-"""Compares the speed of evaluation with memory and with windows that are read anew.
+"""Compares the speed of evaluation with memory and with recomputed windows.
 
     python -m benchmarks.cached_evaluation
     python -m benchmarks.cached_evaluation --plot docs/cached_evaluation.png
 
 For each attention length, the time per token is measured twice on the same model and text: in
 segments with memory, so that every token attends to that many tokens, and in windows of that many
-tokens, one for every token. It takes some minutes on 2 cores; the numbers are for an otherwise idle
+tokens, one for every token. It takes some minutes on 2 cores and assumes an otherwise idle
 machine.
 
 Source: Dai et al. 2019 (Transformer-XL), section 4.6 and table 9.
@@ -28,7 +28,7 @@ from keras_xlnet.models import TransformerXLLanguageModel
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-# Attention lengths, and how many times as fast the paper found memory.
+# Attention lengths, and the paper's speedup by memory.
 PAPER = {800: 363, 1800: 773, 2800: 1409, 3800: 1874}
 VOCABULARY_SIZE, SEGMENT, WINDOWS = 256, 128, 12
 
@@ -60,7 +60,7 @@ def new_model(memory_length):
 def seconds_with_memory(length):
     """Returns the time per token in segments with memory."""
     model = new_model(length)
-    # Until the memory is full, it costs the same: its shape is fixed.
+    # A memory that is not full costs the same: its shape is fixed.
     tokens = random_tokens(8 * SEGMENT + 1)
     call = functools.partial(corpus_log_probs, model, tokens, SEGMENT, batch_size=1, verbose=0)
     return timed(call) / (len(tokens) - 1)

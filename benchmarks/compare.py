@@ -1,4 +1,4 @@
-"""keras_xlnet and its peers, side by side: a table, and every time that was measured.
+"""Compares keras_xlnet and its peers: a table, and every measured time.
 
     make bench
     make bench ARGS="--workloads=W1,W2 --subjects=keras_xlnet*,keras_hub* --repetitions=5"

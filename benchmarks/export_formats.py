@@ -1,4 +1,4 @@
-"""Size, accuracy and latency of the forms in which `keras_xlnet.serving.export` writes a model.
+"""Measures size, accuracy and latency of the formats of `keras_xlnet.serving.export`.
 
     python -m benchmarks.export_formats --data ../shared/data
 
@@ -7,7 +7,7 @@ the development set of SST-2. Latency is the time from token ids to probabilitie
 and for batches of 8, of SST-2 and of the SMS collection, as a ratio to the SavedModel in float32:
 CPU time with one thread, elapsed time with two, for an otherwise idle machine.
 
-Each form has a process of its own, and requests are sent to one process at a time, in turns. The
+Each form runs in its own process, and requests are sent to one process at a time, in turns. The
 time of a request is the shortest of all rounds. Needs `pip install ".[onnx,tensorflow]"`;
 ai-edge-litert, if it is installed, replaces TensorFlow's interpreter.
 """
@@ -47,7 +47,7 @@ EXPORTED = [
 ]
 REFERENCE = EXPORTED[0][0]
 _PROCESS = {}
-# Instructions for products of small numbers.
+# Instructions for low-precision products.
 INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_int8", "amx_bf16")
 
 
@@ -127,7 +127,7 @@ def timed(forms, requests):
 
 
 class Forms:
-    """Processes that run a form each, when they are asked."""
+    """Processes that each run a form on request."""
 
     def __init__(self, directories, threads):
         context = multiprocessing.get_context("spawn")
@@ -152,7 +152,7 @@ def start(directory, threads):
     """Loads a form in its process."""
     is_saved_model = (pathlib.Path(directory) / "saved_model.pb").exists()
     run = (start_saved_model if is_saved_model else start_text_model)(directory, threads)
-    # CPU time ignores waiting, but adds up several threads.
+    # CPU time ignores waiting but sums over threads.
     _PROCESS.update(run=run, clock=time.process_time if threads == 1 else time.perf_counter)
 
 

@@ -7,10 +7,10 @@ stream, only its keys and values. A test counts the products in the program of a
 
 import dataclasses
 
-# A product of the forward pass has two in the backward pass: one for each of its factors. The
-# position table is a constant, so its projection has one.
+# Each product of the forward pass needs two in the backward pass, one per factor. The
+# position table is constant, so its projection needs one.
 TRAINED, CONSTANT_INPUT = 3, 2
-# `RelativeMultiHeadAttention` computes longer sequences than 256 tokens in blocks of 128 rows.
+# `RelativeMultiHeadAttention` computes sequences above 256 tokens in blocks of 128 rows.
 BLOCK_SIZE = 128
 
 
@@ -101,7 +101,7 @@ def training_flop(shapes):
 
 
 def _keys_flop(shapes):
-    """Returns the operations of keys and values for a token of each row, and of position keys."""
+    """Returns the operations for keys and values of a token of each row, and for position keys."""
     keys_and_values = 2 * matmul_flop(shapes.batch_size, shapes.hidden_dim, shapes.heads_dim)
     positions = matmul_flop(shapes.distances, shapes.hidden_dim, shapes.heads_dim)
     return keys_and_values, positions * (2 if shapes.bidirectional_data else 1)

@@ -1,4 +1,4 @@
-"""Accuracy with and without batches of texts of similar length: three tasks, several seeds.
+"""Compares accuracy with and without batches of similar length: three tasks, several seeds.
 
     python -m benchmarks.group_by_length --data ../shared/data
 
@@ -22,7 +22,7 @@ flags.DEFINE_integer("seeds", 5, "Runs of each task.")
 flags.DEFINE_integer("rows", 1500, "Rows to train on.")
 flags.DEFINE_integer("epochs", 2, "Epochs of a run.")
 
-# The file of each task, its columns of texts and of labels.
+# The file of each task, and its columns of texts and labels.
 TASKS = {
     "sms": ("sms_spam_collection/SMSSpamCollection", [1], 0),
     "sst2": ("tasks/sst2/train.tsv", [0], 1),

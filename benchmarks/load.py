@@ -1,13 +1,13 @@
-"""A server under load: valid and malformed requests, new versions, and a killed process.
+"""Tests a server under load: valid and malformed requests, new versions, and a killed process.
 
     python -m benchmarks.load --minutes 10
 
-Starts `xlnet serve` on a port of this machine, with a small classifier in two versions of known
+Starts `xlnet serve` on a port of this machine, with a small classifier in two versions with known
 answers. 8 clients send texts of mixed lengths, some of 1 MB, malformed requests, bytes that are not
 HTTP, and requests whose connection they close. Meanwhile a new version appears every few seconds,
 and after a third of the time the process is killed and started again. Prints a JSON object:
 
-- `wrong`: answers with another status, or of no version that was served at the time;
+- `wrong`: answers with an unexpected status, or from no version that was served at the time;
 - `crashes`: unexpected ends of the process;
 - `rss_mb`: memory of the process after two thirds of the time, and at the end;
 - `p50_ms`, `p99_ms`: latencies of texts under 1 kB.
@@ -63,7 +63,7 @@ class Load:
         self.folder, self.seconds, self.seed = folder, seconds, seed
         self.counts, self.milliseconds, self.examples = collections.Counter(), [], []
         self.lock, self.is_over = threading.Lock(), threading.Event()
-        # While the process is started again, a client has no answer.
+        # While the process restarts, clients get no answer.
         self.is_down = threading.Event()
         self.port, self.process = free_port(), None
         self.texts, self.expected = export_models(folder, seed)
@@ -106,7 +106,7 @@ class Load:
             raise RuntimeError((self.folder / "log.txt").read_text(encoding="utf-8"))
 
     def waits_for(self, path, seconds, content=b""):
-        """Returns whether a path is served, with a content, before the seconds are over."""
+        """Returns whether a path is served with a content within the given seconds."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and self.process.poll() is None:
             with contextlib.suppress(OSError, http.client.HTTPException):
@@ -262,7 +262,7 @@ def export_models(folder, seed):
     for i in range(2):
         keras.utils.set_random_seed(seed + i)
         model = XLNetTextClassifier.from_preset("xlnet_small_en", num_classes=2, sequence_length=64)
-        # So different weights that the answers of the two models differ.
+        # Different enough weights that the answers of the two models differ.
         (kernel,) = [w for w in model.weights if w.path.endswith("logits/kernel")]
         kernel.assign(rng.normal(0, 3, kernel.shape))
         # The first request to a graph takes a second.

@@ -6,7 +6,7 @@
     rng = np.random.default_rng(0)
     method, path, body = malformed_request(rng, "spam")
 
-Each has one of the faults in `FAULTS`; the rest of it is drawn. The model takes strings `text`.
+Each has one of the faults in `FAULTS`; the rest is random. The model takes strings `text`.
 """
 
 import json
@@ -19,7 +19,7 @@ _METHODS = ["PUT", "DELETE", "PATCH", "OPTIONS"]
 
 
 def malformed_request(rng: np.random.Generator, model: str) -> tuple[str, str, bytes]:
-    """Returns the method, the path and the body of a request that has to be refused.
+    """Returns the method, path and body of a request that has to be refused.
 
     Args:
         rng: `np.random.Generator`.

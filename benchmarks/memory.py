@@ -13,8 +13,8 @@
 - `loading`: a random model of a released size in each format, as a ratio to the bytes of its
   weights. MiB above TensorFlow after a tiny model was loaded from the same format.
 
-Weights are random. Each case has a process of its own, whose peak (ru_maxrss) is shown, with the
-seconds of a step once it is warm. Each table takes 2 to 10 minutes and up to 12 GB on two cores.
+Weights are random. Each case runs in its own process, whose peak (ru_maxrss) is shown with the
+seconds of a warm step. Each table takes 2 to 10 minutes and up to 12 GB on two cores.
 """
 
 import argparse
@@ -32,8 +32,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 # Query rows of a chunk of attention, and tokens of a segment of a document.
 CHUNK, SEGMENT = 256, 128
-# The graph of a step through all segments has all of them: more take minutes to trace. Cases that
-# would need more memory are left out.
+# The graph of a step through all segments contains all of them: more take minutes to trace.
+# Cases that would need more memory are left out.
 MOST_SEGMENTS, MOST_MIB = 20, 16384
 BASE = {"num_layers": 12, "num_heads": 12, "hidden_dim": 768, "intermediate_dim": 3072}
 SMALL = {"num_layers": 6, "num_heads": 4, "hidden_dim": 256, "intermediate_dim": 1024}
@@ -75,7 +75,7 @@ def main():
 
 
 def in_process(function, **arguments):
-    """Returns what a function of this file returns in a process of its own."""
+    """Runs a function of this file in its own process and returns the result."""
     command = [sys.executable, __file__, "--case", json.dumps([function.__name__, arguments])]
     printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     return json.loads(printed.splitlines()[-1])

@@ -2,7 +2,7 @@
 
 
 def markdown(head, rows, text_columns=1):
-    """Returns a table with a line break at its end; the columns after the first ones are numbers.
+    """Returns a table that ends with a line break; columns after `text_columns` are numbers.
 
     Args:
         head: Sequence of strings.

@@ -1,4 +1,4 @@
-"""Prints what pretraining costs: operations by part, what a change saves, and hours by device.
+"""Prints the cost of pretraining: operations by part, savings by change, and hours by device.
 
     python -m benchmarks.training_cost                       # XLNet-Base, the tables of a page
     python -m benchmarks.training_cost --size=xlnet_large --batch_size=8192 --steps=500000
@@ -42,7 +42,7 @@ def main(_):
 
 
 def define_shape_flags(values=FLAGS):
-    """Defines `--size`, and a flag for each of `Shapes` that takes the place of its value."""
+    """Defines `--size`, and a flag for each field of `Shapes` that overrides its value."""
     sizes = list(CONFIGS)
     flags.DEFINE_enum("size", "xlnet_base", sizes, "What the others change.", flag_values=values)
     for name in SHAPES:
@@ -95,7 +95,7 @@ def changes_table(shapes):
 
 
 def changes(shapes):
-    """Returns fields of `Shapes` to replace, by name. All read as many positions in a step."""
+    """Returns fields of `Shapes` to replace, by name. All read the same positions per step."""
     names = ("sequence_length", "memory_length", "num_predictions")
     short = {name: getattr(shapes, name) // 2 for name in names}
     length, memory, predictions = short.values()

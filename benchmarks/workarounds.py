@@ -1,4 +1,4 @@
-"""Measures what a file of `keras_xlnet/compat` saves: the same work with it and without it.
+"""Measures the effect of a file of `keras_xlnet/compat`: the same work with and without it.
 
     python -m benchmarks.workarounds eager_variables            # a first `fit`
     python -m benchmarks.workarounds eager_variables --without
@@ -8,7 +8,7 @@
 
 Prints CPU seconds, or the quantity that the docstring of the file names. Run both forms in turn, a
 few times. With `TF_NUM_INTEROP_THREADS=10`, `sequential_map` is measured as on a machine
-with ten processors or more. From some seconds to two minutes.
+with ten processors or more. Takes from seconds to two minutes.
 """
 
 import argparse

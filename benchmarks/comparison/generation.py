@@ -1,13 +1,13 @@
 """Greedy continuation with a permutation language model, as transformers' `generate` does it.
 
-Each pass reads the last two tokens again and a dummy that no token sees, and predicts the dummy's
-place; all tokens before them are memory. The memory has a fixed length, filled from the right, so
-that one compiled step serves every token.
+Each pass rereads the last two tokens and a dummy that no token sees, and predicts the dummy's
+position; all earlier tokens are memory. The memory has a fixed length, filled from the right, so
+one compiled step serves every token.
 """
 
 import tensorflow as tf
 
-# Tokens that a pass reads again, and that its memory therefore lacks.
+# Tokens that a pass rereads and that its memory therefore lacks.
 OVERLAP = 2
 
 
@@ -28,7 +28,7 @@ def greedy_generator(model, num_tokens, jit=None):
             {**_with_dummy(token_ids), "memory": memory, "memory_mask": memory_mask}, training=False
         )
         next_ids = tf.argmax(outputs["logits"][:, 0], -1, output_type=tf.int32)[:, None]
-        # The rows of the overlap and of the dummy are computed again.
+        # The rows of the overlap and the dummy are recomputed.
         memory = _shifted(outputs["memory"], 2)
         memory_mask = _shifted(outputs["memory_mask"], 1)
         return tf.concat([token_ids[:, -1:], next_ids], 1), memory, memory_mask

@@ -5,7 +5,7 @@ import time
 from benchmarks.comparison.machine import busy_seconds
 from benchmarks.comparison.worker import SubjectError
 
-# Threads of a pool wait actively for more work for some milliseconds, which must not slow down the
+# Pool threads spin for some milliseconds while waiting for work, which must not slow down the
 # next subject.
 PAUSE_SECONDS = 0.1
 
@@ -29,11 +29,11 @@ def measure(subjects, start, repetitions, say=print):
         subjects: Subjects, the reference first.
         start: Function that makes a `Worker` of a subject.
         repetitions: Int, number of rounds.
-        say: Called with lines that tell of the progress.
+        say: Called with lines that report the progress.
 
     Returns:
-        A dict: `rounds`, a list of dicts (name of a subject: what it answered, `foreign` CPU
-        seconds of other processes included); `facts` and `failures`, dicts by name.
+        A dict: `rounds`, a list of dicts (name of a subject: its answer, with the `foreign` CPU
+        seconds of other processes); `facts` and `failures`, dicts by name.
     """
     workers, facts, failures, rounds = {}, {}, {}, []
     try:
@@ -48,7 +48,7 @@ def measure(subjects, start, repetitions, say=print):
         for i in range(repetitions):
             answers = {}
             names = list(workers)
-            # Each round begins with another subject, so that the order favors none.
+            # Each round starts with a different subject, so that the order favors none.
             for name in names[i % len(names) :] + names[: i % len(names)] if names else []:
                 try:
                     answers[name] = _repeat(workers[name])

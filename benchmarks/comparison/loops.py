@@ -36,7 +36,7 @@ def fitting(fit, callback_class, **facts):
                 meter.begin()
 
             def on_train_batch_end(self, batch, logs=None):
-                # Reading the loss waits for it if the backend computes in the background.
+                # Reading the loss waits for backends that compute in the background.
                 meter.end(float(logs["loss"]))
 
         fit(callbacks=[EachStep()])
@@ -45,7 +45,7 @@ def fitting(fit, callback_class, **facts):
 
 
 def answering(answer, texts, workload, **facts):
-    """Clients in threads, each of which waits for an answer before its next request.
+    """Clients in threads that each wait for an answer before the next request.
 
     `answer` takes a list of texts. A repetition is `workload.units` texts in all.
     """

@@ -20,7 +20,7 @@ def describe():
 
 
 def busy_seconds():
-    """Returns CPU seconds of all processes of the machine, or None on other systems than Linux."""
+    """Returns CPU seconds of all processes of the machine, or None outside Linux."""
     try:
         with open("/proc/stat", encoding="ascii") as file:
             user, nice, system, _, _, irq, softirq, steal = map(int, file.readline().split()[1:9])
@@ -30,12 +30,12 @@ def busy_seconds():
 
 
 def cpu_flags():
-    """Returns the features of the CPU, such as "avx2"; an empty list if this is not Linux."""
+    """Returns the features of the CPU, such as "avx2"; an empty list outside Linux."""
     return " ".join(_cpu_lines("flags")[:1]).split()
 
 
 def _cpu_lines(key):
-    """Returns the values of `key`, one per core; an empty list if this is not Linux."""
+    """Returns the values of `key`, one per core; an empty list outside Linux."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             return [line.split(":", 1)[1].strip() for line in file if line.startswith(key)]

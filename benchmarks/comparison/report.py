@@ -1,4 +1,4 @@
-"""From the answers of the processes to the table in Markdown."""
+"""Makes the Markdown table from the answers of the processes."""
 
 import statistics
 
@@ -8,7 +8,7 @@ from benchmarks.tables import markdown as table
 
 # A round is quiet if other processes took less than this share of the machine's time.
 QUIET = 0.05
-# What a row has for each column; a row without it has an empty cell.
+# The entry of a row for each column; missing ones are empty cells.
 COLUMNS = {
     "ratio to reference": "{ratio:.2f}",
     "median s": "{median:.3g}",
@@ -58,7 +58,7 @@ def _row(name, group, reference, workload, cores):
     if workload.unit:
         row["units_a_second"] = workload.units / row["median"]
     if latencies := [1e3 * each for answer in answers for each in answer.get("latencies", ())]:
-        # The smallest latency that this share of the requests does not exceed.
+        # The smallest latency not exceeded by this share of the requests.
         row["p50"], row["p99"] = np.percentile(latencies, (50, 99), method="inverted_cdf").tolist()
     return row
 
@@ -66,8 +66,8 @@ def _row(name, group, reference, workload, cores):
 def gemm_peak(rows):
     """Returns GFLOP/s of the best matrix product of any subject by dtype; `rows` are of GEMM.
 
-    No library can stand for the machine: MKL, which PyTorch multiplies float32 with, reaches half
-    of oneDNN's speed on processors of AMD.
+    No single library represents the machine: MKL, PyTorch's float32 library, reaches half
+    of oneDNN's speed on AMD processors.
     """
     peak = {}
     for row in rows:
@@ -78,13 +78,13 @@ def gemm_peak(rows):
 
 
 def dtype_of(name):
-    """Returns what the subject of that name computes in."""
+    """Returns the dtype in which the subject of that name computes."""
     return "bfloat16" if name.endswith("bf16") else "float32"
 
 
 def is_quiet(answer, cores):
     """Returns whether hardly anything else ran during a repetition."""
-    # The kernel counts in hundredths of a second, for each core.
+    # The kernel counts hundredths of a second per core.
     allowed = QUIET * answer["wall"] * cores + 0.02 * cores
     return "foreign" in answer and answer["foreign"] < allowed
 

@@ -30,7 +30,7 @@ def compare(workloads, subjects, reference, options, say=print):
         subjects: List of `Subject`; `reference` need not be among them.
         reference: The `Subject` that the others are compared with.
         options: The flags of compare.py.
-        say: Called with lines that tell of the progress.
+        say: Called with lines that report the progress.
     """
     output_dir, gigabytes = pathlib.Path(options.output_dir), options.memory_gigabytes
     logs = output_dir / "logs"
@@ -67,7 +67,7 @@ def compare(workloads, subjects, reference, options, say=print):
 
 
 def prepare(workloads, assets, log_file, say):
-    """Trains the vocabulary, where one is needed; without it those workloads fail, no others."""
+    """Trains the vocabulary if one is needed; without it, only those workloads fail."""
     if not any(workload.reads_texts for workload in workloads):
         return
     environment = {**os.environ, "KERAS_BACKEND": "tensorflow"}

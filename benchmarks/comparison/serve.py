@@ -1,9 +1,9 @@
-"""The process of one subject: builds it, warms it up, and repeats it when it is told to.
+"""The process of one subject: builds it, warms it up, and repeats it on request.
 
     python -m benchmarks.comparison.serve MODULE WORKLOAD '{"option": "value"}'
 
-Speaks lines of JSON: one when it is ready, then one for every line that comes in. All that
-libraries print goes to standard error.
+Writes lines of JSON: one when it is ready, then one for every input line. The output of
+libraries goes to standard error.
 """
 
 import importlib
@@ -47,11 +47,11 @@ class Meter:
 
     def begin(self):
         if not self._remaining and not sys.stdin.readline():
-            os._exit(0)  # At once: no library needs to tidy up.
+            os._exit(0)  # At once: no library needs to clean up.
         self._wall, self._cpu = time.perf_counter(), time.process_time()
 
     def end(self, result, **more):
-        """`result` is what was computed; `more` are numbers that go into the report."""
+        """`result` is the computed result; `more` are numbers for the report."""
         since, cpu_before = (BEGIN, 0.0) if self._is_fresh else (self._wall, self._cpu)
         wall, cpu = time.perf_counter() - since, time.process_time() - cpu_before
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

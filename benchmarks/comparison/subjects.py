@@ -13,7 +13,7 @@ class Subject:
     """A library with options, for some workloads.
 
     `peer` is the name of its virtual environment and of its requirements; without one it runs in
-    the Python that runs the comparison. `cannot` has reasons why other workloads are impossible.
+    the Python of the comparison. `cannot` has the reasons why other workloads are impossible.
     """
 
     name: str

@@ -63,7 +63,7 @@ def pretrain(workload, **options):
 
 
 def generate(workload, dtype="float32"):
-    # `generate` of a model whose weights are bfloat16 fails on a product of two dtypes.
+    # `generate` with bfloat16 weights fails on a product of two dtypes.
     model = _for_inference(transformers.XLNetLMHeadModel(_config(workload)), "float32")
     ids, count = torch.tensor(workloads.prompt()), workload.units
     settings = {"do_sample": False, "min_new_tokens": count, "max_new_tokens": count}
@@ -171,7 +171,7 @@ def _token_tensors(workload):
 
 
 def _training(model, forward, dtype="float32", compiled=False, fused=False):
-    """Training steps; `forward` gets the model, or what `torch.compile` made of it."""
+    """Training steps; `forward` gets the model, possibly compiled by `torch.compile`."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=fused or None)
     call = torch.compile(model) if compiled else model
 
@@ -211,7 +211,7 @@ def _autocast(dtype):
 
 
 def _tokenizer():
-    """The tokenizer of `tokenizers` (Rust); there is no other one in transformers 5."""
+    """The tokenizer of `tokenizers` (Rust), the only one in transformers 5."""
     return transformers.XLNetTokenizer.from_pretrained(os.path.dirname(workloads.vocabulary_file()))
 
 

@@ -1,4 +1,4 @@
-"""The tokenizer in Python of transformers before 5."""
+"""The Python tokenizer of transformers before version 5."""
 
 import transformers
 

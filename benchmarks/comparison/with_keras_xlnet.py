@@ -62,7 +62,7 @@ def generate(workload, dtype="float32", jit=None):
 
 
 def tokenize(workload, pipeline=False):
-    # As the tokenizer of Hugging Face by default.
+    # As in Hugging Face's tokenizer by default.
     tokenizer = XLNetTokenizer(workloads.vocabulary_file(), remove_accents=True)
     texts = workloads.texts(workload.units)
 
@@ -76,7 +76,7 @@ def tokenize(workload, pipeline=False):
 
 def serve_texts(workload, dtype="float32"):
     folder = tempfile.mkdtemp()
-    # In a process of its own: what serves a SavedModel does not carry this library.
+    # In its own process: a server of SavedModels does not load this library.
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(1, context) as process:
         process.submit(_export, workload, dtype, folder).result()

@@ -13,13 +13,13 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 
 class SubjectError(Exception):
-    """Why a subject could not be measured, in one line."""
+    """The reason why a subject could not be measured, in one line."""
 
 
 class Worker:
     """A process that runs `serve.py`. `facts` is its first answer.
 
-    Raises `SubjectError` if it does not get ready, or does not answer.
+    Raises `SubjectError` if it does not become ready or does not answer.
     """
 
     def __init__(self, subject, workload, peers_dir, assets, log_file, timeout):
@@ -85,7 +85,7 @@ class FreshWorker:
         self.facts = self.repeat()
 
     def repeat(self):
-        """Returns what a new process measured, which ends with it."""
+        """Returns the measurement of a new process, which then ends."""
         worker = Worker(*self._arguments)
         worker.close()
         return worker.facts

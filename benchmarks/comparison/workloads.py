@@ -51,7 +51,7 @@ class Workload:
 
     @property
     def shapes(self):
-        """The `Shapes` that operations are counted of."""
+        """The `Shapes` whose operations are counted."""
         sizes = (self.num_layers, self.num_heads, self.dim, self.intermediate_dim)
         batch = (self.length, self.memory_length, self.num_predictions, self.batch_size)
         head_dim = self.dim // self.num_heads

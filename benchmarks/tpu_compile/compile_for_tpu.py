@@ -1,4 +1,4 @@
-"""Compiles StableHLO of TensorFlow for a TPU, and prints the memory that a core needs.
+"""Compiles StableHLO from TensorFlow for a TPU, and prints the memory that a core needs.
 
     python benchmarks/tpu_compile/compile_for_tpu.py step.mlir v5e
 
@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-# Without a TPU there is no metadata server to ask, and nothing that two processes could share.
+# Without a TPU there is no metadata server, and nothing for two processes to share.
 os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
 os.environ.setdefault("TPU_WORKER_HOSTNAMES", "localhost")
 os.environ.setdefault("TPU_ACCELERATOR_TYPE", "v4-8")
@@ -29,7 +29,7 @@ from jax.experimental import topologies
 TOPOLOGIES = {
     "v2": {"topology_name": "v2:2x2"},
     "v3": {"topology_name": "v3:2x2"},
-    # As Cloud TPUs run it: the two cores of a chip, and its 32 GiB, are one device.
+    # As on Cloud TPUs: the two cores of a chip and its 32 GiB are one device.
     "v4": {"topology_name": "v4:2x2x1", "chip_config_name": "megacore"},
     "v5e": {"topology_name": "v5e:2x2"},
     "v6e": {"topology_name": "v6e:2x2"},

@@ -1,4 +1,4 @@
-"""Translates the text that the compiler for TPUs reads and prints, without JAX."""
+"""Translates the input and output text of the TPU compiler, without JAX."""
 
 import math
 import re
@@ -18,21 +18,21 @@ BITS = re.compile(r'dense<"0x(\w+)"> : tensor<([\dx]+)xi1>')
 
 def for_tpu(text):
     """Returns `text` as this release of StableHLO reads it, with random numbers as on a TPU."""
-    # TensorFlow copies what goes into variables; it is no operation of StableHLO.
+    # TensorFlow copies the values of variables, which is not a StableHLO operation.
     text = text.replace("mhlo.copy", "stablehlo.optimization_barrier")
-    # Random numbers here are stateless: the state that the generator returns is not read.
+    # Random numbers are stateless here: the generator's new state is not read.
     return BITS.sub(_bytes_of_bits, PHILOX.sub(DEFAULT, text))
 
 
 def _bytes_of_bits(match):
-    """Unpacks booleans: TensorFlow's MLIR has 8 in a byte, JAX's has one."""
+    """Unpacks booleans: TensorFlow's MLIR has 8 per byte, JAX's has one."""
     size = math.prod(int(axis) for axis in match[2].split("x"))
     bits = (byte >> i & 1 for byte in bytes.fromhex(match[1]) for i in range(8))
     return f'dense<"0x{bytes(bits)[:size].hex().upper()}"> : tensor<{match[2]}xi1>'
 
 
 def too_large(message):
-    """Returns the least memory of a program that is too large, or `None` for other errors."""
+    """Returns the minimum memory of a program that is too large, or `None` for other errors."""
     found = re.search(r"(?:Used |HLO temporaries \()([\d.]+)([KMGT])", message)
     if "RESOURCE_EXHAUSTED" not in message or found is None:
         return None

@@ -3,10 +3,10 @@
     make tpu-compile
     make tpu-compile ARGS="--sizes=xlnet_base --chips=v3,v5e --workloads=classify:128:32 --largest"
 
-TensorFlow writes the train step (write_stablehlo.py), the compiler of TPUs takes it
-(compile_for_tpu.py, in an environment of its own), and a table in Markdown is printed row by row:
-GiB that a core needs; in brackets, at least, where it has less. Each cell takes minutes of one
-processor. The exit status is not 0 if something does not compile for a reason that is not memory.
+TensorFlow writes the train step (write_stablehlo.py), the TPU compiler compiles it
+(compile_for_tpu.py, in its own environment), and a Markdown table is printed row by row: GiB
+per core, in brackets a lower bound if the core has less. Each cell takes minutes on one
+processor. The exit status is nonzero if a step fails to compile for a reason other than memory.
 """
 
 import itertools
@@ -68,7 +68,7 @@ def measure(size, workload, chips, output_dir):
     subprocess.run(write, check=True)
     found = {}
     for chip in chips:
-        # A process for each chip, as it keeps all that it took.
+        # A process per chip, because it never frees its memory.
         command = [FLAGS.compiler_python, HERE / "compile_for_tpu.py", path, chip]
         process = subprocess.run(command, stdout=subprocess.PIPE, text=True)
         error = f"{name}: the compiler ended with status {process.returncode}"

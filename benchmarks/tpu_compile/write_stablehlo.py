@@ -3,7 +3,7 @@
     python benchmarks/tpu_compile/write_stablehlo.py --size=xlnet_base --workload=classify:128:32 \
         --path=step.mlir
 
-It is the whole of `train_step`, as `fit` runs it: forward, backward, optimizer, metrics, and memory
+It is the whole `train_step`, as `fit` runs it: forward, backward, optimizer, metrics, and memory
 in pretraining. Nothing is trained, and no TPU is needed.
 """
 
@@ -48,7 +48,7 @@ def classifier(length, batch, size, **backbone):
 def permutation_lm(length, batch, size, **backbone):
     """A model to pretrain with memory, in the original's proportions, and a batch of zeros.
 
-    Of 512 tokens, those are 384 rows of memory and 85 predictions.
+    For 512 tokens, these are 384 rows of memory and 85 predictions.
     """
     memory = {"memory_length": 3 * length // 4, "reuse_length": length // 2}
     backbone |= {"bidirectional_data": True, **memory}

@@ -1,4 +1,4 @@
-"""BERT encoders as XLNets, in."""
+"""Loads BERT encoders as XLNets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from keras_xlnet.tokenizers import WordPieceVocabulary, XLNetTokenizer
 from keras_xlnet.tokenizers.sentencepiece_model import SPECIAL_TOKENS
 from keras_xlnet.types import PathLike
 
-# XLNet's special tokens and BERT's. BERT has one token for the end of anything.
+# XLNet's special tokens and BERT's. BERT has one token for every kind of end.
 _COUNTERPARTS = {"<unk>": "[UNK]", "<cls>": "[CLS]", "<pad>": "[PAD]", "<mask>": "[MASK]"}
 _END = "[SEP]"
 _CLS, _SEP, _PAD = map(SPECIAL_TOKENS.index, ("<cls>", "<sep>", "<pad>"))
@@ -40,7 +40,7 @@ _BATCH_SIZE = 32
 
 @dataclasses.dataclass(frozen=True)
 class BertConversion:
-    """A BERT as an XLNet, and how close to it.
+    """A BERT as an XLNet, with measures of the difference.
 
     Args:
         backbone: The `XLNetBackbone`.
@@ -50,10 +50,10 @@ class BertConversion:
             relative to the size of the function.
         shift_lengths: Tuple of floats, for each layer the length of the vector that is added to its
             input.
-        cosine: Float, the mean over the sample texts of the cosine between the two means of the
-            states of the last layer, BERT's and the XLNet's.
-        tokens_that_differ: Float, the fraction of BERT's tokens of the sample texts that the
-            tokenizer splits in another way. `None` if no texts were given.
+        cosine: Float, the cosine between BERT's and the XLNet's mean states of the last layer,
+            averaged over the sample texts.
+        tokens_that_differ: Float, the fraction of BERT's tokens in the sample texts that the
+            tokenizer splits differently. `None` if no texts were given.
         num_texts: Int, the number of sample texts.
     """
 
@@ -90,9 +90,9 @@ def load_bert(
     """Loads a BERT encoder that transformers saved, as an XLNet.
 
     Without positions, a BERT is the content stream of an XLNet: with the position embeddings 0 and
-    `ridge=0` the outputs are equal. What the absolute positions do is fitted as XLNet's relative
-    terms, so the outputs are close, not equal. `convert_bert` says how close. The XLNet takes texts
-    of any length, memory and permutations.
+    `ridge=0` the outputs are equal. The effect of the absolute positions is fitted by XLNet's
+    relative terms, so the outputs are close, not equal; `convert_bert` measures the difference. The
+    XLNet supports texts of any length, memory and permutations.
 
     Rows have the layout of XLNet: text, `<sep>`, `<cls>`. All tokens have BERT's token type 0. The
     pooler and the heads of BERT are not loaded.
@@ -101,12 +101,12 @@ def load_bert(
         directory: Directory with `config.json`, `model.safetensors` (or its shards) and `vocab.txt`
             (or `tokenizer.json`), or `hf://owner/name`, which needs `huggingface_hub`.
         task: Only `None`, for the encoder.
-        sample_texts: Strings, some hundred texts of the kind that the model is for, which the
-            positions are fitted on. `None` for texts of random words of the vocabulary.
-        keep: Tokens of `vocab.txt` to keep, or a function from a token to a bool, as of
+        sample_texts: A few hundred texts of the kind that the model is for, to fit the
+            positions on. `None` for texts of random words of the vocabulary.
+        keep: Tokens of `vocab.txt` to keep, or a function from a token to a bool, as in
             `WordPieceVocabulary`.
-        ridge: Float of at least 0. The larger, the smaller are the numbers of the XLNet, and the
-            larger is the difference to BERT.
+        ridge: Float of at least 0. Larger values make the XLNet's numbers smaller and its
+            difference to BERT larger.
         **overrides: Arguments of `XLNetBackbone` that the files do not fix, such as `dropout`,
             `memory_length` or `dtype`.
 
@@ -201,7 +201,7 @@ def convert_bert(
 def tokens_that_differ(
     tokenizer: XLNetTokenizer, vocabulary: WordPieceVocabulary, texts: list[str]
 ) -> float:
-    """Returns the fraction of the tokens of texts that a tokenizer does not find.
+    """Returns the fraction of BERT's tokens of texts that a tokenizer does not find.
 
     Args:
         tokenizer: An `XLNetTokenizer` that `vocabulary` was converted to.
@@ -285,7 +285,7 @@ class OpenBert:
         )
 
     def missing_of_encoder(self) -> list[str]:
-        """Returns the names of weights that the files do not have."""
+        """Returns the names of weights that are missing from the files."""
         return self._files.missing()
 
     def missing_of_head(self) -> list[str]:
@@ -293,7 +293,7 @@ class OpenBert:
         return []
 
     def unused(self) -> list[str]:
-        """Returns the names of what the files have and the model does not."""
+        """Returns the names of arrays that only the files have."""
         return self._files.unused()
 
     def load(self) -> XLNetBackbone:

@@ -1,4 +1,4 @@
-"""The forward pass of a BERT in float64, for one text at a time, to look at its attention scores.
+"""The forward pass of a BERT in float64, one text at a time, to measure its attention scores.
 
     s[i, j] = (Wq x[i] + bq) · (Wk x[j] + bk) / sqrt(D)
     x'      = LN(x + Wo softmax(s) (Wv x + bv) + bo)

@@ -34,10 +34,10 @@ _SIZES = (
     *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"),
     *("intermediate_size", "max_position_embeddings", "type_vocab_size"),
 )
-# Parts of a BERT that an XLNet has no counterpart of.
+# Parts of a BERT without a counterpart in an XLNet.
 _REFUSED = {"is_decoder": False, "add_cross_attention": False}
 _ABSOLUTE = "absolute"
-# The most extra rows that a model has beyond its vocabulary, to make a round number.
+# The largest number of extra rows that pad a vocabulary to a round number.
 _MOST_PADDING = 1024
 _LAYERS = "encoder.layer."
 _POSITIONS = "embeddings.position_embeddings.weight"
@@ -53,7 +53,7 @@ _FLAGS = (
     ("strip_accents", "strip_accents", "strip_accents", None),
     ("split_ideographs", "tokenize_chinese_chars", "handle_chinese_chars", True),
 )
-# What other settings have to be, the default first.
+# Allowed values of other settings, the default first.
 _OF_CONFIG: dict[str, Any] = {
     "do_basic_tokenize": (True, None),
     "never_split": (None, []),
@@ -99,7 +99,7 @@ class BertConfig:
 
 @dataclasses.dataclass(frozen=True)
 class _Weight:
-    """A weight that a BERT has to have, in the form that `check_matches` compares."""
+    """A required weight of a BERT, in the form that `check_matches` compares."""
 
     name: str
     shape: tuple[int, ...]
@@ -115,7 +115,7 @@ def read_config(file: pathlib.Path, model_type: str = MODEL_TYPE) -> BertConfig:
     config = read_json(file)
     if config.get("model_type") != model_type:
         raise ValueError(
-            f"{file} is of `model_type` {quoted(config.get('model_type'))}, not {model_type!r}"
+            f"{file} has the `model_type` {quoted(config.get('model_type'))}, not {model_type!r}"
         )
     for key, expected in _REFUSED.items():
         if config.get(key, expected) not in (expected, None):
@@ -197,8 +197,8 @@ class BertFiles:
         """Compares the headers of the files with the configuration.
 
         Raises:
-            ValueError: If a weight is missing, of another shape or no floating-point number, or
-                there is one in a layer that the configuration does not describe.
+            ValueError: If a weight is missing, has another shape or is not floating-point, or
+                belongs to a layer that the configuration does not describe.
         """
         weights = self._weights()
         known = {weight.name for weight in weights}
@@ -330,7 +330,7 @@ def _lines(file):
             f"{file} begins with a byte order mark, which transformers takes for a part of the "
             "first token: remove it"
         )
-    # Not `splitlines`: a token may be another character that ends lines.
+    # Not `splitlines`: a token may be another line separator.
     return [line.rstrip() for line in text.removesuffix("\n").split("\n")]
 
 
@@ -363,7 +363,7 @@ def _read_settings(directory, config, fast):
     check_settings(file, part, config, {"tokenizer_class": classes, **_OF_CONFIG})
     if fast:
         file = directory / FAST
-        # The classes of BERT make what is missing, the general ones do without.
+        # BERT's classes fill in missing parts; the general ones do not.
         missing: Any = {} if of_bert else None
         normalizer = fast.get("normalizer", missing)
         check_settings(file, "normalizer", normalizer, _OF_NORMALIZER)

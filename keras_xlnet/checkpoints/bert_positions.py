@@ -1,8 +1,8 @@
 """Converts the effect of BERT's absolute positions to XLNet's relative positions.
 
-XLNet adds to the score of token `i` for token `j` a function of the distance `i - j`, and another
-number if they are in different segments. In each layer and head, these are what is missing in the
-mean: BERT's scores with positions minus those without, over many texts,
+To the score of token `i` for token `j`, XLNet adds a function of the distance `i - j`, and another
+number if they are in different segments. In each layer and head, these are fitted to the mean
+difference between BERT's scores with and without positions, over many texts,
 
     f(d)  = mean of s[i, j] - s'[i, j] over i - j = d
     g     = the same for j = <cls>, where f is subtracted: <cls> is in a segment of its own
@@ -19,7 +19,7 @@ import numpy as np
 
 from keras_xlnet.checkpoints.bert_encoder import BertEncoder
 
-# The functions are constant from this distance on: BERT's positions have no more to say there.
+# The functions are constant from this distance on, where BERT's positions have no more effect.
 _FARTHEST = 24
 # The fitted sinusoids have to follow the functions up to this distance. Near distances count more.
 _FITTED = 96
@@ -35,10 +35,10 @@ class PositionBiases:
 
     Args:
         weights: Array `(layers, hidden_dim, heads)`: `R(d) @ weights` is the score of distance
-            `d`, before the division by `sqrt(head_dim)` that XLNet makes.
+            `d`, before XLNet divides it by `sqrt(head_dim)`.
         of_cls: Array `(layers, heads)`: the score between tokens of different segments.
-        residuals: Tuple of floats, for each layer how far the sinusoids are from the function of
-            the distance that was measured: root of the mean square, relative to the function's.
+        residuals: Tuple of floats, for each layer the difference between the sinusoids and the
+            measured function of the distance: root mean square, relative to the function's.
     """
 
     weights: np.ndarray
@@ -92,7 +92,7 @@ def _xlnet_states(encoder, text, cls_id, sep_id):
 
 
 def _advance(encoder, layer, absolute, relative):
-    """The next states of BERT, what the scores without positions lack, and these scores."""
+    """BERT's next states, the effect of positions on the scores, and the scores without them."""
     next_absolute, missing, relative_scores = [], [], []
     for full, states in zip(absolute, relative, strict=True):
         scores, other = encoder.scores(full, layer), encoder.scores(states, layer)
@@ -123,7 +123,7 @@ def _mean_by_distance(missing):
 
 
 def _mean_of_cls(missing, fitted):
-    """The mean of what the scores for <cls> lack, besides the function of the distance."""
+    """The mean effect of positions on the scores for <cls>, minus the function of distance."""
     total, count = 0.0, 0
     for scores in missing:
         length = scores.shape[-1] - 1
@@ -144,7 +144,7 @@ def _fit_sinusoids(function, hidden_dim):
 
 
 def _residual(function, fitted):
-    """How far the sinusoids are from the function, relative to it; a constant does not count."""
+    """The relative difference between sinusoids and function, up to a constant."""
     found = sinusoids(np.arange(-_FARTHEST, _FARTHEST + 1), len(fitted)) @ fitted
     difference = found - function
     sizes = [np.sqrt(((x - x.mean(axis=0)) ** 2).mean()) for x in (difference, function)]
@@ -152,7 +152,7 @@ def _residual(function, fitted):
 
 
 def relative_scores_of(fitted: np.ndarray, of_cls: np.ndarray, length: int) -> np.ndarray:
-    """Returns what XLNet's relative terms add to the scores, `(heads, length, length)`.
+    """Returns the contribution of XLNet's relative terms to the scores, `(heads, length, length)`.
 
     Args:
         fitted: Array `(hidden_dim, heads)`.

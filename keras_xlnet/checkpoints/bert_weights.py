@@ -1,10 +1,10 @@
-"""The weights of an XLNet that computes what a BERT computes, but for positions.
+"""The weights of an XLNet that computes the same as a BERT, except for positions.
 
 - Embeddings: BERT normalizes the sum of three embeddings. XLNet has no normalization there, so each
   token's row is normalized once.
-- The bias of the keys adds the same number to all scores of a row. Softmax does not see it.
+- The bias of the keys adds the same number to all scores of a row. Softmax ignores it.
 - Biases of the values and of the output: XLNet has none. Instead the input of each layer is
-  shifted by `c`. Probabilities have the sum 1, so attention adds `Wo Wv c` to each row, and the
+  shifted by `c`. Probabilities sum to 1, so attention adds `Wo Wv c` to each row, and the
   input of the normalization is BERT's if
 
       (I + Wo Wv) c = Wo bv + bo
@@ -13,8 +13,8 @@
   `beta` of the normalization before the layer.
 - The bias of the queries is `content_bias`, which is multiplied by the keys only. The queries of
   the shifted input are `Wq c` too large: `content_bias = bq - Wq c`.
-- Positions: see `bert_positions.py`. `v · W R(d)` needs one direction a head. `v` is long and `W`
-  short, so that the product of `W R(d)` and the queries, which BERT has not, is small.
+- Positions: see `bert_positions.py`. `v · W R(d)` needs one direction per head. `v` is long and `W`
+  short, so that the product of `W R(d)` and the queries, which BERT does not have, is small.
 
 Source: Dai et al. 2019 (Transformer-XL), section 3.3, for the terms of the score.
 """
@@ -26,7 +26,7 @@ import numpy as np
 from keras_xlnet.checkpoints.bert_encoder import BertEncoder
 from keras_xlnet.checkpoints.bert_positions import PositionBiases
 
-# How much longer the biases are than what they are multiplied by.
+# The ratio of the length of the biases to the vectors they are multiplied by.
 _LENGTH = 100.0
 # The components of a head that hold the terms of positions and of segments.
 _POSITION, _SEGMENT = 0, 1
@@ -38,8 +38,8 @@ def find_shift(encoder: BertEncoder, layer: int, ridge: float) -> np.ndarray:
     Args:
         encoder: A `BertEncoder`.
         layer: Int, index of the layer.
-        ridge: Float of at least 0. The larger, the shorter the shift and the larger the difference
-            to BERT: the equation above is solved by ridge regression.
+        ridge: Float of at least 0, the strength of the ridge regression that solves the equation
+            above. Larger values make the shift shorter and the difference to BERT larger.
     """
     value, value_bias = encoder.dense(layer, "attention.self.value")
     output, output_bias = encoder.dense(layer, "attention.output.dense")

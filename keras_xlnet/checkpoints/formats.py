@@ -47,7 +47,7 @@ def detect_format(path: PathLike) -> str:
 
     Raises:
         FileNotFoundError: If there is no such path.
-        ValueError: If it is of none of these formats.
+        ValueError: If it has none of these formats.
 
     Example:
 
@@ -187,7 +187,9 @@ def load_tokenizer(path: PathLike, format: str | None = None) -> XLNetTokenizer 
 
 
 def not_in_format(model: keras.Model, format: str) -> list[str]:
-    """Returns what a format cannot say about a model, so that `save_checkpoint` leaves it out.
+    """Returns the properties of a model that a format cannot record.
+
+    `save_checkpoint` leaves them out.
 
     Args:
         model: An `XLNetBackbone` or a task model.

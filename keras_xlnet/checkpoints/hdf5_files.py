@@ -12,9 +12,9 @@ from keras_xlnet.types import PathLike
 
 
 class HDF5File:
-    """Reads the arrays of an HDF5 file, each when it is needed.
+    """Reads the arrays of an HDF5 file lazily.
 
-    Arrays that the file only refers to, in itself or in other files, are not found.
+    Links, in the file or to other files, are not followed.
 
     Args:
         file: Path of the file.
@@ -27,8 +27,8 @@ class HDF5File:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file is damaged or no HDF5, two arrays have the same name, or an array is
-            not in the file as Keras writes it.
+        ValueError: If the file is damaged or not HDF5, two arrays have the same name, or an array
+            is not stored as Keras writes it.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ def _open(file: PathLike) -> Iterator[h5py.File]:
             yield root
     except FileNotFoundError:
         raise
-    # h5py raises RuntimeError and KeyError too, where a file is damaged in its middle.
+    # h5py also raises RuntimeError and KeyError if the middle of a file is damaged.
     except (OSError, RuntimeError, KeyError) as error:
         raise ValueError(f"{file} cannot be read as HDF5: {error}") from error
 

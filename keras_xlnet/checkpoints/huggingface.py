@@ -1,4 +1,4 @@
-"""Directories of Hugging Face's transformers, in and out. Nothing is unpickled."""
+"""Loads and saves directories of Hugging Face's transformers. Nothing is unpickled."""
 
 import dataclasses
 import json
@@ -40,9 +40,9 @@ _PREFIX = "transformer."
 def load_huggingface(directory: PathLike, task: str | None = None, **overrides: Any) -> Any:
     """Loads an XLNet or a Transformer-XL that transformers saved as `model.safetensors`.
 
-    The model computes what transformers computes from the same files. In transformers, `gelu` is
-    the erf form, while the original trained its models with the tanh form; the released models on
-    the Hub have `gelu` in their configuration nevertheless. For weights that come from the
+    The model computes the same as transformers from the same files. In transformers, `gelu` is
+    the erf form. The original trained its models with the tanh form, but the released models on
+    the Hub have `gelu` in their configuration. For weights that come from the
     original pass `activation="gelu_tanh"`. If the configuration was not written by transformers,
     a warning says so.
 
@@ -123,7 +123,7 @@ def open_huggingface(
             prefix if has_prefix else prefix.removeprefix(_PREFIX)
             for prefix in layer_prefixes(ENCODER, HUGGINGFACE)
         },
-        # `torch_dtype` is what older releases wrote.
+        # Older releases wrote `torch_dtype`.
         config.get("dtype") or config.get("torch_dtype"),
     )
 
@@ -131,7 +131,7 @@ def open_huggingface(
 def _open_language_model(directory, config, config_file, overrides):
     if config.get("model_type") != transformer_xl.MODEL_TYPE:
         raise ValueError(
-            f"{config_file} is of `model_type` {config.get('model_type')!r}, not "
+            f"{config_file} has the `model_type` {config.get('model_type')!r}, not "
             f"{transformer_xl.MODEL_TYPE!r}"
         )
     return transformer_xl.open_language_model(
@@ -180,7 +180,7 @@ def save_huggingface(
     matches = match_model(model, HUGGINGFACE)
     values = values_to_save(matches if task else _without_prefix(matches))
     if entry.has_backbone:
-        # transformers has a mask embedding in every XLNet, we only where it is used.
+        # transformers has a mask embedding in every XLNet; we have it only where it is used.
         (name,) = MASK_EMBEDDING.names("huggingface")
         name = name if task else name.removeprefix(_PREFIX)
         values.setdefault(name, np.zeros((1, 1, config["d_model"]), "float32"))
@@ -218,7 +218,7 @@ def open_files(
     Args:
         directory: Path of the directory.
         config: Dict, its `config.json`.
-        architecture: Class of transformers for the error that a pickle is, if the configuration
+        architecture: Class of transformers to name in the error for a pickle, if the configuration
             names none.
 
     Raises:

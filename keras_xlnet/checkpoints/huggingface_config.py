@@ -50,7 +50,7 @@ SIMPLE_QUESTION_ANSWERING = "XLNetForQuestionAnsweringSimple"
 
 
 def read_config(file: pathlib.Path) -> dict[str, Any]:
-    """Reads `config.json`, without the entries that are null, which mean the same as no entry.
+    """Reads `config.json` without null entries, which mean the same as missing ones.
 
     Raises:
         ValueError: If it is not JSON, or an entry that is used is of another type.
@@ -79,7 +79,7 @@ def fixed_arguments(config: dict[str, Any], file: PathLike) -> dict[str, Any]:
         ValueError: If the configuration is not an XLNet's.
     """
     if config.get("model_type") != "xlnet":
-        raise ValueError(f"{file} is of `model_type` {config.get('model_type')!r}, not 'xlnet'")
+        raise ValueError(f"{file} has the `model_type` {config.get('model_type')!r}, not 'xlnet'")
     missing = sorted(set(_REQUIRED) - set(config))
     if missing:
         raise ValueError(f"{file} has no {missing}")
@@ -173,7 +173,7 @@ def _activation_name(activation):
 
 
 class Group(NamedTuple):
-    """Arguments of task models, and the entries of `config.json` that say the same.
+    """Arguments of task models, and their entries in `config.json`.
 
     Args:
         read: Function of the config and the path of the file that returns a dict of arguments.

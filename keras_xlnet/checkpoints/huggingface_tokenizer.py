@@ -1,4 +1,4 @@
-"""The tokenizer files of a Hugging Face directory, in and out."""
+"""Loads and saves the tokenizer files of a Hugging Face directory."""
 
 import base64
 import dataclasses
@@ -33,20 +33,20 @@ TOKENIZER_FILES = (FAST, TOKENIZER_CONFIG, _ADDED, _MAP)
 FILES = (VOCABULARY, *TOKENIZER_FILES)
 #: Classes of transformers that follow `tokenizer.json`.
 FAST_CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
-# What settings have to be, the default first.
+# Allowed values of settings, the default first.
 _OF_CONFIG: dict[str, Any] = {
     "tokenizer_class": (None, "XLNetTokenizer", "XLNetTokenizerFast", *FAST_CLASSES),
     "auto_map": (None,),
     **dict.fromkeys(("do_lower_case", "keep_accents", "remove_space"), (None, True, False)),
 }
 _NORMALIZERS = ("Replace", "NFKD", "StripAccents", "Lowercase", "Precompiled")
-# What transformers calls the special tokens.
+# The names of special tokens in transformers.
 _TOKENS = {
     f"{name}_token": token
     for name, token in zip("unk bos eos cls sep pad mask".split(), SPECIAL_TOKENS, strict=False)
 }
 _SPACE = "\u2581"
-# Begins what no text can contain: it is not a character.
+# No text can contain this: it is not a character.
 _NEVER = "\ufdd0"
 _NUM_CONTROL = 8  # <unk> to <eod>; <eop> and what follows may be in a text.
 
@@ -114,19 +114,19 @@ def write_tokenizer(
     """
     tokenizer.save_assets(str(directory))
     directory = pathlib.Path(directory)
-    # They may be of another tokenizer.
+    # They may belong to another tokenizer.
     for name in (_ADDED, _MAP):
         (directory / name).unlink(missing_ok=True)
     config = {
-        # It does what `tokenizer.json` says. The class XLNetTokenizer of transformers 5 drops marks
-        # of vowels too, drops accents whatever `keep_accents` says, and splits at `.` or `(`.
+        # It follows `tokenizer.json`. The class XLNetTokenizer of transformers 5 also drops vowel
+        # signs, drops accents whatever `keep_accents` says, and splits at `.` or `(`.
         "tokenizer_class": "PreTrainedTokenizerFast",
         "do_lower_case": tokenizer.lowercase,
         "keep_accents": not tokenizer.remove_accents,
         "remove_space": tokenizer.remove_space,
         "padding_side": padding_side,
-        # Without it, transformers 5 makes no `token_type_ids` for an XLNet, and so puts all tokens
-        # in segment 0, `<cls>` too.
+        # Without it, transformers 5 makes no `token_type_ids` for an XLNet, which puts all tokens,
+        # even `<cls>`, in segment 0.
         "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
         **_TOKENS,
     }
@@ -214,7 +214,7 @@ def _scored_pieces(pieces):
             score = max(len(piece.encode()) * highest - 0.1, lowest)
         elif kind != NORMAL:
             score = lowest
-        # Pieces that are always split again, such as `9,`, are not found in a text.
+        # Pieces that are always split again, such as `9,`, never occur in a split text.
         scored.append((_NEVER * ends_in_digit_comma(piece) + piece, score))
     return scored
 

@@ -1,4 +1,4 @@
-"""Presets of KerasHub's XLNet, in."""
+"""Loads presets of KerasHub's XLNet."""
 
 import dataclasses
 from typing import Any

@@ -1,4 +1,4 @@
-"""HDF5 files of the old package `keras-xlnet`, in."""
+"""Loads HDF5 files of the old package `keras-xlnet`."""
 
 import json
 import pathlib
@@ -21,13 +21,13 @@ _SUFFIXES = (".h5", ".hdf5")
 _LOGIT_BIAS = "Softmax/bias"
 _MODEL = "model_weights/"
 _SAVED = "written with `model.save`"
-# Ours, and the layer and weight of theirs.
+# Our weight, and their layer and weight.
 _BIASES = {
     "content_bias": ("Relative-Bias", "bias_context"),
     "position_bias": ("Relative-Bias", "bias_relative"),
     "segment_bias": ("Segment-Bias", "bias_segment"),
 }
-# What `build_xlnet` makes and other programs can change.
+# Settings of `build_xlnet` that other programs can change.
 _FIXED = (
     *(("Attention-1", "activation", "linear"), ("Attention-1", "use_bias", False)),
     ("FeedForward-1", "use_bias", True),
@@ -63,8 +63,8 @@ def load_keras_xlnet_h5(
             fix, such as `attention_type`, `activation`, `memory_length` or `dropout`.
 
     Returns:
-        An `XLNetBackbone` or an `XLNetPermutationLM`. What its memory held is not loaded. Of a
-        model without mask embedding and softmax, these keep their initial weights, and a warning
+        An `XLNetBackbone` or an `XLNetPermutationLM`. The contents of its memory are not loaded. If
+        the file has no mask embedding and softmax, these keep their initial weights, and a warning
         names them.
 
     Raises:
@@ -117,7 +117,7 @@ def _name_of(path):
     if path.startswith("optimizer_weights/") or layer.startswith("Memory-"):
         return None
     if not weight.endswith(":0"):
-        return path  # Not of Keras 2.
+        return path  # Not written by Keras 2.
     # TensorFlow 1 numbers the layers of a second model in the same process.
     return f"{re.sub(r'_[0-9]+$', '', layer)}/{weight.removesuffix(':0')}"
 
@@ -164,7 +164,7 @@ def _kernel_rows(hidden, heads, size):
         yield Row(
             f"block_{{layer}}/attention/{name}/kernel",
             keras_xlnet_h5="Attention-{number}/kernel",
-            # Of the output, the rows are the heads.
+            # In the output projection, the rows are the heads.
             keras_xlnet_h5_view=View(
                 stored,
                 (heads, size, 5, hidden) if name == "output" else (hidden, 5, heads, size),
@@ -264,7 +264,7 @@ def _defaults(files, layers, overrides):
     return {
         "dropout": entry("FeedForward-1", "dropout_rate", (int, float)) or 0.0,
         "attention_dropout": entry("Attention-1", "attention_dropout", (int, float)) or 0.0,
-        # Their function of this name is the tanh form.
+        # Their function with this name is the tanh form.
         "activation": "gelu_tanh" if activation == "gelu" else activation,
         "attention_type": "uni" if is_causal else "bi",
         "memory_length": entry("Memory-0", "memory_len", int),

@@ -24,10 +24,10 @@ class OpenCheckpoint:
 
     Args:
         model: The model, with initial weights.
-        files: Object with `shapes` and `dtypes` (dicts by name), `read(name)` and `file_of(name)`,
-            that is printed as what errors call it.
+        files: Object with `shapes` and `dtypes` (dicts by name), `read(name)` and `file_of(name)`;
+            errors name it by its `str`.
         matches: The `WeightMatch`es of the model.
-        layer_prefixes: What names of weights in layers begin with, before the layer's index.
+        layer_prefixes: Prefixes of names of weights in layers, up to the layer's index.
         declared_dtype: Name of the dtype of the weights that the configuration states, or `None`.
     """
 
@@ -73,7 +73,7 @@ class OpenCheckpoint:
         return self._missing(of_encoder=False)
 
     def unused(self) -> list[str]:
-        """Returns the names of what the checkpoint has and the model does not."""
+        """Returns the names of arrays that only the checkpoint has."""
         return sorted(set(self.files.shapes) - {match.name for match in self.matches})
 
     def _missing(self, of_encoder):
@@ -93,7 +93,7 @@ class OpenCheckpoint:
         ]
 
     def _check_repeated(self, matches):
-        """Refuses weights that the model has once and the checkpoint differently in each layer."""
+        """Refuses weights that the model shares if they differ between the checkpoint's layers."""
         first: dict[str, WeightMatch] = {}
         for match in matches:
             other = first.setdefault(match.path, match)
@@ -128,7 +128,7 @@ def build(
         overrides: Other arguments of the backbone and of the task's model, from the caller.
         head: Arguments of the task's model that the checkpoint suggests.
         defaults: Arguments of the backbone that the checkpoint suggests.
-        config_file: Path of the file with these arguments, or what errors call it.
+        config_file: Path of the file with these arguments, or its name in errors.
         files: The checkpoint, as in `OpenCheckpoint`.
 
     Raises:

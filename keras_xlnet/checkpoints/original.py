@@ -1,4 +1,4 @@
-"""Checkpoints of the original TensorFlow 1 implementation, in and out."""
+"""Loads and saves checkpoints of the original TensorFlow 1 implementation."""
 
 import dataclasses
 import json
@@ -181,7 +181,7 @@ def _find_task_name(files, sign):
 
 
 def _sizes(files, entry, task_name, overrides):
-    """Returns the arguments of the task's model that shapes of variables tell."""
+    """Returns the arguments of the task's model that follow from shapes of variables."""
     sizes = {}
     for argument, path in entry.sizes.items():
         (row,) = (row for row in entry.weights if row.path == path)

@@ -28,7 +28,7 @@ class OriginalCheckpoint:
     """
 
     def __init__(self, path: PathLike) -> None:
-        import tensorflow as tf  # Only to read and write checkpoints.
+        import tensorflow as tf  # Only for reading and writing checkpoints.
 
         self.prefix = _prefix(pathlib.Path(path))
         self.directory = self.prefix.parent

@@ -35,8 +35,8 @@ class CheckpointTask:
             if the original has no such model.
         sizes: Dict of arguments of the model that an original checkpoint does not state, and the
             paths of the weights whose last axis has this size.
-        architectures: Names of the classes of Hugging Face's transformers. The first is written.
-        num_labels: The number of labels that tells the task from another one of the same
+        architectures: Names of the classes of transformers. The first one is written.
+        num_labels: The number of labels that distinguishes the task from others with the same
             architecture. `None` for any.
         config: Names of the model's arguments that are in Hugging Face's `config.json`, or of
             their groups: see `group_of`.

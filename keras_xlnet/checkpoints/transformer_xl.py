@@ -32,7 +32,7 @@ _DEFAULTS = {
     "same_length": "same_length",
     "layer_norm_epsilon": "layer_norm_epsilon",
 }
-# Of `TransfoXLConfig`, where they are not ours.
+# Defaults of `TransfoXLConfig` that differ from ours.
 _THEIR_DEFAULTS = {"mem_len": 1600, "clamp_len": 1000, "same_length": True, "dropatt": 0.0}
 _TYPES: dict[str, Any] = {
     **dict.fromkeys(_FIXED, int),
@@ -52,7 +52,7 @@ def arguments_of_config(
     """Returns the arguments of the model that `config.json` fixes, and those that it suggests.
 
     Raises:
-        ValueError: If an entry is missing or invalid, or the model is one that is not supported.
+        ValueError: If an entry is missing or invalid, or the model is not supported.
     """
     config = _THEIR_DEFAULTS | config
     for key, kind in _TYPES.items():
@@ -131,7 +131,7 @@ def config_of(model: keras.Model) -> dict[str, Any]:
 
 
 def arguments_of_variables(files: Any) -> dict[str, Any]:
-    """Returns the arguments of the model that the shapes of TensorFlow variables tell.
+    """Returns the arguments of the model that follow from the shapes of TensorFlow variables.
 
     Args:
         files: An `OriginalCheckpoint`.

@@ -30,7 +30,7 @@ def match_weights(
         rows: List of `Row`s. Those of weights that the model does not have are skipped.
         family: `Family` of the format.
         task_name: Value of `{task_name}`.
-        found: The names in a file, where there are several possible names.
+        found: The names in a file, to choose among several possible names.
 
     Returns:
         A list of `WeightMatch`es in the order of `rows`. A weight has several if the format

@@ -140,7 +140,7 @@ def explain(
             [outputs[rows[_text_of(text, places, each)], column] for each in kept], "float64"
         )
         values = np.zeros(len(places))
-        # Of each order one score more than it has words.
+        # Each order has one more score than words.
         for order, along in zip(permutations, np.split(scores, num_orders), strict=True):
             values[order] += np.diff(along) / num_orders
         name = None if classes is None else classes[column]

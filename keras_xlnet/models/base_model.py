@@ -554,7 +554,7 @@ class BaseModel(
     def clone(self) -> "Self":
         """Returns a model of the same class with the same arguments and new weights.
 
-        What is frozen, quantized or has LoRA in this model is so in the new one.
+        The copy keeps frozen, quantized and LoRA state.
         """
         clone = self._copy({})
         if self.compiled:
@@ -564,8 +564,8 @@ class BaseModel(
     def with_arguments(self, **overrides: Any) -> "Self":
         """Returns a copy with the same weights and other arguments.
 
-        The copy is not trained with the model: it has the weights as they are now. What is frozen
-        stays frozen.
+        The copy is not trained with the model: it has the weights as they are now. Frozen
+        weights stay frozen.
 
         Args:
             **overrides: Arguments of the class that do not change the weights, such as `stateful`,

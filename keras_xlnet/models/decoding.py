@@ -20,15 +20,15 @@ class Decoder:
     """Base class of decoders: `reserve`, `start`, any number of `step` and `reorder`.
 
     `start` and `step` return log-probabilities `(batch, vocabulary_size)` of the next token as a
-    NumPy array, and a state: a tuple of the keys and values of each block, a mask of the rows that
-    are real, and the number of tokens read, with padding.
+    NumPy array, and a state: a tuple of the keys and values of each block, a mask of real rows,
+    and the number of tokens read, including padding.
 
-    `read_prompts` and `read_tokens` are the same for tensors. They work in a TensorFlow graph too,
+    `read_prompts` and `read_tokens` do the same for tensors. They also work in a TensorFlow graph
     if the decoder is not compiled.
 
     Args:
         model: A language model.
-        is_compiled: Whether each step is compiled with XLA, for lengths that are known.
+        is_compiled: Whether each step is compiled with XLA, for known lengths.
     """
 
     # Of a model, and of what writes new keys and values among kept ones: the function `read`.
@@ -38,7 +38,7 @@ class Decoder:
         self.model = model
         self.backbone = backbone_of(model)
         self.num_rows: Any = None  # Int or int tensor, once `reserve` is called.
-        self.step_position_keys: Any = None  # Once prompts are read.
+        self.step_position_keys: Any = None  # Set when prompts are read.
         if not is_compiled:
             self.read = self._reader(model, write=_written)
         else:
@@ -66,7 +66,7 @@ class Decoder:
 
         Args:
             token_ids: `(batch, length)`, padded on the left.
-            num_padding: `(batch,)`, how much of each row is padding.
+            num_padding: `(batch,)`, the amount of padding of each row.
 
         Returns:
             Log-probabilities of the next token, `(batch, vocabulary_size)`, and the state.
@@ -100,8 +100,8 @@ class Decoder:
 class CausalDecoder(Decoder):
     """Decodes with a `TransformerXLLanguageModel`.
 
-    The state is the keys and values of the last `memory_length` tokens, as the model has them when
-    it reads the prompt as one segment and then one token at a time, with memory. A model without
+    The state is the keys and values of the last `memory_length` tokens, as if the model
+    read the prompt as one segment and then one token at a time, with memory. A model without
     memory keeps all tokens.
 
     Args:
@@ -170,7 +170,7 @@ class CausalDecoder(Decoder):
             keys_and_values, is_real, num_read = state
             content, tables, projections = model.token_embedding(token_ids, return_weights=True)
             num_rows = ops.shape(is_real)[1]
-            # Of the memory only the length is used.
+            # Only the length of the memory is used.
             attention_mask, _ = model.attention_mask(
                 content,
                 padding_mask=may_attend,
@@ -205,9 +205,9 @@ class PermutationDecoder(Decoder):
     """Decodes with an `XLNetPermutationLM`, from left to right after the prompt.
 
     All tokens of the prompt see each other. A generated token sees the prompt and the tokens
-    generated before it; the tokens before it do not see it. That is the factorization order in
-    which the prompt comes first and the others follow in the order of the text, so nothing that
-    was computed changes.
+    generated before it; the tokens before it do not see it. This is the factorization order in
+    which the prompt comes first and the others follow in the order of the text, so cached results
+    stay valid.
 
     Args:
         model: The model.
@@ -257,7 +257,7 @@ class PermutationDecoder(Decoder):
 
 
 def _written(kept, start, new):
-    """`ops.slice_update` along the length, by operations that every TensorFlow runtime has."""
+    """`ops.slice_update` along the length, with operations of every TensorFlow runtime."""
     first = start[_LENGTH_AXIS]
     end = first + ops.shape(new)[_LENGTH_AXIS]
     return ops.concatenate([kept[:, :, :first], new, kept[:, :, end:]], axis=_LENGTH_AXIS)
@@ -266,20 +266,20 @@ def _written(kept, start, new):
 def _run_with_cache(
     backbone, stream, keys_and_values, position_keys, context_of, extend, **attention_arguments
 ):
-    """Runs the blocks on new rows, with the keys and values of the rows before them.
+    """Runs the blocks on new rows, with the keys and values of earlier rows.
 
     Args:
         backbone: The backbone.
         stream: `(batch, rows, hidden_dim)`, the new rows.
         keys_and_values: List of the pairs of keys and values of each block.
         position_keys: List of the position keys of each block.
-        context_of: Function of a block and the stream that enters it, which returns the rows that
-            are attended to.
-        extend: Function of the kept keys (or values) and the new ones, which returns both, joined.
-        **attention_arguments: As in `RelativeMultiHeadAttention.attend`, of all blocks.
+        context_of: Function of a block and its input stream that returns the rows to
+            attend to.
+        extend: Function of the cached keys (or values) and the new ones that returns both, joined.
+        **attention_arguments: As in `RelativeMultiHeadAttention.attend`, for all blocks.
 
     Returns:
-        What leaves the last block, and a list of the extended keys and values.
+        The output of the last block, and a list of the extended keys and values.
     """
     biases = backbone.attention_biases
     biases = None if biases is None else biases(stream)

@@ -136,7 +136,7 @@ def _tokenize(text, tokenizer):
     ids, blanks = [*parts[0]], []
     for part in parts[1:]:
         blanks.append(len(ids))
-        ids += [_MASK_ID, *part]  # No other token sees the one in a blank.
+        ids += [_MASK_ID, *part]  # No other token sees a blank.
     return np.asarray(ids, "int32"), np.array(blanks, "int32")
 
 
@@ -176,7 +176,7 @@ def _next_log_probs(model, row, blanks, known):
     step = known.shape[1]
     rows = np.repeat(row[None], len(known), axis=0)
     rows[:, blanks[:step]] = known
-    # Filled blanks are as given as the rest of the text.
+    # Filled blanks are given, like the rest of the text.
     ranks = np.where(np.arange(len(blanks)) < step, -1, 0)
     return _log_probs_of_blanks(model, rows, blanks, ranks, blanks[step : step + 1])[:, 0]
 

@@ -22,7 +22,7 @@ from keras_xlnet.types import Tokenizer
 _METHODS = ("greedy", "sample", "beam")
 # `callback` gets this instead of a token for a continuation that has ended.
 _ENDED = -1
-# A text is what the result is: it is not cut where other strings are.
+# Texts are the result, so they are not abbreviated as other strings are.
 _MOST_CHARACTERS = 1000
 
 
@@ -57,12 +57,12 @@ class Continuations(Result):
 
 @dataclasses.dataclass(frozen=True)
 class Sampling:
-    """How the next token is drawn.
+    """How the next token is sampled.
 
     Args:
-        temperature: Float, what log-probabilities are divided by.
+        temperature: Float, the divisor of log-probabilities.
         top_k: Int, sample from the `top_k` most probable tokens. `None`: from all tokens.
-        top_p: Float, draw from the most probable tokens whose probabilities sum up to this.
+        top_p: Float, sample from the most probable tokens whose probabilities add up to this.
             `None`: from all.
     """
 
@@ -112,7 +112,7 @@ class GeneratesText:
 
     @tokenizer.setter
     def tokenizer(self, tokenizer: Any) -> None:
-        # A tokenizer that is made from a config has no vocabulary until its assets are loaded.
+        # A tokenizer made from a config has no vocabulary until its assets are loaded.
         if getattr(tokenizer, "has_vocabulary", False):
             check_vocabulary(tokenizer, self)
         self._hold(tokenizer)
@@ -137,10 +137,10 @@ class GeneratesText:
     ) -> Continuations:
         """Continues prompts from left to right.
 
-        Keys and values are kept, and nothing is computed twice.
+        Keys and values are cached, and nothing is computed twice.
 
-        - A `TransformerXLLanguageModel` reads a prompt as one segment, whatever its length, and
-          then one token at a time, with memory: the numbers are those that the model returns for
+        - A `TransformerXLLanguageModel` reads a prompt of any length as one segment, and
+          then one token at a time, with memory: the results equal the model's for
           the same segments.
         - In an `XLNetPermutationLM` the tokens of a prompt see each other. A new token sees the
           prompt and the new tokens before it: the factorization order in which the prompt comes
@@ -149,24 +149,24 @@ class GeneratesText:
         Args:
             prompts: List of strings, or of sequences of token ids, of any lengths. An
                 `XLNetTokenizer` drops the white space at the end of a prompt: the first piece of
-                the next word has it. The pieces of a prompt stay as they are: a prompt that ends
+                the next word includes it. The pieces of a prompt do not change: a prompt that ends
                 within a word, such as "New Yo", can have other pieces than the whole word.
-            tokenizer: What makes token ids of strings, such as an `XLNetTokenizer`, and has
-                `decode`. `None` for the tokenizer of the model. The `end_token` of a
-                `VocabularyTokenizer` is not put after prompts.
+            tokenizer: A callable from strings to token ids with `decode`, such as an
+                `XLNetTokenizer`. `None` for the tokenizer of the model. The `end_token` of a
+                `VocabularyTokenizer` is not added to prompts.
             max_new_tokens: Int, the largest number of new tokens.
-            method: `"greedy"`: always the most probable token. `"sample"`: tokens are drawn.
+            method: `"greedy"`: always the most probable token. `"sample"`: random tokens.
                 `"beam"`: the most probable continuation that beam search finds.
-            temperature: Float, what log-probabilities are divided by before a token is drawn.
+            temperature: Float, the divisor of log-probabilities before sampling.
             top_k: Int, sample from the `top_k` most probable tokens. `None`: from all tokens.
-            top_p: Float, draw from the most probable tokens whose probabilities sum up to this.
+            top_p: Float, sample from the most probable tokens whose probabilities add up to this.
             beam_size: Int, the number of continuations that beam search follows.
             stop_token_ids: Ids of tokens that end a continuation, such as
                 `[tokenizer.token_to_id(".")]`.
-            seed: Int, the seed of what is drawn. What is drawn for a prompt depends on its place
-                in `prompts`, and not on the other prompts.
-            callback: Function of the number of a step, from 0, and the int array `(prompts,)` of
-                its tokens, that is called after each step, for example to print them. The token of
+            seed: Int, the seed for sampling. The tokens of a prompt depend on its place
+                in `prompts`, not on the other prompts.
+            callback: Function called after each step with its number, from 0, and its tokens, an
+                int array `(prompts,)`, for example to print them. The token of
                 a prompt is -1 after its continuation has ended with a stop token.
 
         Returns:
@@ -215,7 +215,7 @@ class GeneratesText:
 
 
 def _of_prompts(tokenizer):
-    """A tokenizer that puts no end token after prompts, which go on."""
+    """A tokenizer that adds no end token to prompts, which are continued."""
     if getattr(tokenizer, "end_token", None) is None:
         return tokenizer
     return lambda texts: [row[:-1] for row in tokenizer.encode(texts)]
@@ -225,7 +225,7 @@ def _chooser(method, sampling, num_rows, seed):
     """A function from log-probabilities to tokens."""
     if method == "greedy":
         return lambda log_probs: log_probs.argmax(axis=1).astype("int32")
-    # A generator for each row: what else is continued makes no difference.
+    # A generator for each row, so that the other prompts make no difference.
     rngs = [np.random.default_rng((seed, row)) for row in range(num_rows)]
     return lambda log_probs: sampling.draw(log_probs, rngs)
 
@@ -301,7 +301,7 @@ class BeamSearch:
     def __init__(self, size: int, stop_token_ids: Collection[int]) -> None:
         self.size = size
         self.stop_token_ids = stop_token_ids
-        # All rows of a batch begin alike: one counts.
+        # All beams start equal, so only one counts.
         self.beams = [Beam(0.0, (), ())] + [Beam(-np.inf, (), ())] * (size - 1)
         self.best = Beam(-np.inf, (), ())
 
@@ -319,11 +319,11 @@ class BeamSearch:
             is_last: Whether all continuations end with this token.
 
         Returns:
-            Two int arrays `(size,)`: from which continuation each of the new ones comes, and its
+            Two int arrays `(size,)`: the continuation that each new one extends, and its
             token.
         """
         totals = np.array([beam.total for beam in self.beams])[:, None] + log_probs
-        # So many that `size` are left if all stop tokens of all continuations are among them.
+        # Enough that `size` are left even if they include all stop tokens of all continuations.
         count = self.size * (1 + len(self.stop_token_ids))
         best = np.argsort(-totals, axis=None, kind="stable")[:count]
         opened: list[Beam] = []
@@ -340,7 +340,7 @@ class BeamSearch:
             elif len(opened) < self.size:
                 opened.append(extended)
                 origins.append(origin)
-        while len(opened) < self.size:  # Everything ended: these do not count.
+        while len(opened) < self.size:  # Everything has ended: these do not count.
             opened.append(Beam(-np.inf, (0,), (0.0,)))
             origins.append(0)
         self.beams = opened

@@ -28,7 +28,7 @@ def complete_inputs(
         inputs: Dict of tensors, arrays or `None`s.
         expected: The `input` of the model, a dict.
         default: Function of the name of an input and of the given inputs, such as `default_input`.
-        others: Names of inputs that the `call` of the model takes, and its graph does not.
+        others: Names of inputs that the `call` of the model takes but its graph does not.
 
     Raises:
         ValueError: If a required input is missing, or the model does not take an input.

@@ -139,7 +139,7 @@ def _recorded(layer, method, records):
         records.append((args, kwargs, result))
         return result
 
-    # Bypasses Keras, which tracks everything that is assigned to a layer.
+    # Bypasses Keras, which tracks every attribute of a layer.
     vars(layer)[method] = recording
     try:
         yield

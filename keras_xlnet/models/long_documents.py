@@ -1,4 +1,4 @@
-"""How a task model reads documents that are longer than what its attention can compare at once."""
+"""How a task model reads documents that are too long for its attention."""
 
 from typing import Any
 
@@ -16,18 +16,18 @@ _NUM_LAST = 2
 
 
 class SegmentReader(keras.layers.Layer):
-    """Runs a backbone over the segments of documents, each with the memory of those before it.
+    """Runs a backbone over the segments of documents, each with the memory of earlier ones.
 
-    Documents are divided from their end, so that the last segment is full, and the padding on
-    their left is at the start of their first one. It is masked in memory too, and each document
-    begins with an empty memory. Memory carries no gradient.
+    Documents are divided from their end, so the last segment is full, and padding is on the
+    left of the first one. It is masked in memory too, and each document
+    starts with an empty memory. Memory carries no gradient.
 
     Args:
         backbone: An `XLNetBackbone` with a `memory_length`.
         segment_length: Int, the tokens of a segment.
-        gradient_segments: Int, how many segments, from the end, are returned and trained on. Those
-            before are read without dropout, only to fill the memory, in a loop: training needs no
-            more memory for longer documents. `None` for all, which needs a static length.
+        gradient_segments: Int, the number of segments at the end that are returned and trained on.
+            Earlier ones are read in a loop without dropout, only to fill the memory: training
+            needs no more memory for longer documents. `None` for all, which needs a static length.
 
     Call arguments:
         inputs: Dict of `token_ids`, `segment_ids` and `padding_mask`, `(batch, length)`.
@@ -54,7 +54,7 @@ class SegmentReader(keras.layers.Layer):
     def call(
         self, inputs: dict[str, Tensor], training: bool | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        # As many segments as are returned, also of short documents.
+        # As many segments as are returned, also for short documents.
         inputs = _whole_segments(inputs, self.segment_length, self.gradient_segments or 1)
         count = ops.shape(inputs["token_ids"])[1] // self.segment_length
         first = self._first_returned(count)
@@ -80,7 +80,7 @@ class SegmentReader(keras.layers.Layer):
         return 0
 
     def _read_before(self, inputs, end):
-        """The memory of the segments before segment `end`, which are read in a loop."""
+        """The memory of the segments before segment `end`, read in a loop."""
         memory = self._empty_memory(inputs["token_ids"])
         if isinstance(end, int) and end == 0:
             return memory
@@ -100,7 +100,7 @@ class SegmentReader(keras.layers.Layer):
         return dict(zip(keys, map(ops.stop_gradient, state[1:]), strict=True))
 
     def _empty_memory(self, token_ids):
-        """The memory of no segment: as long as it will be, all of it masked."""
+        """The empty memory: of full length, all of it masked."""
         row = ops.zeros_like(token_ids[:, :1])
         rows = ops.repeat(row, self.backbone.memory_length, axis=1)
         shape = (1, self.backbone.num_layers, 1, self.backbone.hidden_dim)
@@ -149,7 +149,7 @@ class DivideIntoWindows(keras.Operation):
             value = ops.reshape(value, (batch_size, count, length))
             windows[key] = ops.concatenate([value, ops.repeat(last[key], count, axis=1)], axis=2)
         is_window = ops.any(windows["padding_mask"][:, :, :-_NUM_LAST], axis=2)
-        # A text without tokens has its last window, so that it has a summary.
+        # A text without tokens keeps its last window, so that it has a summary.
         is_last = ops.arange(count) == count - 1
         is_window = ops.logical_or(is_window, is_last[None])
         flat = {
@@ -216,10 +216,10 @@ def check_long_document(
 def preprocessor_for_documents(
     preprocessor: Any, preprocessor_cls: type, long_document: str
 ) -> Any:
-    """Returns a preprocessor as the model needs it: of its class, and cutting as it reads.
+    """Returns a preprocessor as the model needs it: of its class, with its truncation.
 
     Raises:
-        ValueError: If segments are counted from the end, and it pads there.
+        ValueError: If segments are counted from the end but the preprocessor pads there.
     """
     if preprocessor is None:
         return None

@@ -28,14 +28,14 @@ from keras_xlnet.types import PathLike
 _CONFIG, _WEIGHTS = "config.json", "model.safetensors"
 _TOKENIZER, _VOCABULARY = "tokenizer.json", "assets/spiece.model"
 _CARD = "README.md"
-# Arguments of a backbone that is taken out of another model.
+# Arguments of a backbone that is taken from another model.
 _FOR_FINE_TUNING = {
     "bidirectional_data": False,
     "memory_length": None,
     "reuse_length": None,
     "remember_segment_ids": False,
 }
-# Arguments that need a memory, of a language model of which only the backbone is loaded.
+# Memory arguments, which are dropped when only the backbone is loaded.
 _WITHOUT_STATE = {"stateful": False, "batch_size": None, "attend_to_empty_memory": False}
 
 
@@ -67,7 +67,7 @@ def save_preset(
         config[KEY] = recorded
     names = [_CONFIG, _WEIGHTS, _TOKENIZER, _VOCABULARY]
     directory = pathlib.Path(directory)
-    # A card that somebody may have edited is replaced only by another one that was asked for.
+    # A card may have been edited: it is replaced only if another one is passed.
     writes_card = card is not None or not (directory / _CARD).exists()
     with replace_files(directory, names + [_CARD] * writes_card) as folder:
         text = json.dumps(config, indent=2) + "\n"
@@ -185,7 +185,7 @@ def class_of_preset(location: PathLike, family: type) -> tuple[Any, pathlib.Path
 
 
 def _open_preset(cls, family, location, overrides):
-    """Returns the directory, the config and the arguments that are given for its parts."""
+    """Returns the directory, the config and the arguments for its parts."""
     directory = preset_directory(location, (_CONFIG, _WEIGHTS), (_TOKENIZER, _VOCABULARY))
     config_file = file_in(directory, _CONFIG)
     config = read_config(config_file, cls, family)
@@ -259,7 +259,7 @@ def _load_backbone(cls, directory, config, given):
     of_backbone = _FOR_FINE_TUNING if cls._is_fine_tuned else {}
     of_backbone = {**of_backbone, **given["backbone"]}
     given = {"model": {}, "backbone": of_backbone, "load_weights": given["load_weights"]}
-    # All of the model is made and loaded, so that all of the file is checked.
+    # The whole model is made and loaded, so that the whole file is checked.
     model = _make(directory, config, given)
     _load_weights(model, directory, given)
     return getattr(model, "backbone", model)
@@ -350,8 +350,8 @@ def _class_of_backbone(config, family, file):
 def _split(overrides, cls, backbone_cls):
     """Returns the arguments of a model, of its backbone and of its preprocessor.
 
-    An argument that both a model and its backbone have is the model's. `backbone_` before it makes
-    it the backbone's.
+    An argument of both a model and its backbone goes to the model, with the prefix `backbone_`
+    to the backbone.
     """
     of_model = _argument_names(cls) - {"backbone"}
     places: dict[str, tuple[str, str]] = {}

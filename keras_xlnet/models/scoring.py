@@ -114,7 +114,7 @@ def ordered_features(
     """Returns the inputs of a model in which a token sees the tokens of lower rank.
 
     The tokens of a text are followed by `<sep>` and `<cls>`, as in pretraining. They come before
-    all others in the order: the first token of the order sees them, and nothing else.
+    all others in the order: the first token of the order sees only them.
 
     Args:
         rows: List of int arrays, the tokens.
@@ -232,7 +232,7 @@ def _ranks_of(rows, order, num_orders, seed):
         return [[np.arange(len(row))] for row in rows]
     if order == "right_to_left":
         return [[np.arange(len(row))[::-1]] for row in rows]
-    # A generator for each text and order: what else is scored makes no difference.
+    # A generator for each text and order, so that the other texts make no difference.
     return [
         [np.random.default_rng((seed, i, k)).permutation(len(row)) for k in range(num_orders)]
         for i, row in enumerate(rows)

@@ -66,7 +66,7 @@ class Task(BaseModel):
     preprocessor_cls: Any = None
     _text_argument = "preprocessor"
     _arguments: tuple[str, ...] = ()
-    # Of a pretrained backbone of width 768. The rate that is best falls with the width.
+    # For a pretrained backbone of width 768. Wider models need lower rates.
     _learning_rate, _highest_rate = 5e-5, 1e-3
     checkpoint: ClassVar[dict[str, Any]] = {}
     signatures: str | None = None
@@ -320,8 +320,8 @@ class Task(BaseModel):
                 `LengthBatches`: they need less padding. There is no such grouping with several
                 replicas or devices, on TPUs, with `shuffle=False`, and of what needs one length for
                 all batches.
-            head_first: Bool, whether `fit_head` is called on the same texts first. It is good for
-                fewer than some hundred texts; with a thousand it does not help.
+            head_first: Bool, whether `fit_head` is called on the same texts first. It helps
+                with fewer than a few hundred texts, not with a thousand.
             **kwargs: As in `keras.Model.fit`.
 
         It warns, once, of texts that the vocabulary does not know and of texts that are cut, as the

@@ -14,7 +14,7 @@ from keras_xlnet.models.long_documents import DivideIntoWindows, GroupWindows, S
 from keras_xlnet.models.weight_rows import Row, dense, norm
 from keras_xlnet.types import Shape, Tensor
 
-# The logit of a choice or document that is not there.
+# The logit of a missing choice or document.
 _ABSENT = -1e9
 # The weight mapping of `SequenceSummary`. The spelling of the scope is the original's. Pooling by
 # attention has weights of its own.
@@ -48,7 +48,7 @@ def check_backbone(backbone: keras.Model) -> None:
 
 
 def check_classes(num_classes: int, activation: str, class_names: Sequence[str] | None) -> None:
-    """Raises `ValueError` if number, activation and names of classes do not fit together."""
+    """Raises `ValueError` if number, activation and names of classes do not match."""
     check_positive_int("num_classes", num_classes)
     if activation == "softmax" and num_classes == 1:
         raise ValueError(
@@ -145,7 +145,7 @@ def _summary(sequence, inputs, summarize):
 
 
 def _read_segments(backbone, inputs, summarize, segment_length, gradient_segments):
-    """The summary of the last segments, which have the memory of those before."""
+    """The summary of the last segments, which have the memory of earlier ones."""
     read = SegmentReader(backbone, segment_length, gradient_segments, name="segment_reader")
     sequence, token_ids, padding_mask = read(inputs)
     return summarize(sequence, padding_mask=padding_mask, token_ids=token_ids)

@@ -38,8 +38,8 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
     Every token attends to the tokens before it in the segment and to the memory of earlier
     segments. The model is compiled: `fit` takes token ids and, as labels, the ids that follow
     them. `loss="auto"` in `compile` means the mean negative log-likelihood of the labels; with
-    `cutoffs` it computes only what the labels need. Optimizer `"auto"` is Adam with a learning
-    rate of 2.5e-4 and gradients clipped to a norm of 0.25, as the authors'.
+    `cutoffs`, only the clusters of the labels are computed. Optimizer `"auto"` is Adam with a
+    learning rate of 2.5e-4 and gradients clipped to a norm of 0.25, as in the authors' code.
 
     Args:
         vocabulary_size: Int, number of token ids.
@@ -63,24 +63,24 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
             segments that overlap: `tgt_len` of the authors with an `ext_len`. `None` or 0 for all.
         clamp_length: Int, the largest distance: larger ones are replaced by it. `None` for no
             limit.
-        same_length: If `True`, every token attends to at most `memory_length` tokens, itself
-            included, as in the authors' PyTorch code. An int gives another number: the one of the
-            authors' TensorFlow code is `memory_length + 1`.
+        same_length: If `True`, every token attends to at most `memory_length` tokens, including
+            itself, as in the authors' PyTorch code. An int sets another number; the authors'
+            TensorFlow code uses `memory_length + 1`.
         tie_attention_biases: If `True`, all layers share the two query biases (`untie_r=False`).
         cutoffs: Increasing ints, the first ids of the second, third, ... cluster of an adaptive
             embedding and softmax. Token ids are then ordered by frequency.
-        div_val: Int, the quotient of the widths of the embeddings of a cluster and the next.
+        div_val: Int, the ratio of the embedding width of a cluster to that of the next.
         tie_embeddings: If `True`, embedding and softmax share their tables.
         tie_projections: Bool, or a list with a bool for each cluster: whether embedding and softmax
             share the projections between `embedding_dim` and `hidden_dim`.
         stateful: If `True`, the model keeps its memory in variables from batch to batch, so row
-            `r` of a batch must continue row `r` of the batch before. `evaluate` and `predict` have
-            a memory of their own, which is empty when they start. If `False`, memory is an input
+            `r` of a batch must continue row `r` of the previous one. `evaluate` and `predict` have
+            their own memory, which is empty when they start. If `False`, memory is an input
             and an output.
         batch_size: Int, the number of rows of a batch on one replica. Required with `stateful`.
         attend_to_empty_memory: If `True`, rows of memory that are still empty are attended to, as
             rows of zeros, as in the authors' TensorFlow code and in Hugging Face's.
-        layer_norm_epsilon: Float. That of the authors' PyTorch code is 1e-5.
+        layer_norm_epsilon: Float. The authors' PyTorch code uses 1e-5.
         kernel_initializer: Initializer of all weights except the biases of dense layers. `None`
             for normal(0, 0.02).
         dtype: Keras dtype or policy of all layers.
@@ -92,17 +92,17 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
         token_ids: `(batch, length)` int32.
         padding_mask: `(batch, length)` bool, `True` for real tokens. All real by default.
         memory: `(batch, num_layers, rows, hidden_dim)`. By default `memory_length` rows of zeros.
-            Only with `memory_length` and not `stateful`, as the next.
-        memory_mask: `(batch, rows)` bool, `True` for rows that may be attended to. All rows of a
-            given memory by default; of the default memory none, or all with
+            Like the next, only with `memory_length` and without `stateful`.
+        memory_mask: `(batch, rows)` bool, `True` for rows that may be attended to. By default
+            all rows of a given memory, and no row of the default memory unless
             `attend_to_empty_memory`.
         reset_memory: `(batch,)` bool, `True` for rows that begin a new document. Only if
             `stateful`; accepted and not used without memory.
 
     Outputs, a dict:
-        log_probs: `(batch, length, vocabulary_size)` float32, the log-probabilities of the token
-            after each.
-        sequence_output: `(batch, length, hidden_dim)`, what the softmax is computed from.
+        log_probs: `(batch, length, vocabulary_size)` float32, the log-probabilities of each next
+            token.
+        sequence_output: `(batch, length, hidden_dim)`, the input of the softmax.
         memory, memory_mask: The inputs for the next segment, unless `stateful`. They carry no
             gradient.
 
@@ -133,8 +133,8 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
 
     # The SHA-256 of the vocabulary that the weights were trained with, if it is known.
     vocabulary_sha256 = None
-    # Subclasses may encode positions in another way, as the models of the ablation in research do.
     signatures = "causal_lm"
+    # Subclasses may encode positions differently, as the models of the ablation in research do.
     position_encoding_class = RelativePositionEncoding
 
     def __init__(
@@ -222,7 +222,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
             inputs["token_ids"], return_weights=True
         )
         content, layer_inputs = type(self).encode(
-            layers,  # Its attributes are those that `encode` uses.
+            layers,  # Its attributes are the layers that `encode` uses.
             layers.embedding_dropout(embedded),
             padding_mask=inputs["padding_mask"],
             **read_memories(inputs, memories),
@@ -237,7 +237,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
             **next_memory(layers.recurrent_memory, layer_inputs, inputs),
         }
         super().__init__(inputs=inputs, outputs=outputs, name=name, **kwargs)
-        # The layers know what an argument means that was not given.
+        # The layers know the defaults of missing arguments.
         config.embedding_dim = layers.token_embedding.embedding_dim
         config.cutoffs = layers.token_embedding.cutoffs
         for attribute, value in {**vars(config), **vars(layers)}.items():
@@ -259,11 +259,11 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
         Args:
             content: `(batch, length, hidden_dim)`.
             padding_mask, memory_mask: As in the inputs.
-            read_memory: Optional function of the index of a layer and the content that enters it,
-                which returns the layer's memory. It is called once for each layer.
+            read_memory: Optional function of a layer's index and input content that returns the
+                layer's memory. It is called once for each layer.
 
         Returns:
-            The output of the last block, and the list of what entered the blocks.
+            The output of the last block, and the list of the inputs of the blocks.
         """
         memory = read_memory(0, content) if read_memory else None
         positions = self.position_dropout(self.position_encoding(content, memory=memory))
@@ -294,12 +294,12 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
 
         Args:
             texts: List of strings, or of sequences of token ids; or an int array.
-            tokenizer: What makes token ids of strings, such as a `VocabularyTokenizer`. `None` for
-                the tokenizer of the model.
+            tokenizer: A callable from strings to token ids, such as a `VocabularyTokenizer`. `None`
+                for the tokenizer of the model.
             start_token_id: Int, a token that is put before each text, such as the one that
                 separates documents. `None`: the first token is given, and not scored.
-            segment_length: Int, longer texts are read in segments of this length, with memory.
-                If the memory holds all earlier segments, segments change nothing.
+            segment_length: Int. Longer texts are read in segments of this length, with memory.
+                If the memory holds all earlier segments, the scores do not change.
             batch_size: Int, texts at a time.
 
         Returns:
@@ -375,8 +375,8 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
         sample_weight: Any = None,
         training: bool = True,
     ) -> Tensor:
-        """Computes the loss as `keras.Model` does; without one of its own, the mean negative
-        log-likelihood of the labels, in which padding has the weight 0.
+        """Computes the loss as `keras.Model` does; by default the mean negative log-likelihood of
+        the labels, in which padding has the weight 0.
 
         Raises:
             ValueError: If the model is stateful and the batch is incomplete.
@@ -410,7 +410,7 @@ class TransformerXLLanguageModel(GeneratesText, KeepsMemory, BaseModel):  # type
         Returns:
             `(batch, rows)` float32.
         """
-        # The embedding is not used, and no graph computes it.
+        # The embedding is unused, so no graph computes it.
         _, tables, projections = self.token_embedding(labels, return_weights=True)
         shared = self.shared_weights(tables, projections)
         return self.softmax(sequence_output, targets=labels, **shared)

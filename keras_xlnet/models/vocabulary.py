@@ -1,4 +1,4 @@
-"""Tokenizers of models: where they come from, whether they belong together, other sizes."""
+"""Tokenizers of models: their origin, their match with the model, other vocabulary sizes."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def check_vocabulary(
     Args:
         tokenizer: A tokenizer. The vocabulary of an `XLNetTokenizer` is compared by its sha256.
         model: A backbone, or a model that has one.
-        owner: What the error calls the model.
+        owner: The name of the model in errors.
     """
     size = tokenizer.vocabulary_size()
     backbone = getattr(model, "backbone", model)

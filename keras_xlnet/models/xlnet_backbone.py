@@ -44,7 +44,7 @@ def _config(num_layers, hidden_dim, num_heads):
 CONFIGS = {
     "xlnet_tiny": _config(2, 128, 2),
     "xlnet_small": _config(4, 256, 4),
-    # As released.
+    # The released sizes.
     "xlnet_base": _config(12, 768, 12),
     "xlnet_large": _config(24, 1024, 16),
 }
@@ -79,21 +79,21 @@ class XLNetBackbone(BaseModel):
             of the original).
         remember_segment_ids: If `True`, the segment ids of memory are remembered with it. By
             default all of memory is segment 0, as in the original.
-        layer_norm_epsilon: Float. That of the original is 1e-12.
+        layer_norm_epsilon: Float. The original uses 1e-12.
         kernel_initializer: Initializer of all weights except the biases of dense layers. `None`
             for normal(0, 0.02).
         dtype: Keras dtype or policy of all layers.
         seed: Optional int that fixes the dropout masks.
         attention_chunk_size: Int, the number of query rows for which attention is computed at a
-            time. Memory then grows linearly with the length, not quadratically. The numbers are
-            the same, the dropout masks are not. `None` for all rows at once.
+            time. Memory then grows linearly with the length, not quadratically. The results are
+            the same except for the dropout masks. `None` for all rows at once.
         gradient_checkpointing: If `True`, training keeps only the inputs of each block, and the
-            backward pass computes the block again: less memory, more time, the same numbers.
+            backward pass recomputes the block: less memory, more time, the same results.
 
     Inputs, a dict. Only `token_ids` is required:
         token_ids: `(batch, length)` int32, from 0 to `vocabulary_size - 1`. `fit`, `evaluate` and
-            `predict` check arrays before the first step. In datasets and in calls other ids are
-            not detected everywhere: compiled graphs clamp them.
+            `predict` check arrays before the first step. In datasets and calls, other ids are
+            not always detected: compiled graphs clamp them.
         segment_ids: `(batch, length)` int32. One segment by default.
         padding_mask: `(batch, length)` bool, `True` for real tokens. All real by default.
         memory: `(batch, num_layers, rows, hidden_dim)`, at most `memory_length` rows. Empty by
@@ -192,7 +192,7 @@ class XLNetBackbone(BaseModel):
         layers, inputs = _new_layers(config), _new_inputs(config)
         content = layers.embedding_dropout(layers.token_embedding(inputs["token_ids"]))
         content, _, layer_inputs = XLNetBackbone.encode(
-            layers,  # Its attributes are those that `encode` uses.
+            layers,  # Its attributes are the layers that `encode` uses.
             content,
             segment_ids=inputs["segment_ids"],
             padding_mask=inputs["padding_mask"],
@@ -230,12 +230,12 @@ class XLNetBackbone(BaseModel):
                 `i` may see `j`.
             target_positions: Optional `(batch, num_predictions)`, the positions of the rows of
                 `query`.
-            read_memory: Optional function of the index of a layer and the content stream that
-                enters it, which returns the layer's memory. It is called once for each layer.
+            read_memory: Optional function of a layer's index and input content stream that returns
+                the layer's memory. It is called once for each layer.
 
         Returns:
             The last content stream, or `None` with a query stream; the last query stream, or
-            `None`; and the list of the content streams that entered the layers.
+            `None`; and the list of the layers' input content streams.
         """
         memory = read_memory(0, content) if read_memory else None
         positions = self.position_dropout(self.position_encoding(content, memory=memory))
@@ -355,7 +355,7 @@ def run_blocks(
             content = block(content, memory=memory, **arguments)
         elif i + 1 < len(blocks):
             content, query = block(content, query, memory=memory, **arguments)
-        else:  # Nothing follows that attends to the content stream.
+        else:  # No later layer attends to the content stream.
             query = block(content, query, memory=memory, return_content_stream=False, **arguments)
             content = None
     return content, query, layer_inputs
@@ -387,7 +387,7 @@ def _check_memory_arguments(memory_length, reuse_length, remember_segment_ids):
 
 
 def new_common_layers(config: Any, owner: str, has_segments: bool = True) -> types.SimpleNamespace:
-    """Returns the layers that XLNet and Transformer-XL have alike, by the names of attributes.
+    """Returns the layers that XLNet and Transformer-XL share, by attribute name.
 
     In a namespace: PyTorch accepts submodules only after its module is initialized.
 
@@ -425,7 +425,7 @@ def _new_layers(config):
     """The layers of a backbone, by the names of its attributes."""
     dtype = config.dtype_policy
     block_seeds = spawn_seeds(config.seed, config.num_layers, "TwoStreamBlock of XLNetBackbone")
-    # First: a global seed gives layers their numbers in the order in which they are made.
+    # First, because a global seed numbers layers in the order of their creation.
     token_embedding = ReversibleEmbedding(
         config.vocabulary_size,
         config.hidden_dim,

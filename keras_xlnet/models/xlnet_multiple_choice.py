@@ -29,30 +29,30 @@ class XLNetMultipleChoice(Task):
     With a preprocessor `fit`, `evaluate` and `predict` take texts with choices:
 
     - a dict with the columns `text` and `choices`, and optionally `question`. A choice fills all
-      blanks of its question, or follows it. A blank is a run of `_` outside of words: the one in
-      `my_var` is not;
+      blanks of its question, or follows it. A blank is a run of `_` outside of words, unlike
+      in `my_var`;
     - a tuple of the columns `(texts, choices)` or `(texts, questions, choices)`;
     - a list of rows `(text, choices)` or `(text, question, choices)`.
 
     Texts may have different numbers of choices.
 
     It is compiled with `FineTuningAdamW` (for a pretrained backbone), the cross-entropy of the
-    index of the right choice, and the accuracy. Call `compile` to change that; what is not
-    passed to it stays.
+    index of the right choice, and the accuracy. Call `compile` to change that; arguments
+    you leave out keep these defaults.
 
     Args:
         backbone: An `XLNetBackbone`.
         preprocessor: An `XLNetMultipleChoicePreprocessor`, for raw text.
         activation: `"softmax"` for probabilities, `"linear"` for logits.
         pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`, with padding on either
-            side. Or `"pair"`: text and choice are compared token by token, by `PairComparison`,
-            from which a small model learns more.
+            side. Or `"pair"`: `PairComparison` compares text and choice token by token, which
+            suits small models better.
         dropout: Float, dropout rate before the last layer.
         name: Name of the model.
 
     Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`, but of
     shape `(batch, num_choices, length)`, for any number of choices. A choice that is only padding
-    does not count, and its probability is 0.
+    is ignored, and its probability is 0.
 
     Outputs: Tensor `(batch, num_choices)`, float32.
 

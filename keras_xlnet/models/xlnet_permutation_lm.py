@@ -36,23 +36,23 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, BaseModel):  # type: ignore
     Its preset and its `.keras` file hold the head: the bias of each token, and the vector that the
     query stream starts from. `backbone.save_to_preset` leaves them out.
 
-    The model is compiled. `fit` takes integer labels, and sample weights of 0 for labels that do
-    not count. `"auto"` in `compile` means AdamW with a learning rate of 1e-4, the mean
+    The model is compiled. `fit` takes integer labels, and sample weights of 0 for labels to
+    ignore. `"auto"` in `compile` means AdamW with a learning rate of 1e-4, the mean
     cross-entropy of the targets, and their accuracy.
 
     Args:
         backbone: An `XLNetBackbone` of type `"bi"`.
         tokenizer: Optional `XLNetTokenizer`, for `score`, `fill` and `generate`. `from_preset` sets
             the one of the preset.
-        objective: `"permutation"`, or `"denoising"` for the objective of BERT, for comparisons:
-            there is no query stream, the targets are masked in the content, all tokens attend to
-            all tokens, and `permutation_mask` is not used.
+        objective: `"permutation"`, or `"denoising"` for BERT's objective, for comparisons:
+            without a query stream, the targets are masked in the content, all tokens attend to
+            all tokens, and `permutation_mask` is ignored.
         partial_prediction: If `True`, the query stream has a row for each of `target_positions`.
             If `False`, it has a row for each token, with `target_mask` in place of
             `target_positions`; the rows of other tokens are their embeddings.
         stateful: If `True`, the model keeps its memory in variables from batch to batch, so row
-            `r` of a batch must continue row `r` of the batch before. `evaluate` and `predict` have
-            a memory of their own, which is empty when they start. If `False`, memory is an input
+            `r` of a batch must continue row `r` of the previous one. `evaluate` and `predict` have
+            their own memory, which is empty when they start. If `False`, memory is an input
             and an output, if the backbone has memory.
         batch_size: Int, the number of rows of a batch on one replica. Required with `stateful`.
         attend_to_empty_memory: If `True`, rows of a stateful memory that are still empty are
@@ -215,18 +215,18 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, BaseModel):  # type: ignore
         """Computes the log-probability of each token of texts, in an order of the tokens.
 
         Each token is predicted from the tokens before it in the order, whatever their place in the
-        text. `<sep><cls>`, with which texts end in pretraining, is given: the first token of the
-        order sees only that.
+        text. `<sep><cls>`, which ends texts in pretraining, is given: the first token of the
+        order sees only these.
 
         Args:
             texts: List of strings, or of sequences of token ids; or an int array.
             tokenizer: An `XLNetTokenizer`, for strings. `None` for the tokenizer of the model.
             order: `"left_to_right"`, `"right_to_left"` or `"random"`; or for each text the ranks
                 of its tokens, each number from 0 to `length - 1` once.
-            num_orders: Int, the number of random orders, the mean over which is returned.
+            num_orders: Int, the number of random orders to average over.
             batch_size: Int, texts at a time.
             seed: Int, the seed of random orders. The orders of a text depend on its place in
-                `texts`, and not on the other texts.
+                `texts`, not on the other texts.
 
         Returns:
             `Scores`: `token_ids`, `log_probs`, `totals` and `standard_errors`.
@@ -256,23 +256,23 @@ class XLNetPermutationLM(GeneratesText, KeepsMemory, BaseModel):  # type: ignore
         num_results: int = 5,
         beam_size: int = 20,
     ) -> Any:
-        """Finds the most probable tokens for blanks, together and each on its own.
+        """Finds the most probable tokens for blanks, jointly and independently.
 
         Args:
             texts: String with blanks, `"<mask>"`, each of one token; token ids with the id of
                 `<mask>`, 6, in the blanks; or a list of these.
             tokenizer: An `XLNetTokenizer`, for strings. `None` for the tokenizer of the model. The
-                tokens around blanks are those that the text has with its blanks filled
-                (`XLNetTokenizer.split_at_blanks`): a blank has the space before it, and blanks
-                without a space between them are the pieces of one word. A tokenizer without
-                `split_at_blanks` tokenizes each part by itself.
-            num_results: Int, the number of ways to fill all blanks that are returned.
-            beam_size: Int, the number of ways that are followed from blank to blank.
+                tokens around blanks are the same as in the filled text
+                (`XLNetTokenizer.split_at_blanks`): a blank includes the space before it, and blanks
+                without a space between them are pieces of one word. A tokenizer without
+                `split_at_blanks` tokenizes each part separately.
+            num_results: Int, the number of fillings to return.
+            beam_size: Int, the number of partial fillings that beam search follows.
 
         Returns:
-            `Fillings`, or a list of these for a list of texts. `joint` are the best ways with the
-            blanks predicted one after the other, each given the ones before it, by beam search;
-            `independent` those with each blank predicted without the others, as BERT does. Each
+            `Fillings`, or a list of these for a list of texts. `joint` has the best fillings with
+            the blanks predicted one after the other, each given the previous ones, by beam search;
+            `independent` the best with each blank predicted without the others, as in BERT. Each
             `Filling` has `text`, `token_ids`, `log_prob` and `independent_log_prob`.
 
         Raises:

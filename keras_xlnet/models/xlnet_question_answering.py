@@ -22,10 +22,10 @@ _FORBIDDEN = -1e30
 
 @register
 class XLNetQuestionAnswering(Task):
-    """Finds the answer to a question in a text, or that there is none (SQuAD 2.0).
+    """Finds the answer to a question in a text, or predicts that there is none (SQuAD 2.0).
 
     It computes the `start_n_top` most probable starts and, for each, the `end_n_top` most probable
-    ends, as the probability of an end depends on the start.
+    ends, because the probability of an end depends on the start.
 
     `fit` and `evaluate` need labels, and pass the labelled start to the model with its inputs. The
     model is compiled with `FineTuningAdamW` and the loss of the original,
@@ -34,7 +34,7 @@ class XLNetQuestionAnswering(Task):
     that; arguments you leave out keep these defaults.
 
     With a preprocessor `fit` and `evaluate` take questions, contexts and answers as text, and
-    `answer` gives the texts of answers with their place in the context:
+    `answer` returns the texts of answers with their positions in the context:
 
     - questions and contexts: a dict of the columns `question` and `context`, a tuple of these
       columns, a list of pairs `(question, context)`, or what `preprocessor.encode` returns;
@@ -48,9 +48,9 @@ class XLNetQuestionAnswering(Task):
         end_n_top: Int, the number of ends for each start.
         dropout: Float, dropout rate of the head for unanswerable questions.
         null_threshold: Optional float, the null score above which a question has no answer. `fit`
-            on text sets it to 0 if some of its questions have no answer and it is `None`. The best
-            one for a data set is in `keras_xlnet.evaluation.answer_scores`. `None`: all questions
-            are answered.
+            on text sets it to 0 if it is `None` and some questions are unanswerable.
+            `keras_xlnet.evaluation.answer_scores` finds the best one for a data set. `None`: all
+            questions are answered.
         name: Name of the model.
 
     Inputs, a dict. Only `token_ids` is required:
@@ -61,9 +61,9 @@ class XLNetQuestionAnswering(Task):
         cls_index: `(batch,)` int32, the position of `<cls>`. The last real token by default.
         start_positions: `(batch,)` int32, optional. With it, the model returns the outputs of
             training. `fit` and `evaluate` take it from the labels.
-        max_answer_length: `(batch, length)` int32, optional: the most tokens of an answer that
-            starts there. Longer ones are not searched. Without it, ends are anywhere, as in the
-            original.
+        max_answer_length: `(batch, length)` int32, optional: the largest number of tokens of an
+            answer that starts there. Longer ones are not searched. Without it, ends can be
+            anywhere, as in the original.
 
     Labels, a dict:
         start_positions, end_positions: `(batch,)` int, the first and the last token of the answer.
@@ -75,7 +75,7 @@ class XLNetQuestionAnswering(Task):
             others are -1e30 or lower.
         end_top_log_probs, end_top_index: `(batch, start_n_top * end_n_top)`: the ends of the first
             start, then the ends of the second start, and so on.
-        cls_logits: `(batch,)`, above 0 where no answer is more probable than an answer.
+        cls_logits: `(batch,)`, above 0 if no answer is more probable than an answer.
 
     Outputs with `start_positions`, a dict with the keys of the labels:
         start_positions: Log-probabilities `(batch, length)`.
@@ -252,7 +252,7 @@ class XLNetQuestionAnswering(Task):
         return graph.compute_output_spec(inputs)
 
     def _graph_for(self, inputs):
-        """The graph that takes an input which the model's own graph does not take, or `None`."""
+        """The graph for an input that the model's own graph does not take, or `None`."""
         graphs = self._untracked.graphs
         return next((graph for key, graph in graphs.items() if key in inputs), None)
 
@@ -264,7 +264,7 @@ class XLNetQuestionAnswering(Task):
             mask = super()._default("padding_mask", inputs)
         if key == "paragraph_mask":
             return mask
-        # The first position at which the count of real tokens is the largest.
+        # The first position where the count of real tokens is largest.
         return ops.argmax(ops.cumsum(ops.cast(mask, "int32"), axis=1), axis=1)
 
     # === Answers ===
@@ -287,15 +287,16 @@ class XLNetQuestionAnswering(Task):
             context: Optional column of contexts. `answer(question, context)` answers one question,
                 a string.
             batch_size, verbose: As in `keras.Model.predict`.
-            num_answers: Int, the most answers to a question.
-            max_answer_length: Int, the most tokens of an answer. Longer ones are not searched.
+            num_answers: Int, the largest number of answers to a question.
+            max_answer_length: Int, the largest number of tokens of an answer. Longer ones are not
+                searched.
             null_threshold: Float, the null score above which a question has no answer, or `None` to
                 answer all questions. `"auto"`: the `null_threshold` of the model.
 
         Returns:
             A list with an `AnswerPrediction` for each question: `answers`, each with `text`,
-            `start` and `end` in characters of the context and `probability`; `null_score`, the more
-            above 0 the more probable it is that there is no answer; and `text`, the best answer, or
+            `start` and `end` in characters of the context and `probability`; `null_score`, the
+            higher the more probable it is that there is no answer; and `text`, the best answer, or
             `""` if the context has none. For one question that is a string only its
             `AnswerPrediction`.
 
@@ -394,7 +395,7 @@ class _TopPositions(keras.Operation):
 
 
 class _WithinLength(keras.Operation):
-    """Log-probabilities of ends, -1e30 where they are not among some tokens from the start."""
+    """Log-probabilities of ends, -1e30 for ends too far from the start."""
 
     def call(self, log_probs, start, limit):
         distance = ops.arange(ops.shape(log_probs)[-1]) - ops.expand_dims(start, -1)
@@ -406,7 +407,7 @@ class _WithinLength(keras.Operation):
 
 
 def _with_answers(start_log_probs, limit):
-    """Log-probabilities of starts, -1e30 for those whose answers may have no token."""
+    """Log-probabilities of starts, -1e30 where answers may have no token."""
     return ops.where(limit > 0, start_log_probs, _FORBIDDEN)
 
 

@@ -27,7 +27,7 @@ class ListSoftmaxLoss(RefusesUnknownArguments, keras.losses.Loss):
         **kwargs: Other arguments of `keras.losses.Loss`.
 
     Call arguments:
-        y_true: Relevance `(batch, documents)`, at least 0; negative where there is no document.
+        y_true: Relevance `(batch, documents)`, at least 0; negative for missing documents.
         y_pred: Scores `(batch, documents)`.
 
     Example:
@@ -51,7 +51,7 @@ class PairwiseHingeLoss(RefusesUnknownArguments, keras.losses.Loss):
     """Mean hinge loss over the pairs of documents with different relevance, over lists.
 
     Args:
-        margin: Float, by how much the score of the more relevant one is to be higher.
+        margin: Float, the target difference between the scores of a pair.
         name: Name of the loss.
         **kwargs: Other arguments of `keras.losses.Loss`.
 
@@ -86,8 +86,8 @@ class PairwiseHingeLoss(RefusesUnknownArguments, keras.losses.Loss):
 class XLNetRanker(Task):
     """Ranks documents by their relevance for a query.
 
-    Each pair of a query and a document is a text with its own score. The backbone processes those
-    of all documents as one batch. The pooled sequence goes through a dense layer with tanh (the
+    Each pair of a query and a document is a text with its own score. The backbone processes
+    all documents as one batch. The pooled sequence goes through a dense layer with tanh (the
     summary of the original), dropout, and a dense layer with one output.
 
     With a preprocessor `fit` and `evaluate` take queries with lists of documents, of any number,
@@ -107,9 +107,9 @@ class XLNetRanker(Task):
         name: Name of the model.
 
     Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`, but of
-    shape `(batch, documents, length)`. A document that is only padding does not count.
+    shape `(batch, documents, length)`. A document that is only padding is ignored.
 
-    Outputs: Tensor `(batch, documents)`, float32, -1e9 where there is no document.
+    Outputs: Tensor `(batch, documents)`, float32, -1e9 for missing documents.
 
     Raises:
         ValueError: If an argument is not as above.

@@ -43,7 +43,7 @@ _LOSSES = {
     "linear": keras.losses.MeanSquaredError,
 }
 _METRICS = {
-    # Keras chooses by the labels: a loss of one's own may take one-hot labels.
+    # Keras chooses by the labels: a custom loss may take one-hot labels.
     "softmax": lambda: "accuracy",
     "sigmoid": lambda: keras.metrics.BinaryAccuracy(name="accuracy"),
     "linear": lambda: keras.metrics.MeanAbsoluteError(name="mean_absolute_error"),
@@ -55,7 +55,7 @@ class XLNetTextClassifier(Task):
     """Classifies texts, or pairs of texts, with an XLNet backbone.
 
     The pooled sequence goes through a dense layer with tanh (the summary of the original), dropout,
-    and a dense layer with one output a class.
+    and a dense layer with one output per class.
 
     It is compiled with `FineTuningAdamW` (for a pretrained backbone), the loss and the accuracy
     that fit the activation. Call `compile` to change that; arguments you leave out keep these
@@ -68,7 +68,7 @@ class XLNetTextClassifier(Task):
             `predict` take raw strings.
         activation: `"softmax"` for exclusive classes (labels are class indices; with
             `compile(loss=keras.losses.CategoricalCrossentropy(label_smoothing=0.1))` one-hot),
-            `"sigmoid"` for several labels a text (labels are vectors of 0 and 1), `"linear"` for
+            `"sigmoid"` for several labels per text (labels are vectors of 0 and 1), `"linear"` for
             regression.
         pooling: Mode of `SequencePooling`. The default `"last"` is `<cls>`, with padding on either
             side. Or `"pair"`: pairs of texts are compared token by token, by `PairComparison`.
@@ -78,18 +78,18 @@ class XLNetTextClassifier(Task):
             classes, a text has the second if its probability is at least this; with `"sigmoid"` it
             has every class at or above the threshold. `calibrate` finds the best one.
         long_document: How to read texts that are longer than the attention span:
-            `"truncate"`, as the preprocessor does; `"head_tail"`: its beginning and its end, where
-            the preprocessor keeps a quarter and three quarters; `"windows"`: in parts of
-            `segment_length` tokens: independent windows, whose summaries are
-            taken; `"memory"`: in segments of `segment_length` tokens, each with the memory of
-            those before it, and only the last is summarized. For the last two the
+            `"truncate"`, as the preprocessor does; `"head_tail"`: a quarter of the tokens from the
+            beginning, the others from the end; `"windows"`: independent windows of
+            `segment_length` tokens, whose summaries are averaged; `"memory"`: segments of
+            `segment_length` tokens, each with the memory of earlier ones, of which only the
+            last is summarized. For the last two the
             `sequence_length` of the preprocessor is the length of the longest document, texts are
             padded on the left, and `pooling` is not `"pair"`; `"memory"` needs a backbone with a
             `memory_length`.
         segment_length: Int, the tokens of a segment or window.
         gradient_segments: Int, the number of segments at the end that are summarized and trained
-            on with `"memory"`. Those before are read without dropout, and need memory for one
-            segment however many they are. `None` for all of them. Memory carries no gradient.
+            on with `"memory"`. Earlier ones are read without dropout and together need memory
+            for only one segment. `None` for all of them. Memory carries no gradient.
         name: Name of the model.
 
     Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`.
@@ -285,20 +285,20 @@ class XLNetTextClassifier(Task):
         batch_size: int | None = None,
         verbose: str | int = "auto",
     ) -> Calibration:
-        """Makes probabilities as high as they are right, and chooses the `threshold`.
+        """Calibrates the probabilities and chooses the `threshold`.
 
-        The logits are divided by a temperature: the weights of the last layer are. No order of
-        classes changes. What is stored in the model is used by `predict`, `classify`, `save`,
-        presets and exports. If none of the texts is wrong, or the model is not better than chance,
-        no temperature from 0.0001 to 10,000 is best: there is a warning, and it stays 1.
+        The logits are divided by a temperature, by dividing the weights of the last layer. The
+        order of classes does not change. `predict`, `classify`, `save`, presets and exports use
+        both. If every text is right, or the model is not better than chance, no temperature from
+        0.0001 to 10,000 is best: a warning is issued, and it stays 1.
 
         Args:
-            texts: Raw text, as in `predict`, which the model was not trained on. Some hundred will
-                do.
+            texts: Raw text, as in `predict`, which the model was not trained on. A few hundred
+                are enough.
             labels: Their labels, as in `evaluate`.
-            metric: `"f1"`, `"accuracy"` or `"mcc"`: what the threshold of two classes is best for,
-                the second class being the positive one; or, with `"sigmoid"`, the threshold of all
-                classes together. `None`: the threshold stays as it is.
+            metric: `"f1"`, `"accuracy"` or `"mcc"`: the metric that the threshold of two classes
+                maximizes, with the second class as the positive one; or, with `"sigmoid"`, the
+                threshold of all classes together. `None`: the threshold does not change.
             batch_size, verbose: As in `predict`.
 
         Returns:
@@ -344,7 +344,7 @@ class XLNetTextClassifier(Task):
         found = fit_temperature_of(logits, y[counts], self.activation)
         if found.temperature != 1:
             scale_last_layer(self, 1 / found.temperature)
-            # Half precision rounds the weights, and thresholds are compared with what comes out.
+            # Half precision rounds the weights; thresholds are compared with the rounded outputs.
             logits, probabilities = read_rows()
         found = with_measured(found, logits, probabilities, y[counts], self.activation, metric)
         if found.threshold is not None:

@@ -20,7 +20,7 @@ from keras_xlnet.types import Shape, Tensor
 
 @register
 class CosineSimilarityLoss(RefusesUnknownArguments, keras.losses.Loss):
-    """Squared difference of the cosine of two embeddings and a number.
+    """Squared difference between the cosine of two embeddings and a number.
 
     Args:
         name: Name of the loss.
@@ -52,24 +52,24 @@ class XLNetTextEmbedder(Task):
     """Represents each text by a vector, so that texts of similar meaning have similar vectors.
 
     The vector is the mean of the last states of the tokens, of length 1: the product of two is
-    their cosine. `embed` returns vectors of texts, `similarity` cosines, and `search` the texts of
+    their cosine. `embed` returns vectors of texts, `similarity` cosines, and `search` the texts in
     a collection that are most similar to queries.
 
     `fit` takes pairs of texts. Without labels, the two texts of a pair belong together, and those
-    of other pairs in the batch do not (in-batch negatives); a third text of a row is one more that
-    does not. Texts that are equal to the texts of a pair are no negatives of it. Large batches make
-    this harder, and better. With labels, numbers from -1 to 1, the cosine of a pair is to be its
-    number.
+    of other pairs in the batch do not (in-batch negatives); a third text of a row is one more
+    negative. Texts equal to a text of the pair are not its negatives. Large batches make
+    the task harder, and training better. With labels, numbers from -1 to 1, the cosine of a pair
+    is trained to equal its number.
 
     It is compiled with `FineTuningAdamW` and `CosineSimilarityLoss`, which
-    is used with labels only. Call `compile` to change that; arguments you leave out
+    is used only with labels. Call `compile` to change that; arguments you leave out
     keep these defaults.
 
     Args:
         backbone: An `XLNetBackbone`.
         preprocessor: An `XLNetTextEmbedderPreprocessor`.
         pooling: Mode of `SequencePooling`.
-        scale: Float, by which cosines are multiplied in the loss of in-batch negatives.
+        scale: Float, the factor of cosines in the loss of in-batch negatives.
         name: Name of the model.
 
     Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`, but of
@@ -229,7 +229,7 @@ class XLNetTextEmbedder(Task):
         batch_size: int | None = None,
         verbose: str | int = "auto",
     ) -> np.ndarray:
-        """Returns the cosines of each text with each other text.
+        """Returns the cosines between texts and other texts.
 
         Args:
             texts, others: Texts or a string, as in `embed`; or vectors of texts, which `embed`
@@ -254,8 +254,8 @@ class XLNetTextEmbedder(Task):
     ) -> list[list[RankedDocument]]:
         """Returns the texts of a collection that are most similar to each query.
 
-        The cosines are computed in blocks, so that collections of millions of vectors need little
-        memory besides the vectors.
+        The cosines are computed in blocks, so collections of millions of vectors need little
+        extra memory.
 
         Args:
             queries: Texts or vectors, as in `similarity`. A string or a vector is one query.
@@ -287,7 +287,7 @@ class XLNetTextEmbedder(Task):
         ]
 
     def _vectors(self, texts, batch_size, verbose):
-        """Embeddings of texts; vectors stay as they are, but for their length."""
+        """Embeddings of texts; vectors are only normalized."""
         texts = plain_texts(texts)
         if not _are_numbers(texts):
             return unit_length(self.embed(texts, batch_size, verbose))

@@ -97,7 +97,7 @@ class XLNetTextRegressor(Task):
         logits, summarize, logits_dense = pooled_logits(
             backbone, inputs, 1, pooling, dropout, *document
         )
-        # Half precision is too coarse for an error that is squared.
+        # Half precision is too coarse for squared errors.
         to_float32 = keras.layers.Activation("linear", dtype="float32", name="values")
         super().__init__(backbone, inputs=inputs, outputs=to_float32(logits), name=name, **kwargs)
 

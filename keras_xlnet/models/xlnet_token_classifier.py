@@ -30,18 +30,18 @@ from keras_xlnet.types import Tensor
 class XLNetTokenClassifier(Task):
     """Classifies each token of a text, for example to recognize names.
 
-    The output of the backbone goes through dropout and a dense layer with one output a class.
+    The output of the backbone goes through dropout and a dense layer with one output per class.
 
-    With a preprocessor `fit` and `evaluate` take lists of words with a tag each, `predict` gives
-    entities, and `tag` gives tags. These are valid in their scheme, BIO, BIOES or IO. Strings are
-    divided into words as in `tag`. Sentences that do not fit into `sequence_length` are read
-    in windows, and each word counts in the window in which it has most context.
+    With a preprocessor `fit` and `evaluate` take lists of words with a tag each, `predict` returns
+    entities, and `tag` returns tags. These are valid in their scheme, BIO, BIOES or IO. Strings are
+    split into words as in `tag`. Sentences that do not fit into `sequence_length` are read
+    in windows, and each word is read in the window where it has the most context.
 
     It is compiled with `FineTuningAdamW` (for a pretrained backbone), the cross-entropy of class
     indices and their accuracy. Both are means over the tokens that have a label, by their sample
-    weights: a weight for each text, `(batch,)`, counts for all of its tokens; `(batch, length)`
-    gives each token a weight, and a list for each sentence gives each word one. The label -100 says
-    that a token does not count; of words the first tokens count. Call `compile` to change that;
+    weights: a weight for each text, `(batch,)`, applies to all of its tokens; `(batch, length)`
+    gives each token a weight, and a list for each sentence gives each word one. Tokens with the
+    label -100 are ignored; the first token of a word counts. Call `compile` to change that;
     arguments you leave out keep these defaults.
 
     Args:
@@ -147,7 +147,7 @@ class XLNetTokenClassifier(Task):
 
     def _compile_defaults(self):
         return {
-            # The mean over the tokens that count: not over all, nor over texts first.
+            # The mean over the counted tokens, not over all tokens, nor over texts first.
             "loss": keras.losses.SparseCategoricalCrossentropy(
                 from_logits=self.activation == "linear", reduction="mean_with_sample_weight"
             ),
@@ -173,7 +173,7 @@ class XLNetTokenClassifier(Task):
     ) -> dict[str, Any]:
         """Computes the metrics as `keras.Model` does, over the tokens that have a label.
 
-        They get tokens as rows: means of the tokens of a row would depend on its length.
+        They get tokens as rows, because means over the tokens of a row would depend on its length.
         """
         if y is not None:
             has_label = ops.not_equal(y, NO_LABEL)
@@ -199,7 +199,7 @@ class XLNetTokenClassifier(Task):
         """Returns the tags of words: the most probable sequence that is valid in their scheme.
 
         Args:
-            x: List of lists of words, or of strings, which are divided into words: runs of letters
+            x: List of lists of words, or of strings, which are split into words: runs of letters
                 and digits with their marks, such as "don't", "a@b.org" and "हिन्दी", and each other
                 character. A run of letters in a language without spaces, such as Chinese, Japanese
                 or Thai, is one word: pass lists of its words or characters instead.
@@ -214,7 +214,7 @@ class XLNetTokenClassifier(Task):
     def find_entities(
         self, x: Any, batch_size: int | None = None, verbose: str | int = "auto"
     ) -> Any:
-        """Returns the entities in sentences: what the tags of `tag` say.
+        """Returns the entities in sentences, from the tags of `tag`.
 
         Args:
             x, batch_size, verbose: As in `tag`.
@@ -225,7 +225,7 @@ class XLNetTokenClassifier(Task):
             For a string only its list.
 
         Raises:
-            ValueError: If the names of classes are no tags of entities: use `tag` then.
+            ValueError: If the class names are not entity tags: use `tag` then.
         """
         if any(split_tag(name) is None for name in self.label_names):
             raise ValueError(
@@ -253,10 +253,10 @@ def _as_rows(x):
 
 
 def _without_missing(y, sample_weight):
-    """Labels and weights in which tokens without a label weigh nothing."""
+    """Labels and weights, with weight 0 for tokens without a label."""
     if y is None:
         return y, sample_weight
-    if len(y.shape) > 2:  # Vectors, for a loss of one's own.
+    if len(y.shape) > 2:  # Vectors, for custom losses.
         if sample_weight is not None:
             sample_weight = weights_of_labels(sample_weight, y[:, :, 0])
         return y, sample_weight

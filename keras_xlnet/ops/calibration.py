@@ -91,7 +91,7 @@ THRESHOLD_METRICS: dict[str, Callable[..., np.ndarray]] = {
 def best_threshold(scores: np.ndarray, labels: np.ndarray, metric: str) -> tuple[float, float]:
     """Returns the threshold with the highest metric, and this metric.
 
-    What has at least the threshold as score is called positive.
+    Scores at or above the threshold are positive.
 
     Args:
         scores: Float array `(rows,)`, from 0 to 1.

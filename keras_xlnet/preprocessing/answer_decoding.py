@@ -44,8 +44,8 @@ class AnswerPrediction(Result):
 
     Args:
         answers: Tuple of `Answer`, the most probable one first. Empty if the model found none.
-        null_score: Float, the more above 0, the more probable it is that there is no answer. The
-            threshold for a data set is found by `keras_xlnet.evaluation.answer_scores`.
+        null_score: Float. The higher, the more probable it is that there is no answer.
+            `keras_xlnet.evaluation.answer_scores` finds the threshold for a data set.
         null_threshold: Optional float, the largest null score with which `text` is an answer.
             `None`: it always is.
         context: Optional string, the text that the answers are parts of. Notebooks show it, with
@@ -93,7 +93,7 @@ class AnswerPrediction(Result):
         return self.text_at(self.null_threshold)
 
     def text_at(self, null_threshold: float | None) -> str:
-        """Returns what `text` is with another threshold."""
+        """Returns `text` for another threshold."""
         is_dropped = null_threshold is not None and self.null_score > null_threshold
         return self.answers[0].text if self.answers and not is_dropped else ""
 
@@ -114,7 +114,7 @@ def decode_answers(
     Args:
         windows: The `AnswerWindows` that the model was given.
         outputs: The outputs of the model for `windows.features`.
-        num_answers: Int, how many answers with different texts are returned at most.
+        num_answers: Int, the largest number of answers, all with different texts.
         max_answer_length: Int, in tokens.
         as_original: Bool, whether to reproduce two mistakes of the original: the last token of a
             window is never part of an answer, and a single space is an answer, `""`.
@@ -159,14 +159,14 @@ def _beams(outputs, window):
 def _answer(windows, window, tokens, log_probs):
     start, end = windows.characters(window, *tokens)
     text = windows.contexts[windows.row[window]][start:end]
-    # A last token that is a space only ends after it.
+    # A space at the end is not part of the answer.
     end -= len(text) - len(text.rstrip())
     return Answer(text.rstrip(), start, end, 0.0, *log_probs)
 
 
 def _best(answers, num_answers):
     """The most probable answers with different texts, with their probabilities."""
-    # Sorting is stable: of equal answers the one that was found first.
+    # Sorting is stable: the first of equal answers stays first.
     ranked = sorted(answers, key=_score, reverse=True)
     different = list({answer.text: answer for answer in reversed(ranked)}.values())
     best = sorted(different, key=lambda answer: ranked.index(answer))[:num_answers]

@@ -14,10 +14,10 @@ _LABELS = ("start_positions", "end_positions", "is_impossible")
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class AnswerWindows(Encoded):
-    """Questions with windows of their contexts as arrays, with the places of tokens in the text.
+    """Questions with windows of their contexts as arrays, with the positions of tokens in the text.
 
-    A context that is longer than a model takes is divided into windows that overlap. `features` has
-    one row a window.
+    A context that is longer than a model takes is divided into overlapping windows. `features` has
+    one row per window.
 
     Args:
         features: Dict of the inputs of `XLNetQuestionAnswering`: `token_ids`, `segment_ids`,
@@ -68,7 +68,7 @@ class AnswerWindows(Encoded):
         return (*[self.features["cls_index"][window]] * 2, 1)
 
     def characters(self, window: int, start: int, end: int) -> tuple[int, int]:
-        """Returns the place in the context, in characters, of tokens of a window.
+        """Returns the position in the context, in characters, of tokens of a window.
 
         Args:
             window: Int, the row of the window.

@@ -1,4 +1,4 @@
-"""Questions, contexts and their answers in the forms that users have them, and their checks."""
+"""Reads and checks questions, contexts and answers in all forms that users pass."""
 
 import dataclasses
 from typing import Any
@@ -49,7 +49,7 @@ def gold_answers(y: Any, contexts: list[str]) -> list[GoldAnswer | None]:
     """Returns the checked answer to learn for each question, or `None` without an answer.
 
     Args:
-        y: List with one entry a question: a string (its first place in the context is taken), a
+        y: List with one entry per question: a string (its first occurrence in the context), a
             tuple `(start, text)`, a dict with the keys `text` and `answer_start` as in SQuAD, or a
             list of these (the first is used); or a dict of two lists, as SQuAD has on the
             Hugging Face Hub. `None`, `""` or empty lists: no answer.

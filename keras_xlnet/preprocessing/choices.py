@@ -1,4 +1,4 @@
-"""Texts with choices in the forms that users have them, and their checks."""
+"""Reads and checks texts with choices in all forms that users pass."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def choice_columns(x: Any) -> dict[str, list[Any]]:
 def answered(question: str, choice: str) -> str:
     """Returns a question with a choice in all of its blanks, or after it if it has none.
 
-    A blank is a run of `_` of any length with no letter, digit or mark on either side of it: the
-    `_` of "my_var", "name_" and "__init__" are no blanks.
+    A blank is a run of `_` with no letter, digit or mark on either side: the
+    `_` in "my_var", "name_" and "__init__" are not blanks.
 
     Source: `run_race.py` of the original, which puts the choice in place of every `_`.
     """

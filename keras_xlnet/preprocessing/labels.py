@@ -1,4 +1,4 @@
-"""Labels in the forms that users have them, and their checks."""
+"""Reads and checks labels in all forms that users pass."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from keras_xlnet.preprocessing.weights import weights_of_classes
 from keras_xlnet.tokenizers.string_inputs import categories_of, plain_columns, plain_texts
 from keras_xlnet.types import Tensor
 
-# How much the probabilities of a row may differ from the sum 1.
+# How far the probabilities of a row may sum from 1.
 _TOLERANCE = 1e-3
 DEFAULT_THRESHOLD = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
 class Classes:
-    """The classes of a model, and how its labels say them.
+    """The classes of a model, and the form of its labels.
 
     Args:
         num_classes: Int.
         class_names: List of `num_classes` strings, or `None`.
-        activation: `"softmax"` for exclusive classes, `"sigmoid"` for several classes a text, or
+        activation: `"softmax"` for exclusive classes, `"sigmoid"` for several classes per text, or
             `"linear"` for numbers.
         takes_vectors: Bool, whether the loss takes a vector for each text with exclusive classes.
-        ignored: Optional int, an index that the loss takes too, and ignores.
+        ignored: Optional int, an additional index that the loss ignores.
     """
 
     num_classes: int
@@ -181,7 +181,7 @@ def _as_numbers(labels):
 
 
 def check_number_of_rows(labels: Any, rows: int) -> None:
-    """Raises `ValueError` if there is not a label for each of some rows."""
+    """Raises `ValueError` unless every row has a label."""
     if isinstance(labels, np.ndarray) and len(labels) != rows:
         raise ValueError(f"`y` must have a label for each of {rows} rows. Received: {len(labels)}")
 
@@ -388,12 +388,12 @@ def check_threshold(threshold: float, num_classes: int, activation: str) -> None
 
 
 def has_threshold(num_classes: int, activation: str) -> bool:
-    """Returns whether labels depend on a threshold, and not on the largest probability."""
+    """Returns whether labels depend on a threshold, not on the largest probability."""
     return activation == "sigmoid" or (activation, num_classes) == ("softmax", 2)
 
 
 def check_has_threshold(name: str, given: object, num_classes: int, activation: str) -> None:
-    """Raises `ValueError` if a model decides without a threshold. `name` is of the argument."""
+    """Raises `ValueError` if a model decides without a threshold. `name` names the argument."""
     if not has_threshold(num_classes, activation):
         raise ValueError(
             f"`{name}` can only be given for two classes with activation='softmax', or for "

@@ -14,8 +14,8 @@ from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
 from keras_xlnet.lazy_modules import tf
 
 # Rows of similar length are brought together within this many batches at most, and within a quarter
-# of them: where length says something of the label, as in spam, batches of all lengths would have
-# one label each.
+# of them: if length correlates with the label, as in spam, batches sorted over all lengths would
+# have one label each.
 _POOL = 8
 _POOLS = 4
 _SHORTEST = 16

@@ -62,7 +62,7 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
     """Converts texts with choices to the arrays of `XLNetMultipleChoice`.
 
     Each choice is packed with its text as `[text, <sep>, choice, <sep>, <cls>]`. If that is too
-    long, the text is truncated at the end. Of a choice the last `max_choice_length` tokens are
+    long, the text is truncated at the end. The last `max_choice_length` tokens of a choice are
     kept, as in the original, whose choices are a question followed by an answer.
 
     Args:
@@ -71,7 +71,7 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
         max_choice_length: Int, the most tokens of a choice.
         padding_side: String, `"left"` as in the original, or `"right"`.
         padding_token_id: Int, as in `XLNetTextClassifierPreprocessor`.
-        as_original: Bool, whether to reproduce a mistake of the original: where a text and a choice
+        as_original: Bool, whether to reproduce a mistake of the original: if a text and a choice
             fit, the choice and the special tokens stay in the text of the next choice.
         **kwargs: Other arguments of `keras.layers.Layer`.
 
@@ -210,7 +210,7 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
     @classmethod
     def check_labels(cls, y: Any, features: Any, classes: Classes | None = None) -> Any:
         y = as_label_array(y)
-        # Vectors are for a loss of one's own.
+        # Vectors are for custom losses.
         if isinstance(features, dict) and np.shape(y)[1:] in ((), (1,)):
             check_class_indices(y, np.shape(features["token_ids"])[1])
         return y
@@ -253,7 +253,7 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
     def _with_leftovers(self, text_ids, choice_ids):
         """The text of each choice, with what the original leaves in it of the choices before.
 
-        It runs eagerly: no model of use needs it in a graph.
+        It runs eagerly: no useful model needs it in a graph.
         """
         texts, choices = [], []
         for row in range(int(text_ids.nrows())):

@@ -11,7 +11,7 @@ from keras_xlnet.lazy_modules import tf
 SEGMENT_A, SEGMENT_B, SEGMENT_CLS = 0, 1, 2
 # As in `classifier_utils.py` of the original code.
 SEGMENT_PADDING = 4
-# How much the length of a window counts against the context of a token in it, as in the original.
+# The weight of a window's length relative to the context of a token, as in the original.
 _LENGTH_SHARE = 0.01
 # Lengths are rounded up to a multiple of this, so that few shapes are compiled.
 _STEP = 16
@@ -150,7 +150,7 @@ def window_of_most_context(windows: Sequence[tuple[int, int]]) -> np.ndarray:
         windows: List of the first token and the number of tokens of each window.
 
     Returns:
-        Int array `(tokens,)`, the index of a window. It is the first one of several that are equal.
+        Int array `(tokens,)`, the index of a window, the first of equal ones.
 
     Source: `_check_is_max_context` of the original's `run_squad.py`.
     """

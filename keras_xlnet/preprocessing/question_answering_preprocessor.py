@@ -26,11 +26,11 @@ from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
 
 # <sep> after the context and after the question, and <cls>.
 _NUM_SPECIAL = 3
-_SPACE = "\u2581"  # The piece of a space.
+_SPACE = "\u2581"  # The piece for a space.
 
 
 class WindowPlaces(NamedTuple):
-    """The places of windows in contexts.
+    """The positions of windows in contexts.
 
     Args:
         question: Int64 `(windows,)`, the row of the question.
@@ -54,7 +54,7 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
     """Converts questions, contexts and answers to the arrays of `XLNetQuestionAnswering`.
 
     A window is packed as `[context, <sep>, question, <sep>, <cls>]`. A context that does not fit
-    is divided into windows that begin `doc_stride` tokens after each other, until one of them has
+    is divided into windows that start `doc_stride` tokens apart, until one of them has
     its last token. Segment ids are 0 for the context, 1 for the question (each with its `<sep>`),
     2 for `<cls>` and 3 for padding, as in the original.
 
@@ -62,7 +62,7 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
         tokenizer: An `XLNetTokenizer`.
         sequence_length: Int, tokens of a window.
         doc_stride: Int, tokens from the start of a window to the start of the next one. It is
-            smaller where a window has fewer tokens of the context.
+            smaller if a window has fewer tokens of the context.
         max_question_length: Int, a longer question is truncated at the end.
         padding_side: String, `"right"` as in the original, or `"left"`.
         padding_token_id: Int, as in `XLNetTextClassifierPreprocessor`.
@@ -130,7 +130,7 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
             question_ids = self.tokenizer(question)
             length = tf.minimum(question_ids.row_lengths(), self.max_question_length)
             question_ids = first_tokens(question_ids, length)
-            # Many questions are about the same context.
+            # Many questions share a context.
             different, index = tf.unique(context, tf.int64)
             context_ids, offsets = self.tokenizer(different, return_offsets=True)
             parts = (context_ids, offsets.start, offsets.end)
@@ -204,7 +204,7 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
         )
 
     def _encode_contexts(self, contexts):
-        """Ids and offsets of contexts. Many questions are about the same context."""
+        """Ids and offsets of contexts. Many questions share a context."""
         different = {text: place for place, text in enumerate(dict.fromkeys(contexts))}
         ids, offsets = self.tokenizer.encode(list(different), return_offsets=True)
         places = [different[text] for text in contexts]
@@ -216,9 +216,9 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
         return window_parts(context_length, room, min(room, self.doc_stride))
 
     def answer_limits(self, token_ids: Any, max_answer_length: int, xp: ModuleType = np) -> Any:
-        """Returns the most tokens of an answer that starts at each token.
+        """Returns the largest number of tokens of an answer that starts at each token.
 
-        A single token that is only a space is no answer.
+        A single token that is only a space is not an answer.
 
         Args:
             token_ids: Int array or tensor `(windows, length)`.

@@ -1,4 +1,4 @@
-"""Queries with lists of documents, in the order of their relevance."""
+"""Queries with lists of documents, ordered by relevance."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from keras_xlnet.preprocessing.text_preprocessor import XLNetTextPreprocessor
 from keras_xlnet.preprocessing.texts import read_columns
 from keras_xlnet.results import Result
 
-# The relevance where a list has no document.
+# The relevance of a missing document.
 NO_DOCUMENT = -1
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class RankedDocument(Result):
-    """A document in its place.
+    """A document in a ranking.
 
     Args:
         index: Int, its place in the list that was given.
@@ -45,7 +45,7 @@ class RankedDocument(Result):
 class XLNetRankerPreprocessor(XLNetTextPreprocessor):
     """Converts queries with lists of documents to the arrays of `XLNetRanker`.
 
-    A query and a document are packed as a pair, `[query, <sep>, document, <sep>, <cls>]`, of which
+    A query and a document are packed as a pair, `[query, <sep>, document, <sep>, <cls>]`, and
     the longer one is truncated. Arguments are as in `XLNetTextClassifierPreprocessor`. The
     call takes pairs of a query and a document.
 

@@ -31,7 +31,7 @@ _LOG_ZERO = -1e30
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Entity(Result):
-    """A part of a sentence that a model found to be of a type.
+    """A part of a sentence with the entity type that a model found.
 
     Args:
         type: String, such as `"person"` of the tags `"B-person"` and `"I-person"`.
@@ -61,7 +61,7 @@ def split_tag(tag: Any) -> tuple[str, str] | None:
         tag: String, `"O"`, or one of the letters B, I, E and S, a hyphen and a type.
 
     Returns:
-        Two strings; the type of `"O"` is `""`. `None` for what has another form.
+        Two strings; the type of `"O"` is `""`. `None` for other forms.
 
     Example:
 
@@ -78,7 +78,7 @@ def split_tag(tag: Any) -> tuple[str, str] | None:
 
 
 def entity_types(tags: Sequence[Any]) -> list[str] | None:
-    """Returns the types of entities that tags have, `None` if some are not tags of entities.
+    """Returns the entity types of tags, `None` if some are not entity tags.
 
     Example:
 
@@ -93,7 +93,7 @@ def entity_types(tags: Sequence[Any]) -> list[str] | None:
 
 
 def detect_scheme(tags: Sequence[str]) -> str:
-    """Returns the scheme that a set of tags is from.
+    """Returns the scheme of a set of tags.
 
     It is `"bioes"` if there is an E or an S, otherwise `"bio"` if there is a B. It is `"io"` if
     there is none of them, and also if a tag has another form or could not be in any valid

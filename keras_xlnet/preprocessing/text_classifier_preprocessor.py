@@ -1,4 +1,4 @@
-"""Texts and pairs of texts with a class each."""
+"""Texts and pairs of texts, each with a class."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class XLNetTextClassifierPreprocessor(XLNetTextPreprocessor):
     """Converts texts, or pairs of texts, and their classes to the arrays of a classifier.
 
     One text is packed as `[A, <sep>, <cls>]`, a pair as `[A, <sep>, B, <sep>, <cls>]`, as in the
-    original's `convert_single_example`. Texts that are too long are truncated. Of a pair, the
+    original's `convert_single_example`. Texts that are too long are truncated. In a pair, the
     longer text is truncated first, and B if both are equally long. A pair whose B has no
     tokens is packed as a single text. Segment ids are 0 for A and 1 for B (each with its `<sep>`),
     2 for `<cls>` and 4 for padding.
@@ -64,7 +64,7 @@ class XLNetTextClassifierPreprocessor(XLNetTextPreprocessor):
             original, not `<pad>`. Padding is masked, so its id does not change the outputs of a
             model.
         truncation: Where texts that are too long are truncated: at the `"end"`, or in the
-            `"middle"`, so that the first quarter of the tokens are from the begin of the text, and
+            `"middle"`, which keeps a quarter of the tokens from the beginning of the text and
             the others from its end (Sun et al. 2019).
         **kwargs: Other arguments of `keras.layers.Layer`.
 

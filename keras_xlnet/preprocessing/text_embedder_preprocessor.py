@@ -1,4 +1,4 @@
-"""Texts that are embedded, each by itself, or in rows of two or three to train on."""
+"""Texts to embed one by one, or in rows of two or three for training."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _NAMES = ("text", "pair", "negative")
 class XLNetTextEmbedderPreprocessor(XLNetTextRegressorPreprocessor):
     """Converts texts to the arrays of `XLNetTextEmbedder`.
 
-    Each text is packed by itself, `[text, <sep>, <cls>]`. A row has one text; or a pair of texts,
-    to train on; or three, whose last text does not belong to the first: a hard negative. In
+    Each text is packed separately, `[text, <sep>, <cls>]`. A row has one text; or, for training,
+    a pair; or three texts, the last of which is a hard negative for the first. In
     a dict the keys are `text`, `pair` and `negative`. Arguments are as in
     `XLNetTextClassifierPreprocessor`.
 

@@ -19,14 +19,14 @@ from keras_xlnet.types import Shape
 
 # One token of each text, <sep> after each text, and <cls>.
 _MIN_LENGTH_PAIR = 5
-# A quarter of the tokens, where the middle is truncated.
+# A quarter of the tokens, if the middle is truncated.
 _HEAD_SHARE = 4
 
 
 class XLNetTextPreprocessor(Preprocessor):
     """Base class of the preprocessors of texts and pairs: tokenizing, truncating and packing.
 
-    Args, call arguments and what the call returns: see `XLNetTextClassifierPreprocessor`.
+    Args, call arguments and outputs: see `XLNetTextClassifierPreprocessor`.
     """
 
     takes_datasets = True
@@ -197,7 +197,7 @@ class XLNetTextPreprocessor(Preprocessor):
         """Returns the lengths after truncating the longer text token by token."""
         # Without B there is only one <sep>.
         available = self.sequence_length - 2 - tf.cast(length_b > 0, tf.int64)
-        # Each text keeps at least half of the available tokens, and what the other does not use.
+        # Each text keeps at least half of the available tokens, and those the other does not use.
         # A keeps one more of an odd number, because B is truncated first if both are equally long.
         half_b = available // 2
         half_a = available - half_b

@@ -1,4 +1,4 @@
-"""Texts and pairs of texts with a number each."""
+"""Texts and pairs of texts, each with a number."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class XLNetTextRegressorPreprocessor(XLNetTextPreprocessor):
     def label_mapper(cls, spec: Any, classes: Classes | None = None) -> Callable[[Any], Any] | None:
         def encode(labels):
             numbers = tf.strings.to_number(labels) if is_text(spec) else labels
-            # As arrays: TensorFlow traces a step for labels of any rank if it meets two.
+            # As arrays: with labels of two ranks, TensorFlow traces a step for any rank.
             return tf.reshape(numbers, (-1, 1))
 
         return encode

@@ -1,4 +1,4 @@
-"""Raw text in the forms that users have it: lists, arrays, columns of tables, datasets."""
+"""Raw text in all forms that users pass: lists, arrays, columns of tables, datasets."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from keras_xlnet.tokenizers.string_inputs import (
     plain_texts,
 )
 
-# The names that TensorFlow and pandas give their text types.
+# The names of text types in TensorFlow and pandas.
 _TEXT_DTYPES = ("<dtype: 'string'>", "string", "str", "object")
 
 
@@ -39,7 +39,7 @@ def is_text(x: Any) -> bool:
 
 
 def is_raw(x: Any) -> bool:
-    """Whether what `plain_columns` returned is to be read as text: no arrays, and no batches."""
+    """Whether the result of `plain_columns` is read as text: not arrays, not batches."""
     if isinstance(x, dict):
         return "token_ids" not in x
     if isinstance(x, tuple):
@@ -64,7 +64,7 @@ def check_container(x: Any, row_name: str = "text") -> None:
 
     Args:
         x: What a user passed.
-        row_name: String, what a row is called in errors.
+        row_name: String, the name of a row in errors.
     """
     if is_table(x):
         names = list(getattr(x, "column_names", None) or x.columns)
@@ -92,7 +92,7 @@ def _is_empty(x):
 
 
 def _is_numbers(x):
-    """Whether a list has lists or arrays of numbers. A number in a list of texts has a row."""
+    """Whether a list has lists or arrays of numbers. Errors name the row of a single number."""
     depth = 0
     while isinstance(x, (list, tuple)) and x:
         x, depth = x[0], depth + 1
@@ -119,7 +119,7 @@ def read_columns(x: Any, forms: Sequence[tuple[str, ...]]) -> dict[str, list[Any
     Args:
         x: What a user passed: a tuple or dict of columns, or a list of rows, tuples or dicts, of
             one of `forms`; or a column, if a form has one name. Columns are as in `plain_columns`.
-        forms: Tuples of strings, what the texts of a row are called. `documents` and `choices` are
+        forms: Tuples of strings, the names of the texts of a row. `documents` and `choices` are
             lists of texts.
 
     Raises:
@@ -194,7 +194,7 @@ def one_row(x: Any, *others: Any) -> tuple[Any, bool]:
 
     Args:
         x: Texts in any form, or the first column.
-        others: Of a method for rows of several texts: the other columns, or `None` if `x` has all.
+        others: For methods with several texts per row: the other columns, or `None` if `x` has all.
     """
     for column in others:
         if isinstance(column, (int, float)):

@@ -45,16 +45,16 @@ _NUM_SPECIAL = 2
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class EncodedWords(Encoded):
-    """Sentences as arrays, and which word each token is of.
+    """Sentences as arrays, and the word that each token belongs to.
 
     Args:
         features, row: As in `Encoded`. `row` is `None` if no sentence has several windows.
         columns: Dict of `words`, a list of lists of strings, and, if sentences were strings,
             `text`, a list of these.
-        word_index: Int array `(windows, length)`, the place of the word of each token in its
+        word_index: Int array `(windows, length)`, the index of each token's word in its
             sentence; -1 for padding, `<sep>`, `<cls>` and words that have more context in another
             window.
-        places: List with the places of words in strings for each sentence, `(start, end)` in
+        places: List with the positions of words in each sentence, `(start, end)` in
             characters. `None` for lists of words.
     """
 
@@ -83,7 +83,7 @@ class Entities(list[Entity]):
     def _repr_html_(self) -> str:
         text, words = self._sentence.text, self._sentence.words
         places = [(entity.start, entity.end) for entity in self]
-        if text is None:  # Places of entities are words, which are joined by spaces.
+        if text is None:  # Entity positions count words, which are joined by spaces.
             ends = list(itertools.accumulate(len(word) + 1 for word in words))
             places = [(ends[a] - len(words[a]) - 1, ends[b - 1] - 1) for a, b in places]
             text = " ".join(words)
@@ -131,11 +131,11 @@ class TaggedSentence(Result):
 class XLNetTokenClassifierPreprocessor(Preprocessor):
     """Converts sentences, and the tags of their words, to the arrays of `XLNetTokenClassifier`.
 
-    A sentence is packed as `[pieces of all words, <sep>, <cls>]`. Each word is tokenized by itself,
-    and has at least one token: a word is `<unk>` if cleaning leaves nothing of it.
+    A sentence is packed as `[pieces of all words, <sep>, <cls>]`. Each word is tokenized separately
+    and has at least one token: `<unk>` if cleaning removes all of it.
 
-    `encode` divides a sentence that does not fit into windows. Each window begins half a window
-    after the one before, and each word counts in the window where it has most context. The call,
+    `encode` divides a sentence that does not fit into windows. Each window starts half a window
+    after the previous one, and each word is read where it has the most context. The call,
     whose outputs have one row per sentence, leaves out the last words instead; `windows` returns
     the windows in the TensorFlow graph.
 
@@ -144,8 +144,8 @@ class XLNetTokenClassifierPreprocessor(Preprocessor):
         sequence_length: Int, length of the outputs, at least 3.
         padding_side: String, `"left"` or `"right"`.
         padding_token_id: Int, as in `XLNetTextClassifierPreprocessor`.
-        label_all_pieces: Bool, whether all tokens of a word have its tag as label, or the first one
-            only. The prediction for a word is the prediction for its first token.
+        label_all_pieces: Bool, whether all tokens of a word have its tag as label, or only the
+            first. The prediction for a word is the prediction for its first token.
         **kwargs: Other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -153,7 +153,7 @@ class XLNetTokenClassifierPreprocessor(Preprocessor):
 
     Returns:
         A dict of `token_ids`, `segment_ids`, `padding_mask` and `word_index`
-        `(batch, sequence_length)`. `word_index` is the place of the word of a token in its
+        `(batch, sequence_length)`. `word_index` is the index of a token's word in its
         sentence, int32, -1 for padding, `<sep>` and `<cls>`.
 
     Raises:
@@ -212,7 +212,7 @@ class XLNetTokenClassifierPreprocessor(Preprocessor):
             begin = tf.repeat(tf.gather(ids.row_starts(), sentence), count)
             token = position.with_values(position.values + begin)
             window = graph_window_of_most_context(token, tf.size(ids.values, tf.int64))
-            # The window of a word is where its first token has most context.
+            # A word belongs to the window where its first token has the most context.
             of_word = tf.gather(window, tf.gather(first_of_word, token.values))
             is_here = of_word == token.value_rowids()
             index = tokens_at(index, position, sentence)
@@ -361,7 +361,7 @@ class XLNetTokenClassifierPreprocessor(Preprocessor):
     @classmethod
     def check_labels(cls, y: Any, features: Any, classes: Classes | None = None) -> Any:
         y = as_label_array(y)
-        # Vectors are for a loss of one's own.
+        # Vectors are for custom losses.
         if classes is not None and np.ndim(y) == 2:
             check_class_indices(y, classes.num_classes, NO_LABEL)
         return y

@@ -39,7 +39,7 @@ def as_token_lists(
     if isinstance(texts[0], (str, bytes)):
         if tokenizer is None:
             raise ValueError(f"`{name}` contains strings: pass `tokenizer=` or token ids")
-        # On the host, where the tokenizer can.
+        # On the host if the tokenizer can.
         encode = getattr(tokenizer, "encode", tokenizer)
         texts = [np.asarray(row) for row in encode(as_texts(texts, name))]
     rows = [np.asarray(row) for row in texts]
@@ -69,7 +69,7 @@ def pad_rows(
     Args:
         rows: List of arrays `(length,)`.
         length: Int. `None`: the longest, rounded up.
-        value: What rows are padded with.
+        value: The padding value.
         side: `"right"` or `"left"`.
     """
     length = length or rounded(max(map(len, rows)))
@@ -80,12 +80,12 @@ def pad_rows(
 
 
 def rounded(length: int) -> int:
-    """Returns a length rounded up to one that few shapes have."""
+    """Returns a length rounded up, so that there are few shapes."""
     return -(-length // _LENGTH_STEP) * _LENGTH_STEP
 
 
 def predict(model: keras.Model, features: dict[str, Tensor]) -> Any:
-    """Returns what a model predicts for a batch, as NumPy arrays.
+    """Returns the predictions of a model for a batch as NumPy arrays.
 
     Args:
         model: A functional model.

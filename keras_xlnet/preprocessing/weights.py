@@ -1,4 +1,4 @@
-"""Weights of rows, of labels and of classes in the loss."""
+"""Weights of rows, labels and classes in the loss."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -45,13 +45,13 @@ def as_weight_array(weights: Any, rows: int | None = None) -> Any:
 
 
 def weights_of_labels(weights: Tensor, labels: Tensor) -> Tensor:
-    """Returns a float32 weight for each label; the weight of a row counts for all of its labels.
+    """Returns a float32 weight for each label; the weight of a row applies to all of its labels.
 
     Args:
         weights: Tensor `(batch,)`, `(batch, 1)` or of the shape of `labels`.
         labels: Tensor `(batch,)` or `(batch, labels)`.
     """
-    # Whatever their rank: TensorFlow does not know it in a step that it traces for two ranks.
+    # For any rank: TensorFlow does not know it in a step that is traced for two ranks.
     shape = (-1,) if len(labels.shape) == 1 else (ops.shape(labels)[0], -1)
     weights = ops.reshape(ops.cast(weights, "float32"), shape)
     return weights * ops.ones_like(labels, dtype="float32")
@@ -64,7 +64,7 @@ def weights_of_classes(
 
     Args:
         class_weight: Dict of the weights of classes, by name or index.
-        class_names: List of strings. A name counts before an index.
+        class_names: List of strings. Names take precedence over indices.
         num_classes: Int.
 
     Raises:
@@ -80,7 +80,7 @@ def weights_of_classes(
     found: dict[int, float] = {}
     for key, weight in class_weight.items():
         place = index.get(key, key)
-        if place not in range(num_classes):  # Numbers that equal an index are in it too.
+        if place not in range(num_classes):  # Numbers equal to an index are also in it.
             raise ValueError(
                 f"`class_weight` must have names in class_names={list(class_names)}, or indices "
                 f"from 0 to {num_classes - 1}. Received: {key!r}"

@@ -1,4 +1,4 @@
-"""Sentences as words with a tag each, and texts that are divided into words."""
+"""Sentences as words with tags, and texts split into words."""
 
 import functools
 import re
@@ -13,7 +13,7 @@ from keras import ops
 from keras_xlnet.preprocessing.weights import as_weight_array
 from keras_xlnet.tokenizers.string_inputs import as_text, as_texts, plain_columns, plain_texts
 
-# The label of tokens that do not count, as in PyTorch.
+# The label of ignored tokens, as in PyTorch.
 NO_LABEL = -100
 ZERO_WIDTH_SPACE = "\u200b"
 
@@ -22,7 +22,7 @@ def sentence_words(x: Any) -> tuple[list[list[str]], list[list[tuple[int, int]]]
     """Returns the words of sentences, and where they are in strings.
 
     Args:
-        x: Column of lists of words, or of strings, which are divided into words as below.
+        x: Column of lists of words, or of strings, which are split into words as below.
 
     Returns:
         A list of lists of strings; and for strings a list of lists of `(start, end)` in characters,
@@ -56,7 +56,7 @@ def word_places(text: str) -> list[tuple[int, int]]:
 
 @functools.cache
 def marks() -> str:
-    """Returns the characters that belong to the character before them, to be put into `[...]`.
+    """Returns the characters that belong to the previous character, for a pattern `[...]`.
 
     These are combining marks, such as accents, vowel signs and variation selectors; invisible
     characters, such as joiners and soft hyphens; the modifiers of emoji; and the Hebrew geresh.
@@ -89,7 +89,7 @@ def _word_pattern():
     mark = f"[{marks()}]*"
     run = rf"\w[\w{marks()}]*"
     inside = rf"(?:[-'’.@/·‧״]{mark}|(?<=\d),(?=\d))"
-    # Invisible characters can also come before a word. A zero width space ends a word.
+    # Invisible characters can also come before a word. A zero-width space ends a word.
     word = rf"[{marks()}{ZERO_WIDTH_SPACE}]*[@#]?{run}(?:{inside}{run})*{ZERO_WIDTH_SPACE}*"
     flag = rf"[\U0001f1e6-\U0001f1ff]{{2}}{mark}"
     other = rf"\S{mark}(?:(?<=\u200d)[^\w\s]{mark})*"
@@ -110,7 +110,7 @@ def tag_indices(
     """Returns an int32 array of class indices for each sentence, one per word.
 
     Args:
-        y: List of lists of tags, names of classes or indices; -100 for words that do not count.
+        y: List of lists of tags, names of classes or indices; -100 for ignored words.
         sentences: List of lists of words.
         class_names: Names of the classes, needed for tags that are names.
         num_classes: Int.
@@ -151,7 +151,7 @@ def learn_tags(y: Any, num_classes: int) -> list[str] | None:
     """Returns the different tags that are strings, sorted, or `None` without any.
 
     Args:
-        y: List of lists of tags. Anything else has none.
+        y: List of lists of tags. Anything else has no tags.
         num_classes: Int, how many there have to be.
 
     Raises:
@@ -182,7 +182,7 @@ def _index(tag, index, num_classes):
 def token_labels(
     tags: Sequence[np.ndarray], word_index: np.ndarray, all_pieces: bool = False
 ) -> np.ndarray:
-    """Returns the labels of tokens: -100 for those that do not count.
+    """Returns the labels of tokens: -100 for ignored ones.
 
     Args:
         tags: List of int arrays for the windows, the class of each word of their sentence.

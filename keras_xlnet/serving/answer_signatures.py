@@ -66,13 +66,13 @@ def _beams(outputs, features):
     """The beams of windows: their tokens, counted from the first one of the window, and scores."""
     starts, ends = outputs["start_top_index"], outputs["end_top_index"]
     num_ends = ends.shape[1] // starts.shape[1]
-    # Places in a row depend on its padding.
+    # Positions in a row depend on its padding.
     begin = tf.argmax(features["padding_mask"], axis=1, output_type=tf.int32)[:, tf.newaxis]
     start_log_probs = tf.repeat(outputs["start_top_log_probs"], num_ends, axis=1)
     return {
         "start": tf.repeat(starts, num_ends, axis=1) - begin,
         "end": ends - begin,
-        # As on the host: their sum in single precision would make other pairs equal.
+        # As on the host: sums in float32 would tie different pairs.
         "score": tf.cast(start_log_probs, tf.float64)
         + tf.cast(outputs["end_top_log_probs"], tf.float64),
         "null_score": outputs["cls_logits"],
@@ -98,7 +98,7 @@ def _answers(beams, places, context, max_answer_length):
     start = tf.cast(tf.gather(places.token_start.values, start), tf.int64)
     end = tf.cast(tf.gather(places.token_end.values, end), tf.int64)
     text = parts_of_texts(decode_characters(context), row, start, end)
-    # A last token that is a space only ends after it.
+    # A space at the end is not part of the answer.
     text = strip_right(text)
     end = start + tf.cast(tf.strings.length(text, "UTF8_CHAR"), tf.int64)
     has_text = text != ""
@@ -118,7 +118,7 @@ def _window_of_token(places):
 
 def _best(answers, num_answers):
     """The most probable answers with different texts, `(questions, num_answers)`."""
-    # One column more, so that there is one.
+    # One more column, so that `argmax` always has one.
     text, start, end = (
         tf.pad(answers[name].to_tensor(), [(0, 0), (0, 1)]) for name in ("text", "start", "end")
     )
@@ -128,7 +128,7 @@ def _best(answers, num_answers):
     )
     chosen = []
     for _ in range(num_answers):
-        # The first one of equal scores, as on the host.
+        # The first of equal scores, as on the host.
         best = tf.argmax(score, axis=1)
         chosen.append((best, tf.gather(score, best, batch_dims=1)))
         is_same = text == tf.gather(text, best, batch_dims=1)[:, tf.newaxis]

@@ -26,14 +26,14 @@ class CausalReader:
     """Computes log-probabilities of tokens, segment by segment.
 
     The last token of a segment is read with the next segment, whose first token it predicts:
-    all tokens of a text are predicted, however it is divided. Rows of different lengths stay
-    without gaps in memory, so that padding is between no two tokens.
+    all tokens of a text are predicted, however it is divided. Rows of different lengths have no
+    gaps in memory, so no padding lies between two tokens.
 
     Args:
         model: A `TransformerXLLanguageModel` that is not stateful. Its `reuse_length` is not used:
             segments do not overlap.
         start_token_id: Int, a token before each text. `None`: the first token is given.
-        segment_length: Int, longer segments are divided, if the model has memory.
+        segment_length: Int. Longer segments are divided if the model has memory.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class CausalReader:
 
     @property
     def num_empty_rows(self) -> int:
-        """Int, the rows of a memory of no segment."""
+        """Int, the number of rows of an empty memory."""
         model = self.model
         return (model.memory_length or 0) if model.attend_to_empty_memory else 0
 
     def empty_memory(self, batch_size: Any) -> SegmentMemory:
-        """Returns the memory of no segment."""
+        """Returns the empty memory."""
         model, rows = self.model, self.num_empty_rows
         shape = (batch_size, model.num_layers, rows, model.hidden_dim)
         return SegmentMemory(
@@ -70,11 +70,12 @@ class CausalReader:
         Args:
             token_ids: `(batch, length)` int32, padded on the right.
             padding_mask: `(batch, length)` bool, `True` for real tokens.
-            memory: The `SegmentMemory` of the segments before.
+            memory: The `SegmentMemory` of the previous segments.
 
         Returns:
             The log-probabilities of the tokens, `(batch, length)`, 0 for padding and for a first
-            token that is given; which of them count, bool; and the memory for the next segments.
+            token that is given; which of them are scored, bool; and the memory for the next
+            segments.
         """
         has_last = (memory.last_token >= 0)[:, tf.newaxis]
         follows = tf.concat([memory.last_token[:, tf.newaxis], token_ids], axis=1)
@@ -143,7 +144,7 @@ class CausalReader:
         return log_probs, content, mask
 
     def _newest(self, content, mask, num_padding):
-        """The newest rows that are real. `num_padding` `(batch, 1)` rows at the end are not."""
+        """The newest real rows. The last `num_padding` `(batch, 1)` rows are padding."""
         total = tf.shape(mask)[1]
         kept = tf.minimum(self.model.memory_length, total)
         index = total - num_padding - kept + tf.range(kept)

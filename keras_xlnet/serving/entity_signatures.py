@@ -19,7 +19,7 @@ def token_classifier_signatures(
 ) -> dict[str, Signature]:
     """Returns the signatures of a token classifier. `batch_size` is as in `export`.
 
-    `serving_default` finds entities if the names of classes are tags of entities. Otherwise it
+    `serving_default` finds entities if the class names are entity tags. Otherwise it
     returns the words of texts with their tags.
     """
     is_logits = model.activation == "linear"

@@ -35,7 +35,7 @@ def export(
     Serving expects numbered versions in a directory with the name of the model, so export the first
     version of a model `spam` with `export(model, "models/spam/1")`.
 
-    The inputs of `serving_default`, strings, and what it returns. The first axis of all outputs is
+    The inputs of `serving_default` are strings. The first axis of all outputs is
     the batch:
 
     | Model | Inputs | Outputs |
@@ -54,16 +54,16 @@ def export(
     replaced by U+FFFD.
 
     The details of the model are in `assets.extra/model_details.json`: versions, names of classes,
-    signatures, checksums, its config, and what it was trained on. `xlnet inspect` shows them.
+    signatures, checksums, its config, and the training data. `xlnet inspect` shows them.
 
-    The rows of a request are padded to the longest one, and read in smaller batches where their
+    The rows of a request are padded to the longest one, and read in smaller batches if their
     lengths differ much. With `batch_size` all shapes are static.
 
     The formats `"onnx"` and `"litert"` are small files for CPUs and phones, of an
     `XLNetTextClassifier`, an `XLNetTextRegressor` or an `XLNetTextEmbedder`. The directory has the
     network, `model.onnx` or `model.tflite`, which takes `token_ids`, `segment_ids` and
     `padding_mask` `(batch, length)` and returns `probabilities`, `values` or `embedding`; the
-    vocabulary, `spiece.model`; `model.json`; and `predict.py`, which makes token ids of texts and
+    vocabulary, `spiece.model`; `model.json`; and `predict.py`, which converts texts to ids and
     runs the network with only NumPy, sentencepiece and a runtime. They are written in another
     process, with any backend: ONNX needs `pip install ".[onnx]"`, LiteRT TensorFlow.
 
@@ -83,16 +83,16 @@ def export(
             input. TF Serving reads them before it accepts requests, so that the first request is
             not slow. One row per request, or `batch_size` rows per request; at most 1000 requests.
             Needs `pip install ".[serving]"`. Only for `"saved_model"`.
-        quantization: Of ONNX and LiteRT, `"float16"` or `"int8"`. With `"float16"` weights take
-            half of the space, and products are computed in float32. With `"int8"` they take a
+        quantization: For ONNX and LiteRT, `"float16"` or `"int8"`. With `"float16"` weights take
+            half the space, and products are computed in float32. With `"int8"` they take a
             quarter, and products of weights are computed in int8, faster and less exactly.
-        trained_on: Optional string, what the model was trained on, for its details. Only for
+        trained_on: Optional string, the training data, for the model's details. Only for
             `"saved_model"`.
-        **options: Of an `XLNetTextClassifier`: `threshold`, instead of the model's. Of an
+        **options: For an `XLNetTextClassifier`: `threshold`, instead of the model's. For an
             `XLNetQuestionAnswering`: `num_answers` [5], `max_answer_length` [64] and
-            `null_threshold`, as in `answer`, the last instead of the model's. Of language
+            `null_threshold`, as in `answer`, the last instead of the model's. For language
             models: `max_new_tokens` [256], the largest number of new tokens that a request
-            may ask for, `stop_token_ids` [none], which end a continuation, and, of a
+            may ask for, `stop_token_ids` [none], which end a continuation, and, for a
             `TransformerXLLanguageModel`, `start_token_id` [none], a token before each text.
 
     Returns:
@@ -101,7 +101,7 @@ def export(
     Raises:
         TypeError: If `model` is not one of these models.
         ValueError: If `model` has no preprocessor or tokenizer, its tokenizer has no vocabulary, a
-            language model is stateful, or another argument is invalid or not one of the format.
+            language model is stateful, or another argument is invalid for the format.
         FileExistsError: If `directory` is a file or a directory that is not empty.
         ImportError: If `warmup` is given and tensorflow-serving-api is not installed, or a package
             that the format needs.
@@ -148,7 +148,7 @@ def export(
         _check_text_layer(model)
 
     directory.parent.mkdir(parents=True, exist_ok=True)
-    # TF Serving reads only directories with a number as name, so it ignores this one.
+    # TF Serving reads only directories named by a number, so it ignores this one.
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.") as staging:
         # A directory in `staging`, because `staging` itself is not readable by other users, and a
         # server often runs as another user.

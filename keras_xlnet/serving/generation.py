@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras_xlnet.models.decoding import Decoder
 from keras_xlnet.serving.ragged_rows import padded_left
 
-# In place of the tokens after the end of a continuation.
+# Replaces the tokens after the end of a continuation.
 _NO_TOKEN = -1
 
 
@@ -56,11 +56,11 @@ class Generator:
         max_new_tokens: tf.Tensor,
         choose: Callable[[tf.Tensor, tf.Tensor], tf.Tensor],
     ) -> dict[str, tf.Tensor]:
-        """Continues what a decoder has read.
+        """Continues from the state of a decoder.
 
         Args:
             decoder: A `Decoder` that is not compiled.
-            log_probs, state: What it returned: `(batch, vocabulary_size)`, and its state.
+            log_probs, state: Its outputs: `(batch, vocabulary_size)`, and its state.
             max_new_tokens: `(batch,)` int32, the largest number of new tokens of each row.
             choose: Function of log-probabilities `(batch, vocabulary_size)` and the number of the
                 step. It returns a token for each row.
@@ -89,7 +89,7 @@ class Generator:
             found = tf.gather(log_probs, token, batch_dims=1)
             token_log_probs = tf.where(is_new, found[:, tf.newaxis], token_log_probs)
             is_open &= ~self._is_stop(token) & (step + 1 < limits)
-            # Nothing after the last token is needed.
+            # The state after the last token is not needed.
             log_probs, state = tf.cond(
                 tf.reduce_any(is_open),
                 lambda: decoder.read_tokens(token, state),
@@ -120,7 +120,7 @@ class Generator:
 
 
 def new_tokens(outputs: dict[str, tf.Tensor]) -> tf.RaggedTensor:
-    """Returns the tokens of the outputs of a `Generator`, without what follows their ends."""
+    """Returns the tokens in the outputs of a `Generator`, up to their ends."""
     return tf.RaggedTensor.from_tensor(outputs["token_ids"], outputs["num_tokens"])
 
 
@@ -130,14 +130,14 @@ def greedy(log_probs: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
 
 
 class Sampler:
-    """Draws tokens as `Sampling` does. What is drawn for a row depends on nothing but the row.
+    """Draws tokens as `Sampling` does. The tokens of a row depend only on the row and its seed.
 
     Args:
         num_steps: Int, the largest number of tokens that are drawn.
         temperature: `(batch,)` float32. 0: always the most probable token.
         top_k: `(batch,)` int32, sample from the `top_k` most probable tokens. 0: from all.
-        top_p: `(batch,)` float32, draw from the most probable tokens whose probabilities sum up to
-            this.
+        top_p: `(batch,)` float32, sample from the most probable tokens whose probabilities add up
+            to this.
         seed: `(batch,)` int64, of each row.
     """
 

@@ -15,7 +15,7 @@ from keras_xlnet.serving.signature import Signature, strings
 def generation_signatures(
     model: Any, decoder_class: type[Decoder], generator: Generator, batch_size: int | None
 ) -> dict[str, Signature]:
-    """Returns the signatures that continue prompts: greedily, and with tokens that are drawn.
+    """Returns the signatures that continue prompts: greedily, and by sampling.
 
     Args:
         model: A language model with a tokenizer.
@@ -54,7 +54,7 @@ def reply_signature(
     generator: Generator,
     batch_size: int | None,
 ) -> Signature:
-    """Returns the signature that goes on with a conversation, of a model with memory.
+    """Returns the signature that continues a conversation, for a model with memory.
 
     Args:
         reader: A `CausalReader` of the model.
@@ -70,7 +70,7 @@ def reply_signature(
         decoder = CausalDecoder(model, is_compiled=False)
         state = decoder.from_memory(read.content, read.mask)
         start = decoder.read_tokens(tf.maximum(read.last_token, 0), state)
-        # Without a token there is nothing to go on with.
+        # Without a token there is nothing to continue.
         counts = tf.where(read.last_token >= 0, max_new_tokens, 0)
         sampler = Sampler(generator.max_new_tokens, **settings)
         outputs = generator.continue_state(decoder, *start, counts, sampler)
@@ -92,5 +92,5 @@ def _sampling_inputs(batch_size):
 
 
 def _without_end_token(tokenizer, rows):
-    """Prompts go on: an end token that the tokenizer puts after each text is left out."""
+    """Leaves out the end token that the tokenizer adds to each text: prompts are continued."""
     return rows if getattr(tokenizer, "end_token", None) is None else rows[:, :-1]

@@ -9,7 +9,7 @@ import tensorflow as tf
 _STEP = 16
 # Rows that are read together if the lengths of a request differ much.
 _ROWS = 8
-# The cost of another batch, in tokens. Measured with models of widths 384 and 768 on 2 cores.
+# The cost of one more batch, in tokens. Measured with models of widths 384 and 768 on 2 cores.
 _TOKENS_PER_BATCH = 64
 
 

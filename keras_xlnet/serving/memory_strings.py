@@ -6,7 +6,7 @@ from keras_xlnet.preset_files.adapter_weights import sha256_of_weights
 from keras_xlnet.preset_files.weights import model_weights
 from keras_xlnet.serving.causal_segments import CausalReader, SegmentMemory
 
-# Of the format below. A string of another version is refused.
+# The version of the format below. Strings of other versions are refused.
 _VERSION = 1
 _NUM_DIGITS = 10
 _MESSAGE = (
@@ -37,7 +37,7 @@ class MemoryStrings:
             tf.TensorSpec((self._num_rows,), tf.bool),
             tf.TensorSpec((), tf.int32),
         )
-        # The memory of no segment, which an empty string stands for.
+        # An empty string stands for the empty memory.
         (self._empty,) = self.encode(reader.empty_memory(1)).numpy()
 
     def encode(self, memory: SegmentMemory) -> tf.Tensor:
@@ -58,7 +58,7 @@ class MemoryStrings:
 
     def _encode_row(self, memory):
         content = tf.boolean_mask(memory.content, memory.mask, axis=1)
-        # -1 means that there is no token.
+        # -1 stands for no token.
         last_token = tf.strings.as_string(memory.last_token + 1, width=_NUM_DIGITS, fill="0")
         return tf.strings.join([self._header, last_token, tf.io.serialize_tensor(content)])
 
@@ -78,5 +78,5 @@ class MemoryStrings:
 
 
 def _from(strings, place):
-    """The bytes of strings from a place on."""
+    """The bytes of strings from a position on."""
     return tf.strings.substr(strings, place, tf.int32.max)

@@ -43,7 +43,7 @@ def write_model_details(
 ) -> None:
     """Writes `assets.extra/model_details.json` into a SavedModel.
 
-    The file depends on the model, the arguments and the versions of the libraries only: it has
+    The file depends only on the model, the arguments and the library versions: it has
     neither times nor paths.
 
     Args:
@@ -82,7 +82,7 @@ def write_model_details(
 
 
 def _plain(value):
-    """A value of an option, which may be of NumPy, for JSON."""
+    """The value of an option for JSON; it may come from NumPy."""
     return list(value) if isinstance(value, Collection) else np.asarray(value).item()
 
 

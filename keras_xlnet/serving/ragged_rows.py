@@ -1,4 +1,4 @@
-"""Rows of any lengths, of tokens or characters, in a TensorFlow graph."""
+"""Ragged rows of tokens or characters in a TensorFlow graph."""
 
 import tensorflow as tf
 
@@ -13,7 +13,7 @@ def padded_right(token_ids: tf.RaggedTensor) -> dict[str, tf.Tensor]:
 
 
 def padded_left(token_ids: tf.RaggedTensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns rows of tokens with padding on the left, and how much of each row is padding."""
+    """Returns rows of tokens with padding on the left, and the amount of padding per row."""
     lengths, width = _lengths(token_ids)
     num_padding = width - lengths
     place = tf.range(width) - num_padding[:, tf.newaxis]
@@ -23,7 +23,7 @@ def padded_left(token_ids: tf.RaggedTensor) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def with_batch_size(outputs: dict[str, tf.Tensor], batch_size: int | None) -> dict[str, tf.Tensor]:
-    """Returns outputs whose static shapes have the batch size, which ragged ops lose."""
+    """Restores the static batch size of outputs, which ragged ops lose."""
     return {
         name: tf.ensure_shape(value, (batch_size, *value.shape[1:]))
         for name, value in outputs.items()
@@ -39,7 +39,7 @@ def decode_characters(texts: tf.Tensor) -> tf.RaggedTensor:
 def parts_of_texts(
     codes: tf.RaggedTensor, row: tf.Tensor, start: tf.Tensor, end: tf.Tensor
 ) -> tf.Tensor:
-    """Returns parts of texts, strings `(parts,)`, without a copy of a text for each of its parts.
+    """Returns parts of texts, strings `(parts,)`, without copying the text for each part.
 
     Args:
         codes: What `decode_characters` returns.

@@ -54,8 +54,8 @@ def saved_model_writer(
 
     def write(directory):
         archive = keras.export.ExportArchive()
-        # For its vocabulary. The archive finds the variables of the model in the signatures; with
-        # `track(model)` it would write each of them twice.
+        # For its vocabulary. The archive finds the model's variables in the signatures;
+        # `track(model)` would write each of them twice.
         archive.track(text_layer_of(model)[0])
         for name, signature in signatures.items():
             archive.add_endpoint(name, _of_dict(signature.function), [signature.specs])

@@ -48,7 +48,7 @@ def saved_model_signatures(directory: pathlib.Path) -> dict[str, Any]:
     signatures = {
         name: {"inputs": _tensors(s.inputs), "outputs": _tensors(s.outputs)}
         for name, s in sorted(graphs[0].signature_def.items())
-        # A name that starts so is a step of loading.
+        # Names with this prefix are steps of loading.
         if not name.startswith("__")
     }
     return {"tensorflow": graphs[0].meta_info_def.tensorflow_version, "signatures": signatures}

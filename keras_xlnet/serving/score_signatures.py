@@ -16,8 +16,8 @@ def scores(log_probs: tf.Tensor, is_scored: tf.Tensor) -> dict[str, tf.Tensor]:
     """Returns the outputs of a signature that scores.
 
     Args:
-        log_probs: `(batch, length)`, the log-probability of each token, 0 if it does not count.
-        is_scored: `(batch, length)` bool, which tokens count.
+        log_probs: `(batch, length)`, the log-probability of each token, 0 if it is not scored.
+        is_scored: `(batch, length)` bool, which tokens are scored.
     """
     total = tf.reduce_sum(tf.cast(log_probs, tf.float64), axis=1)
     return {
@@ -59,7 +59,7 @@ def score_signature(
 def segment_signature(
     reader: CausalReader, memory_strings: MemoryStrings, batch_size: int | None
 ) -> Signature:
-    """Returns the signature that scores the next segment of a text, of a model with memory.
+    """Returns the signature that scores the next segment of a text, for a model with memory.
 
     Args:
         reader: A `CausalReader` of the model.

@@ -1,4 +1,4 @@
-"""A function of a SavedModel: what a client calls."""
+"""A function of a SavedModel that clients call."""
 
 import dataclasses
 from collections.abc import Callable, Sequence

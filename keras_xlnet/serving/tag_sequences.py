@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_xlnet.preprocessing.tags import allowed_transitions, split_tag
 
-# Scores below this one count as this one, as on the host, so that only invalid tags are -inf.
+# Lower scores are raised to this one, as on the host, so that only invalid tags are -inf.
 _LOG_ZERO = -1e30
 
 
@@ -25,11 +25,11 @@ def most_probable_tags(
         tags, scheme: As in `decode_tags`.
 
     Returns:
-        Int32 `(batch, words)`, the index of the tag of each word. It means nothing after the last
-        word.
+        Int32 `(batch, words)`, the index of the tag of each word. Values after the last word are
+        meaningless.
     """
     start, transitions, end = allowed_transitions(tags, scheme)
-    # One more word, so that there is a first one.
+    # One more word, so that a first one exists.
     scores = tf.pad(tf.maximum(log_probs, _LOG_ZERO), [(0, 0), (0, 1), (0, 0)])
     best = tf.argmax(scores, axis=2, output_type=tf.int32)
     found = best

@@ -1,4 +1,4 @@
-"""Signatures of models that read texts, or pairs of texts: one output a text."""
+"""Signatures of models that read texts or pairs of texts, with one output per text."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ def classifier_signatures(
         threshold: As in `XLNetTextClassifier.classify`.
 
     Raises:
-        ValueError: If `threshold` is something else, or has no effect.
+        ValueError: If `threshold` is invalid or has no effect.
     """
     threshold = model.threshold if threshold is None else threshold
     check_threshold(threshold, model.num_classes, model.activation)

@@ -19,14 +19,14 @@ _START = "<"
 
 
 def split_words(texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
-    """Returns the words of texts and their places, as `sentence_words` does on the host.
+    """Returns the words of texts and their positions, as `sentence_words` does on the host.
 
     Args:
         texts: String tensor `(batch,)`, UTF-8. Invalid bytes are replaced by U+FFFD.
 
     Returns:
-        Ragged tensors `(batch, None)` with one row splits: the words, strings; and the first
-        character and the one after the last of each, int64.
+        Ragged tensors `(batch, None)` with the same row splits: the words, strings; and their first
+        character and the one after the last, int64.
     """
     codes = decode_characters(texts)
     first_codes, letters = _character_classes()
@@ -39,7 +39,7 @@ def split_words(texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.
     # Each place of `marked` is the start of a word or a character of `codes`.
     is_start = marked.values == ord(_START)
     is_character = (marked.values != ord(_SPACE)) & ~is_start
-    # Words before this place, and characters before it, white space too.
+    # Words before this place, and characters before it, including white space.
     word = tf.cumsum(tf.cast(is_start, tf.int64)) - 1
     character = tf.cumsum(tf.cast(~is_start, tf.int64), exclusive=True)
     num_words = tf.reduce_sum(tf.cast(is_start, tf.int64))

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_xlnet.serving.like_length import read_in_batches, read_in_batches_of_like_length
 from keras_xlnet.serving.signature import Signature
 
-# Modes in which the length of a text decides how it is divided.
+# Modes that divide a text by its length.
 _DIVIDED = ("windows", "memory")
 
 
@@ -67,7 +67,7 @@ class TokenReader:
         )
 
     def read_windows(self, **features: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns the outputs for any number of rows, also if the batch size is static."""
+        """Returns the outputs for any number of rows, even if the batch size is static."""
         if self.batch_size is None:
             return self(**features)
         features = {x.name: features[x.name] for x in self.inputs}

@@ -25,12 +25,12 @@ def make_warmup_requests(
         warmup: Dict of lists, a column for each input, or a list for a single input. Elements are
             strings or bytes, or lists of these.
         inputs: List of `tf.TensorSpec`, the inputs of the signature.
-        batch_size: Int, number of rows per request. The last request is completed with the first
+        batch_size: Int, number of rows per request. The last request is filled up with the first
             rows. `None` for one row per request.
 
     Returns:
-        A list of `PredictionLog` protos. They contain no name of a model: TF Serving runs them on
-        the model in whose directory they are.
+        A list of `PredictionLog` protos. They contain no model name: TF Serving runs them on
+        the model of the directory that contains them.
 
     Raises:
         ImportError: If tensorflow-serving-api is not installed.

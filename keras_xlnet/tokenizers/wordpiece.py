@@ -38,7 +38,8 @@ class WordPieceVocabulary(RefusesUnknownArguments):
         tokens: Strings, the lines of `vocab.txt`: a token's place is its id. A token that
             continues a word begins with `##`.
         lowercase: Bool, whether texts are converted to lower case (`do_lower_case`).
-        strip_accents: Bool, whether accents are dropped. `None`: as `lowercase`.
+        strip_accents: Bool, whether accents are dropped, and Hangul syllables split into letters,
+            as in BERT. `None`: as `lowercase`.
         keep: Optional collection of tokens to keep, or a function from a token to a bool. Others
             are left out, but for the characters of kept tokens. Tokens `[unused0]`, `[unused1]`,
             ... are always left out.

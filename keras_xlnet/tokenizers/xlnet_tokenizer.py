@@ -69,6 +69,8 @@ class XLNetTokenizer(StringTokenizer):
             the bytes of the model. `None` for a tokenizer that is used after `load_assets`.
         lowercase: Bool, whether to convert the text to lower case.
         remove_accents: Bool, whether to decompose the text (NFKD) and drop combining characters.
+            Hangul syllables are split into letters, which SentencePiece composes again if `proto`
+            normalizes to NFKC, as the models of `train` do. Kana lose their voicing marks.
         remove_space: Bool, whether to replace every run of white space by one space.
         **kwargs: Other arguments of `keras.layers.Layer`.
 

@@ -31,7 +31,7 @@ def training_bytes(backbone: keras.Model, batch_size: int, length: int) -> int:
 def warn_of_attention_memory(backbone: keras.Model, batch_size: int, length: int) -> None:
     """Warns if attention in a training step needs more memory than the machine has.
 
-    Nothing is known of the memory of accelerators: there is no warning where there is one.
+    Accelerators never trigger the warning: the size of their memory is unknown here.
     """
     if not _computes_on_processor():
         return

@@ -1,4 +1,4 @@
-"""Texts split by two tokenizers, and the tokens that both have."""
+"""Texts split by two tokenizers, and the tokens that they share."""
 
 import itertools
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class AlignedTexts:
-    """A corpus for a student and a teacher, whose tokenizers split each word by itself.
+    """A corpus for a student and a teacher, whose tokenizers split each word separately.
 
     Args:
         arrays: Dict of arrays: `words`, the corpus as indices of different words; `lines` and
@@ -60,12 +60,12 @@ class AlignedTexts:
         """Returns ranges of words in random order, from all lines or all documents.
 
         Args:
-            most_words: Pair of ints, the range of the most words of a chunk.
+            most_words: Pair of ints, the range of the largest number of words of a chunk.
             of_documents: Bool, whether a chunk may have words of several lines of a document.
             rng: A `numpy.random.Generator`.
 
         Returns:
-            Int array `(number, 2)`, first word and the one after the last.
+            Int array `(number, 2)`, the first word and the one after the last.
         """
         bounds = self._lines[self._documents] if of_documents else self._lines
         most = rng.integers(most_words[0], most_words[1] + 1, len(bounds) - 1)

@@ -55,7 +55,7 @@ def main():
 
 
 def print_figures(model, data):
-    """Prints what a model, with a backbone and a tokenizer, knows without training."""
+    """Prints the figures of a model, with a backbone and a tokenizer, without training."""
     print_pairs(model, data / "tasks" / "stsb")
     print_classes(model, data / "tasks" / "sst2")
 
@@ -89,12 +89,12 @@ def print_tokens(tokenizer, arguments):
 
 
 def table(file, column):
-    """Returns a column of a file, divided by tabs."""
+    """Returns a column of a tab-separated file."""
     return read_table(file, {"text": column}, has_header=False, delimiter="\t")["text"]
 
 
 def encode(model, texts):
-    """Returns the mean of the states of each text, of length 1."""
+    """Returns the mean of the states of each text, normalized to length 1."""
     preprocessor = XLNetTextEmbedderPreprocessor(model.tokenizer, _MOST_TOKENS)
     return XLNetTextEmbedder(model.backbone, preprocessor).embed(texts, verbose=0)
 

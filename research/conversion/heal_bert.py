@@ -4,10 +4,10 @@
         --output runs/mini
 
 `--teacher` is the folder of `bert_conversion.py`; `--data` has `corpus`. Pieces that the corpus
-does not use are left out, and the scores of the others are fitted to its words. Then one `fit` has
-two targets. The pass without masks learns to reproduce the teacher: its states of the tokens that
-both tokenizers have, and the mean of all its states. The pass of the permutation language model
-learns to predict words, because the conversion has no query stream and no softmax. Batches of
+does not use are left out, and the scores of the others are fitted to its words. Then one `fit`
+trains for two targets. The pass without masks learns to reproduce the teacher: its states at the
+tokens that both tokenizers share, and the mean of its states. The pass of the permutation language
+model learns to predict words, because the conversion has no query stream and no softmax. Batches of
 single lines and of long parts of documents alternate.
 
 It trains for `--hours`, and `--start` continues from a preset. `log.csv` and `curves.png` have the
@@ -44,7 +44,7 @@ from keras_xlnet.preprocessing.packing import SEGMENT_A, SEGMENT_CLS, SEGMENT_PA
 from keras_xlnet.task_files import read_table
 from keras_xlnet.tokenizers import XLNetTokenizer
 
-# Length of the rows, fewest and most words of a text, whether it may have several lines.
+# Row length, smallest and largest number of words of a text, whether it may have several lines.
 _KINDS = {"short": (48, (8, 34), False), "long": (512, (120, 390), True)}
 _PREDICTED = 3  # One token in three.
 _STEPS_PER_EPOCH = 100
@@ -91,7 +91,7 @@ def main():
     draw(arguments.output / "log.csv", arguments.output / "curves.png")
     preset = arguments.output / "preset"
     lm.save_to_preset(preset, tokenizer)
-    # Users do not load the dtype policy of this training.
+    # Users should not get the dtype policy of this training.
     XLNetPermutationLM.from_preset(preset, dtype="float32").save_to_preset(preset, dtype="float16")
 
 
@@ -150,7 +150,7 @@ def convert(arguments):
 
 
 def heal(lm, tokenizer, variance, arguments):
-    """Returns the model that is trained: the two passes of one XLNet."""
+    """Returns the model to train: the two passes of one XLNet."""
     inputs = lm.input
     text = {key: inputs[key] for key in ("token_ids", "segment_ids", "padding_mask")}
     states = lm.backbone(text)["sequence_output"]
@@ -173,13 +173,13 @@ def heal(lm, tokenizer, variance, arguments):
 
 
 def teacher_ids(directory, tokenizer):
-    """Returns the id of the teacher of each id of the tokenizer."""
+    """Returns the teacher's id for each id of the tokenizer."""
     pieces = [tokenizer.id_to_token(i) for i in range(9, tokenizer.vocabulary_size())]
     return np.asarray(bert_ids(read_vocabulary(directory, keep=set(map(_as_token, pieces)))))
 
 
 def _as_token(piece):
-    """The token of BERT that a piece stands for."""
+    """The BERT token that a piece stands for."""
     return piece[1:] if piece.startswith("\u2581") else f"##{piece}"
 
 
@@ -207,7 +207,7 @@ class Teacher:
         self.variance = float(states.astype("float32").var(axis=(0, 1)).mean())
 
     def states(self, ids, mask, places):
-        """Returns the last states at places of a text and its end, and their mean.
+        """Returns the last states at positions of a text and at its ends, and their mean.
 
         Args:
             ids: Int array `(rows, length)`, without `[CLS]` and `[SEP]`, padded on the right.
@@ -255,7 +255,7 @@ class Batches:
         self._generators = {n: PermutationMaskGenerator(n // _PREDICTED) for n in lengths}
 
     def prefetched(self):
-        """Yields batches without end; threads make them in advance."""
+        """Yields endless batches; threads make them in advance."""
         with concurrent.futures.ThreadPoolExecutor(_WORKERS) as pool:
             waiting = collections.deque()
             for number, (chunks, length) in enumerate(self._chunks()):

@@ -1,10 +1,10 @@
-"""Tests whether an embedder reads long texts: it looks for the other half of documents.
+"""Tests whether an embedder reads long texts: it searches for the other half of documents.
 
     python research/conversion/long_texts.py --preset xlnet_mini_en --data ../shared/data
 
-It embeds two consecutive parts of a length from each held-out document of `--data`/corpus that is
-long enough. It prints how often the second part is nearest to the first one among the second parts
-of all documents, if the embedder reads the whole parts and if it reads only their first 128 tokens.
+It embeds two consecutive parts of equal length from each held-out document of `--data`/corpus that
+is long enough. It prints how often the second part is the nearest of all second parts to its
+first part, if the embedder reads the whole parts and if it reads only their first 128 tokens.
 """
 
 import argparse

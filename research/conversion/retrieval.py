@@ -93,7 +93,7 @@ def both(data, weight):
     for query in np.unique(queries):
         rows = queries == query
         bm25, cosine = (zscore(data[name][rows]) for name in ("bm25", "cosine"))
-        # Scores that are all equal have no deviation.
+        # Equal scores have no deviation.
         scores[rows] = np.nan_to_num(bm25) + weight * np.nan_to_num(cosine)
     return scores
 

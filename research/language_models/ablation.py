@@ -2,12 +2,12 @@
 
     python research/language_models/ablation.py        # about 20 minutes on 2 cores, no network
 
-Every combination of memory or none in training, three encodings of positions, and a loss of all
-tokens or of the second half of each segment is trained on the characters of tiny Shakespeare, for
-the same number of steps. All are evaluated with attention to more and more tokens. In
-runs/ablation: a table, and plots of the perplexity by attention length and of the relative
-effective context length (RECL) for the hardest tenth, half and all of the tokens. A run that was
-killed continues with the next model when it is started again.
+Every combination of training with or without memory, three position encodings, and a loss on all
+tokens or on the second half of each segment is trained on the characters of tiny Shakespeare, for
+the same number of steps. All are evaluated with attention to increasing numbers of tokens. It
+writes to runs/ablation a table, and plots of the perplexity by attention length and of the relative
+effective context length (RECL) for the hardest tenth, half and all of the tokens. An interrupted
+run continues with the next model when it is started again.
 
 Source: Dai et al. 2019 (Transformer-XL), sections 4.2 and 4.4, tables 6, 7, 8 and 10.
 """
@@ -42,9 +42,9 @@ SHARES = (0.1, 0.5, 1.0)
 
 
 class LearnedRelativePositions(RelativePositionEncoding):
-    """A learned vector for each distance, as in Shaw et al. 2018, in place of a sinusoid.
+    """A learned vector for each distance instead of a sinusoid, as in Shaw et al. 2018.
 
-    Distances that are longer than `max_distance` have the vector of `max_distance`.
+    Distances beyond `max_distance` have the vector of `max_distance`.
     """
 
     max_distance = 64
@@ -159,7 +159,7 @@ def run(encoding, has_memory, loss, token_ids, held_out, options):
     found = {"cpu_minutes": (time.process_time() - start) / 60}
     model = model.with_arguments(stateful=False, batch_size=None)
     found["training"] = losses_of(model, held_out)
-    # A model without memory in training never learned to tell its positions from the segment's.
+    # A model trained without memory never learned to distinguish its positions from the segment's.
     for length in options.attention if has_memory or encoding != "absolute" else ():
         found[str(length)] = losses_of(model, held_out, memory_length=length, same_length=length)
     return found

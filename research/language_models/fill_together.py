@@ -1,4 +1,4 @@
-"""The paper's "New York" example: blanks that are filled together, and each on its own.
+"""The paper's "New York" example: blanks filled together, and each on its own.
 
     python research/language_models/fill_together.py        # about a minute on 2 cores, no network
 
@@ -97,13 +97,13 @@ def train(token_ids, steps):
     generator = PermutationMaskGenerator(num_predictions=length - 2, seed=0)
     rng = np.random.default_rng(0)
     rows = rng.integers(0, len(token_ids), 32 * steps)
-    # Each token is a target with a probability that differs from row to row: few blanks and many.
+    # The probability of a token to be a target varies by row: few blanks and many.
     is_target = rng.random((len(rows), length)) < rng.random((len(rows), 1))
     is_target[:, -2:] = False
     features = {k: np.asarray(v) for k, v in generator(token_ids[rows], is_target).items()}
     labels, weights = features.pop("labels"), features.pop("sample_weight")
     features["token_ids"] = token_ids[rows]
-    # As `fill` gives them: `<cls>` is a segment of its own.
+    # As in `fill`: `<cls>` is its own segment.
     features["segment_ids"] = np.tile([0] * (length - 1) + [2], (len(rows), 1))
     model.fit(features, labels, sample_weight=weights, batch_size=32, verbose=2)
     return model

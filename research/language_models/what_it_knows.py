@@ -5,8 +5,8 @@
         --page mine.md
 
 It shows all sentences of examples/data/fill_ins.tsv and all words below, right or wrong; they were
-written before any model filled them in. The page keeps its text: only the parts between its markers
-are replaced. About a minute on 2 cores, no network.
+written before any model saw them. The page keeps its text: only the parts between its markers
+are replaced. Takes about a minute on 2 cores and needs no network.
 """
 
 import argparse
@@ -33,22 +33,22 @@ WORDS = (
     "king water Monday three she London quickly red happy run walked because doctor war money "
     "dog England music night under"
 ).split()
-# Text before every sentence, because the rows of pretraining are never as short as a sentence. It
-# ends with a document, as texts in the records do, and is about other things.
+# Text before every sentence, because rows in pretraining are never as short as a sentence. It
+# ends with a document, as texts in the records do, and is unrelated.
 CONTEXT = """\
 We had walked along the canal for most of the afternoon and talked of nothing in particular. \
 Some boats were lying under the trees. A woman on one of them was hanging up shirts, and she \
 waved when she noticed us. Further on, the path became narrow and turned away from the bank, \
 between gardens and sheds, until we came to a small square with a fountain and a few benches. \
 No one else was there. We sat for some time, and then we went back the way we had come."""
-# Stands in for a word that cannot be known.
+# Stands for a word that cannot be known.
 UNKNOWN, PLACEHOLDER = "?", "it"
 MASK_ID = 6
 
 
 @dataclasses.dataclass(frozen=True)
 class FillIn:
-    """A sentence with a blank. The first of `answers` says how many pieces the blank has.
+    """A sentence with a blank. The blank has as many pieces as the first of `answers`.
 
     `answers` is empty if there is no right one; the blank then has one piece.
     """
@@ -173,7 +173,7 @@ def text_of(tokenizer, pieces):
 
 
 def shown(text):
-    """Returns pieces for the page. A hyphen begins those that continue the word before them."""
+    """Returns pieces for the page. A hyphen marks those that continue the previous word."""
     if text in ("▁", "`"):
         return {"▁": "(space)", "`": "(backtick)"}[text]
     text = text if text.startswith(("▁", "<")) or not text[0].isalnum() else f"-{text}"
@@ -303,7 +303,7 @@ def write_between_markers(text, parts):
 
 
 def escape(text):
-    """Returns text without what Markdown would take as markup."""
+    """Returns text with Markdown's markup escaped."""
     text = html.escape(text, quote=False)
     return re.sub(r"[|*`\\]", lambda match: f"&#{ord(match[0])};", text)
 

@@ -2,7 +2,7 @@
 
     python research/pictures/draw_attention.py        # 20 seconds, no network
 
-With the model that comes with the package, or any preset of a language model (`--preset`). Writes
+Uses the model that comes with the package, or any preset of a language model (`--preset`). Writes
 to runs/attention: attention_terms.png, attended_distances.png, memory_use.png, and attention.html,
 one file with every layer, stream, head and term. docs/language_models.md shows the pictures.
 """

@@ -22,7 +22,7 @@ TARGETS = [5, 1, 3]  # In the order in which they are predicted.
 LENGTH = len(TOKENS)
 INK, GREY, RED = "#2e3440", "#5b6472", "#c2410c"
 HIDDEN, VISIBLE, ITSELF = "#eceff3", "#7aa2d4", "#2f5d9b"
-CELL, TOP = 3.2, 18  # Size of a cell, and where the rows of the pretraining half begin.
+CELL, TOP = 3.2, 18  # Size of a cell, and start of the rows of the pretraining half.
 
 
 def main(path):

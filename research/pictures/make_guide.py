@@ -1,4 +1,4 @@
-"""Runs a guide from top to bottom, and writes the pictures that it draws and a notebook of it.
+"""Runs a guide from top to bottom, and writes its pictures and a notebook.
 
     python research/pictures/make_guide.py docs/guides/how_xlnet_works.md
 

@@ -1,14 +1,14 @@
 """Token embeddings from co-occurrence counts, as initial weights for pretraining.
 
-A Transformer spends its first thousands of steps on learning which tokens are alike. Counts of
-tokens that occur near each other show this after minutes.
+A Transformer spends its first thousands of steps on learning which tokens are similar. Counts of
+co-occurring tokens show this after minutes.
 """
 
 import keras
 import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
-LARGEST_VOCABULARY = 20_000  # Counts of all pairs are held in memory: 1.6 GB.
+LARGEST_VOCABULARY = 20_000  # Counts of all pairs are kept in memory: 1.6 GB.
 CHUNK = 4_000_000
 
 
@@ -35,7 +35,7 @@ def cooccurrence_embeddings(records, dim, num_tokens=40_000_000, window=5, smoot
     Args:
         records: `TokenRecords`.
         dim: Int, width of the embeddings.
-        num_tokens: Int, the least number of tokens that are counted (in whole shards).
+        num_tokens: Int, the minimum number of tokens to count (in whole shards).
         window: Int, the largest distance of a pair.
         smoothing: Float, exponent of the counts of the second token of a pair.
 
@@ -58,7 +58,7 @@ def cooccurrence_embeddings(records, dim, num_tokens=40_000_000, window=5, smoot
     counts += counts.T
     totals = counts.sum(axis=1)
     context = totals**smoothing / (totals**smoothing).sum()
-    # Pairs that do not occur, or less often than by chance, have the information 0.
+    # Pairs that occur never, or less often than by chance, have the information 0.
     with np.errstate(divide="ignore", invalid="ignore"):
         information = np.log(counts / (totals[:, None] * context))
     information = np.maximum(np.nan_to_num(information, neginf=0.0), 0.0)

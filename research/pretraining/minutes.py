@@ -1,4 +1,4 @@
-"""Callbacks that count processor time, over all starts of a run."""
+"""Callbacks that count processor time across restarts of a run."""
 
 import contextlib
 import json
@@ -8,7 +8,7 @@ import keras
 
 
 class _KeptInFile(keras.callbacks.Callback):
-    """Keeps numbers in a file, so that a run that was killed continues with them.
+    """Keeps numbers in a file, so that an interrupted run continues with them.
 
     Args:
         path: `pathlib.Path` of the file.
@@ -57,7 +57,7 @@ class CpuBudget(_KeptInFile):
     Args:
         path: `pathlib.Path` of the file.
         cpu_minutes: Float, the budget, in minutes of processor time of all threads.
-        learning_rate: Float, the learning rate between rise and fall.
+        learning_rate: Float, the peak learning rate.
         warmup_steps: Int, number of steps in which it rises.
         decay_share: Float, the part of the budget in which it falls.
 

@@ -11,8 +11,8 @@
         --dtype mixed_bfloat16
 
 trains a SentencePiece vocabulary, writes token records, and pretrains with memory. runs/pretraining
-has the preset for tasks, the one of the language model, `history.csv`, `metrics.json` and curves. A
-run that was killed continues after its last epoch when it is started again. examples/pretrain.py is
+gets the presets of backbone and language model, `history.csv`, `metrics.json` and curves.
+An interrupted run continues after its last epoch when it is started again. examples/pretrain.py is
 the same in a hundred lines; this program has flags for the ablations of the paper (table 6) and for
 small models.
 """
@@ -168,7 +168,7 @@ def pretrain(output_dir, tokenizer, records, held_out):
     minutes, budgets = Minutes(output_dir / "minutes.json"), []
     if FLAGS.cpu_minutes:
         budgets.append(CpuBudget(budget, FLAGS.cpu_minutes, FLAGS.learning_rate))
-    if not has_backup(output_dir):  # The files of a run that was complete.
+    if not has_backup(output_dir):  # The files of a complete run.
         for path in (history, budget, minutes.path):
             path.unlink(missing_ok=True)
     model.fit(
@@ -183,7 +183,7 @@ def pretrain(output_dir, tokenizer, records, held_out):
                 [CpuBudget(budget, FLAGS.cpu_minutes, FLAGS.learning_rate)]
                 * bool(FLAGS.cpu_minutes)
             ),
-            # Before the backup, so that no epoch is in a backup but not in the history.
+            # Before the backup, so that every epoch in a backup is in the history.
             minutes,
             keras.callbacks.CSVLogger(str(history), append=True),
             ExactBackupAndRestore(output_dir / "backup"),
@@ -201,7 +201,7 @@ def pretrain(output_dir, tokenizer, records, held_out):
 
 
 def has_backup(output_dir):
-    """Returns whether a run was killed after an epoch, and will continue."""
+    """Returns whether a run was interrupted after an epoch and will continue."""
     return any((pathlib.Path(output_dir) / "backup").glob("epoch_*"))
 
 

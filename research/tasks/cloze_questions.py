@@ -1,4 +1,4 @@
-"""Makes questions from passages: they ask for a part of a sentence that is left out.
+"""Makes questions from passages: each asks for a part that is left out of a sentence.
 
     python research/tasks/cloze_questions.py --data ../shared/data --number 20
 
@@ -105,14 +105,14 @@ def questions_about(passage, number, rng):
 
 
 def sentences(text):
-    """Returns slices of a text."""
+    """Returns the sentences of a text as slices."""
     ends = [*_END_OF_SENTENCE.finditer(text)]
     starts = [0, *(gap.end() for gap in ends)]
     return [*map(slice, starts, [*(gap.start() for gap in ends), len(text)])]
 
 
 def spans(sentence):
-    """Returns the names, numbers and other words of a sentence, each as long as it can be."""
+    """Returns the names, numbers and other words of a sentence, each as long as possible."""
     words = [*_WORD.finditer(sentence)]
     found, first = [], 0
     while first < len(words):
@@ -213,7 +213,7 @@ def _has_names(passage):
     parts = sentences(passage)
     if not _SHORTEST <= len(passage) <= _LONGEST or len(parts) < _MIN_SENTENCES:
         return False
-    # The first word of a sentence has a capital letter, as a name has.
+    # The first word of a sentence is capitalized like a name.
     found = (span for part in parts for span in spans(passage[part]) if span.start)
     return sum(span.kind != "other" for span in found) >= _MIN_NAMES
 

@@ -1,4 +1,4 @@
-"""The file of finished runs, which a command that was killed does not repeat."""
+"""The file of finished runs, which a restarted command does not repeat."""
 
 import json
 
@@ -17,7 +17,7 @@ class FinishedRuns:
         self.path, self.rows = path, {}
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         complete = text[: text.rfind("\n") + 1]
-        if complete != text:  # The command was killed while it wrote a line.
+        if complete != text:  # The command was killed while writing a line.
             path.write_text(complete, encoding="utf-8")
         for line in complete.splitlines():
             self._keep(json.loads(line))

@@ -14,7 +14,7 @@ from keras_xlnet import evaluation, models, task_files
 from keras_xlnet.evaluation import normalize_answer
 from keras_xlnet.models import XLNetBackbone
 
-# Of data without a test part, this share is held out.
+# The share that is held out from data without a test part.
 TEST_SHARE = 0.25
 
 
@@ -22,7 +22,7 @@ class Task:
     """A task: a kind of model on some files.
 
     Args:
-        title: String, what the table calls it.
+        title: String, its name in the table.
         train, test: Names of files in the folder of the data; without `test` the rows with the last
             quarter of the different values of the first input are held out.
         **settings: Attributes whose value differs from the class.
@@ -31,8 +31,8 @@ class Task:
         model_class: The class of the model.
         inputs, label: Names of columns.
         metric: Name of the metric of the table; `baseline`: name of the baseline.
-        epochs, batch_size, rate: Of the training.
-        num_examples: Int, rows to train on and to test, at most. `None`: all.
+        epochs, batch_size, rate: Training settings.
+        num_examples: Int, the largest number of rows to train on and to test. `None`: all.
     """
 
     label, metric, num_examples, test = "label", "accuracy", None, None
@@ -55,7 +55,7 @@ class Task:
         return [rows_of(rows, np.flatnonzero(mask)) for mask in (~is_test, is_test)]
 
     def read_files(self, folder, files):
-        """Returns the columns of a file, or of several, whose names are divided by commas."""
+        """Returns the columns of one or several files, whose names are separated by commas."""
         parts = [self.read_file(folder / file) for file in files.split(",")]
         return {name: sum((part[name] for part in parts), []) for name in parts[0]}
 
@@ -69,7 +69,7 @@ class Task:
         return (x if len(x) > 1 else x[self.inputs[0]]), columns[self.label]
 
     def new_model(self, preset, train, seed, is_pretrained=True, **arguments):
-        """Returns a model with a new head, of pretrained or of random weights."""
+        """Returns a model with a new head and pretrained or random weights."""
         keras.utils.set_random_seed(seed)
         # Presets that come from pretraining have no dropout.
         arguments |= {"backbone_dropout": 0.1, "attention_dropout": 0.1, "seed": seed}
@@ -158,7 +158,7 @@ class Choices(Task):
         return (task_files.read_mctest if is_mctest else task_files.read_race)(path)
 
     def arguments(self, train):
-        # With little pretraining, what counts is which words of a choice the text has.
+        # With little pretraining, shared words of choice and text matter most.
         lengths = {"max_choice_length": min(128, self.sequence_length // 3)}
         return {"pooling": "pair", **lengths, **super().arguments(train)}
 
@@ -194,7 +194,7 @@ class Answers(Task):
         return model.answer(x, batch_size=self.batch_size, verbose=0)
 
     def score(self, test, found):
-        # A question gets no answer if that is more probable than any answer.
+        # A question gets no answer if none is more probable than any answer.
         threshold = None if all(test["answers"]) else 0.0
         scores = evaluation.answer_scores(found, test["answers"], threshold)
         return {"exact match": scores.exact / 100, "F1": scores.f1 / 100}
@@ -209,7 +209,7 @@ class Answers(Task):
 
 
 class Ranking(Task):
-    """Documents in the order of their relevance, next to BM25.
+    """Documents ordered by relevance, next to BM25.
 
     A row of the columns is a query with its documents. Queries without a relevant document are left
     out.
@@ -245,11 +245,11 @@ class Ranking(Task):
         return found
 
     def arguments(self, train):
-        # Compares query and document word by word: with few examples better than <cls>.
+        # Compares query and document word by word, which beats <cls> with few examples.
         return {"pooling": "pair", **super().arguments(train)}
 
     def examples(self, columns, seed=0):
-        """Returns lists of documents: every relevant document is in one, together with others."""
+        """Returns lists of documents: every relevant document is in a list with others."""
         rng = np.random.default_rng(seed)
         x, labels = {"query": [], "documents": []}, []
         queries = zip(*(columns[name] for name in (*self.inputs, self.label)), strict=True)

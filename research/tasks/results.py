@@ -5,8 +5,8 @@
 trains on SMS spam, SST-2, CoLA, MRPC, RTE, STS-B and query well-formedness, with several numbers of
 training examples and three seeds each, and writes a table and a picture to runs/results. The SMS
 messages are in this repository; tasks whose files are missing are left out. A task is in
-`tasks/NAME` as its authors publish it: docs/results.md. The whole command takes hours on 2 cores. A
-command that was killed continues where it stopped: each finished run is a line of results.jsonl,
+`tasks/NAME` as its authors publish it: docs/results.md. The whole command takes hours on 2 cores.
+After an interruption it continues: each finished run is a line of results.jsonl,
 and is repeated only if the preset or the recipe of its task changes. The table has all runs of that
 file. Parts of it:
 
@@ -103,10 +103,9 @@ def execute(run, data, dtype):
 
 
 def plan(data, methods, sizes, seeds, split, dtype):
-    """Returns all runs, dicts: first everything with the first seed, then with the second.
+    """Returns all runs, dicts: first all runs with the first seed, then with the second.
 
-    The seed decides the weights, the order, the dropout, the subset, and the fold if there are
-    folds.
+    The seed determines the weights, the order, the dropout, the subset, and the fold, if any.
 
     Args:
         data: Dict of `results_tasks.Data` by task.

@@ -1,4 +1,4 @@
-"""Fine-tunes a preset as its users do, for results.py."""
+"""Fine-tunes a preset as a user would, for results.py."""
 
 import hashlib
 
@@ -31,7 +31,7 @@ def fine_tune(preset, examples, recipe, seed, dtype="float32"):
     model = model_class.from_preset(preset, **arguments)
     labels, mean, scale = examples.labels, 0.0, 1.0
     if not examples.is_classes:
-        # Numbers of any range are learned at the same rate.
+        # Scaled, so that numbers of any range are learned at the same rate.
         mean, scale = np.mean(labels), np.std(labels)
         labels = (labels - mean) / scale
     count = len(labels)
@@ -46,7 +46,7 @@ def fine_tune(preset, examples, recipe, seed, dtype="float32"):
 
 
 def digest_of(preset):
-    """Returns a string that differs between presets of other weights."""
+    """Returns a string that differs between presets with different weights."""
     digest = hashlib.sha256()
     for weight in XLNetBackbone.from_preset(preset).get_weights():
         digest.update(weight.tobytes())
@@ -54,5 +54,5 @@ def digest_of(preset):
 
 
 def _columns(texts):
-    """Texts, or a tuple of texts and pairs, of an array `(examples,)` or `(examples, 2)`."""
+    """Texts, or a tuple of texts and pairs, from an array `(examples,)` or `(examples, 2)`."""
     return texts.tolist() if texts.ndim == 1 else (texts[:, 0].tolist(), texts[:, 1].tolist())

@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 BASELINE = "tfidf"
 NAMES = {BASELINE: "TF-IDF + linear model, tuned"}
 COLORS = {BASELINE: "tab:gray", "xlnet_small_en": "tab:orange", "xlnet_mini_en": "tab:blue"}
-# What the methods learned from before the first training example.
+# The data that the methods learned from before the first training example.
 KNOWN = {
     BASELINE: "nothing",
     "xlnet_small_en": "{words} of 272 MB of English, pretrained here",
@@ -41,7 +41,7 @@ class Scores:
             for metric, value in row["metrics"].items():
                 self.values[run["task"], metric, run["method"], run["size"]][run["seed"]] = value
         self.tasks = [task for task in TASKS if any(key[0] == task for key in self.values)]
-        # The baseline first, and the presets as they come.
+        # The baseline first, then the presets in their order.
         found = dict.fromkeys(key[2] for key in self.values)
         self.methods = sorted(found, key=lambda method: method != BASELINE)
 
@@ -79,11 +79,11 @@ def _summary(values):
 
 
 def format_report(rows, split="test"):
-    """Returns the results as Markdown: a table of each number of training examples.
+    """Returns the results as Markdown: a table for each number of training examples.
 
     Args:
         rows: Rows of `FinishedRuns`.
-        split: `"test"` or `"validation"`, what the rows are of.
+        split: `"test"` or `"validation"`, the split of the rows.
     """
     scores = Scores(rows)
     lines = [
@@ -129,7 +129,7 @@ def _cell(summary, sign=""):
 
 
 def known_before(method):
-    """Returns what a method learned from before it is trained on a task, for the table."""
+    """Returns the data that a method learned from before a task, for the table."""
     if method not in KNOWN:
         return "not stated"
     words = keras_xlnet.presets().get(method, {"figures": {}})["figures"].get("words read", 0)
@@ -155,7 +155,7 @@ def draw(rows, path):
         _draw_curves(axes[task], scores, task)
     _draw_bars(axes["bars"], scores)
     handles, labels = axes["bars"].get_legend_handles_labels()
-    handles = dict(zip(labels, handles, strict=True))  # One of each method.
+    handles = dict(zip(labels, handles, strict=True))  # One per method.
     figure.legend(handles.values(), handles, loc="outside lower center", ncols=len(handles))
     figure.savefig(path, dpi=130)
     plt.close(figure)

@@ -24,7 +24,7 @@ class Recipe:
     Args:
         sequence_length: Int, tokens that an example is cut to.
         epochs: Int, passes over the training examples.
-        fewest_steps: Int, more epochs are trained if there are fewer steps than this.
+        fewest_steps: Int, the minimum number of steps, reached by more epochs.
         few: Int, the number of examples below which the head is fitted first.
     """
 
@@ -100,7 +100,7 @@ class Data:
 
         Args:
             seed: Int. If there is no test part, the seeds 0 to 4 are the folds of a
-                cross-validation, 5 to 9 the folds of another one.
+                cross-validation, 5 to 9 those of another one.
             split: `"test"`, or `"validation"` to choose recipes without the test examples.
 
         Raises:
@@ -158,7 +158,7 @@ def _percent(function, **arguments):
 
 def _correlation(function):
     def correlate(labels, predictions):
-        # Undefined for predictions that are all equal.
+        # Undefined if all predictions are equal.
         return 100 * float(function(labels, predictions)[0]) if np.ptp(predictions) else 0.0
 
     return correlate
@@ -181,7 +181,7 @@ class Task:
     """A task.
 
     Args:
-        title: String, what the table calls it.
+        title: String, its name in the table.
         metrics: Names in `METRICS`. The baseline is tuned for the first.
         sizes: Numbers of training examples.
         files: Paths of the files to train on, to choose recipes with, and to test on, in the folder
@@ -189,7 +189,7 @@ class Task:
             first is divided into folds.
         texts, label: Columns, by names in the header of the files or by indices.
         labels: Function from the column of labels to an array of int32 for classes, or of float32.
-        published: Figures of BERT-Mini and BERT-Small by name of a metric (Turc et al. 2019).
+        published: Figures of BERT-Mini and BERT-Small by metric (Turc et al. 2019).
     """
 
     title: str
@@ -261,7 +261,7 @@ TASKS = {
 
 
 def read_tasks(names, folder):
-    """Reads the data of tasks, and returns which of them have no files.
+    """Reads the data of tasks, and finds the tasks without files.
 
     Args:
         names: Names in `TASKS`.

@@ -5,10 +5,10 @@
     python research/tasks/task_table.py --data data --kinds preset --runs 1 \\
         --tasks mc500 mc160 squad1 squad2
 
-compares three trainings each of the preset and of the same architecture from scratch with a simple
+compares three runs each of the preset and of the same architecture from scratch with a simple
 baseline: a dictionary of names, shared words, BM25, or TF-IDF with a linear model. It prints all
-metrics, and writes table.md and runs.jsonl to runs/tasks. Finished runs are not repeated, so a
-command that was killed continues. All of it takes many hours on 2 cores.
+metrics, and writes table.md and runs.jsonl to runs/tasks. Finished runs are not repeated, so the
+command continues after an interruption. All tasks take many hours on 2 cores.
 
 --data has the folders `tasks` and `squad`, as in docs/tasks.md. Tasks whose files are missing are
 left out. For single sentences and pairs: results.py.

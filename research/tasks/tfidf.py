@@ -60,11 +60,11 @@ def fit_tuned(texts, labels, score, seed=0):
 
 
 def linear_model(labels, settings):
-    """Returns a logistic regression, or a ridge regression, that is not fitted."""
+    """Returns an unfitted logistic or ridge regression."""
     if not np.issubdtype(labels.dtype, np.integer):
         return Ridge(**settings)
     model = LogisticRegression(solver="liblinear", max_iter=2000, random_state=0, **settings)
-    # This solver knows only two classes.
+    # This solver supports only two classes.
     return model if len(np.unique(labels)) <= 2 else OneVsRestClassifier(model)
 
 

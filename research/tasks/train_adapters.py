@@ -4,11 +4,11 @@
 
 writes an adapter with its card to a folder of `--output` for each task: `sentiment` (SST-2), `spam`
 (the SMS Spam Collection), `questions` (SQuAD 1.1), `names` (WNUT-17) and `duplicates` (MRPC).
-Existing adapters are kept, so a command that was killed continues. The figures of a card are
+Existing adapters are kept, so an interrupted command continues. The figures of a card are
 measured with the adapter loaded from its folder. `--tasks spam --examples 64 --epochs 1` is a quick
 trial.
 
-`questions` first learns from some 340,000 questions of `cloze_questions.py`, which takes a GPU:
+`questions` first learns from about 340,000 questions of `cloze_questions.py`, which needs a GPU:
 `KERAS_BACKEND=jax` and `--dtype mixed_bfloat16`.
 """
 
@@ -41,13 +41,13 @@ from keras_xlnet.preset_files import write_preset_info
 from keras_xlnet.task_files import read_conll, read_squad, read_table
 from keras_xlnet.training import FineTuningAdamW
 
-# Keras gives each head of the queries and of the values two matrices of this rank, so that the rank
-# of a whole kernel with 12 heads is up to 24. With 16 an adapter would take 2 MB.
+# Keras gives each head of the queries and values two matrices of this rank, so the rank of a
+# whole kernel with 12 heads is up to 24. With 16, an adapter would take 2 MB.
 _RANK = 2
 # The best of 2e-3 and 5e-3, with and without `fit_head`, on 1,000 sentences of SST-2 (development).
 _LEARNING_RATE = 5e-3
 _SEED = 0
-# Shares of data that has no parts.
+# Shares for data without parts.
 _DEVELOPMENT, _TEST = 0.1, 0.2
 # For `questions`: passages, and questions about each.
 _PASSAGES, _QUESTIONS = 45_000, 8
@@ -60,8 +60,8 @@ class Job:
     Args:
         model_class: The class of the model.
         arguments: Dict of arguments of the model and its preprocessor.
-        parts: Dict of columns by part: `train`, `development` and `test`, and perhaps `made`, which
-            the model is trained on before, for one epoch.
+        parts: Dict of columns by part: `train`, `development` and `test`, and optionally `made`, on
+            which the model is trained first, for one epoch.
         inputs: Names of the columns of texts.
         labels: Name of the column of labels.
         measure: Function of a model, inputs and labels. It returns a dict of figures.
@@ -69,7 +69,7 @@ class Job:
         description: String, what the adapter does.
         data: String, the data and their licence.
         rank, projections: As in `enable_lora`.
-        learning_rate, batch_size: Of the training.
+        learning_rate, batch_size: Training settings.
     """
 
     model_class: Any
@@ -155,7 +155,7 @@ def train(job, arguments):
 
 
 def measured(job, model):
-    """Returns the figures of a model, in percent, on the parts that it was not trained on."""
+    """Returns the figures of a model, in percent, on the parts not used for training."""
     return {
         f"{title} ({part})": round(100 * value, 1)
         for part in ("development", "test")
@@ -212,7 +212,7 @@ def split(columns, key, parts=(("test", _TEST), ("development", _DEVELOPMENT))):
 
 
 def classifier(names, length, parts, description, data, positive=None, **settings):
-    """Returns the job of a classifier, with names in place of the labels of its files.
+    """Returns the job of a classifier, with class names instead of the labels of its files.
 
     Args:
         names: Dict from labels to names of classes.
@@ -256,7 +256,7 @@ def spam(data):
     return classifier(
         {"ham": "ham", "spam": "spam"},
         80,
-        # Copies of a message are in one part.
+        # Copies of a message stay in one part.
         split(columns, "text"),
         "Spam among English text messages: ham or spam",
         "The SMS Spam Collection (Almeida and Hidalgo, UCI repository no. 228), CC BY 4.0.",

@@ -683,7 +683,7 @@ def quantization(directory, weights):
 
 @computation
 def frozen(directory, weights):
-    """What is frozen, and LoRA, in a model that was saved and loaded, and in its copies."""
+    """Frozen and LoRA state of a model that was saved and loaded, and of its copies."""
     model = small_classifier()
     model.enable_lora(2)
     fill(model)  # What is trainable, as training does.

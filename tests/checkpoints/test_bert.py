@@ -500,7 +500,7 @@ BAD = {
     "not-json": (lambda d: (d / "config.json").write_text("{"), "config.json is not JSON"),
     "roberta": (
         lambda d: edit_config(d, model_type="roberta"),
-        "config.json is of `model_type` 'roberta', not 'bert'",
+        "config.json has the `model_type` 'roberta', not 'bert'",
     ),
     "decoder": (
         lambda d: edit_config(d, is_decoder=True),

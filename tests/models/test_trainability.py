@@ -1,4 +1,4 @@
-"""What is frozen stays frozen, however a model is copied, saved and loaded."""
+"""Frozen weights stay frozen, however a model is copied, saved and loaded."""
 
 import copy
 import json

@@ -118,7 +118,7 @@ def test_batches_are_of_like_length_and_shuffled():
 
 
 def test_few_batches_are_not_sorted_by_length():
-    # Where length says something of the label, batches have several labels.
+    # If length correlates with the label, batches have several labels.
     lengths = np.random.default_rng(2).permutation(np.arange(40) * 4 + 10)
     np.random.seed(3)
     batches = LengthBatches(random_features(lengths), lengths > 90, batch_size=8)

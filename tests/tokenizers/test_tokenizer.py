@@ -6,6 +6,7 @@ import pathlib
 import random
 import re
 import time
+import unicodedata
 
 import keras
 import numpy as np
@@ -351,6 +352,15 @@ def test_train_gives_the_special_pieces_of_the_released_models(corpus, tmp_path)
     assert tokenizer.detokenize(tokenizer("CAFÉ river")).numpy() == b"cafe river"
     reloaded = XLNetTokenizer(path, lowercase=True, remove_accents=True)
     assert reloaded(corpus).to_list() == tokenizer(corpus).to_list()
+
+
+def test_accents_of_hangul_and_kana():
+    texts = iter(["한국어 문장, ガラス"] * 9)
+    tokenizer = XLNetTokenizer.train(texts, 28, remove_accents=True)
+    # NFKD splits syllables, and SentencePiece composes them again.
+    assert unicodedata.normalize("NFKD", "한국어") != "한국어"
+    decoded = tokenizer.detokenize(tokenizer("한국어 문장, ガラス")).numpy().decode()
+    assert decoded == "한국어 문장, カラス"
 
 
 def test_train_is_deterministic_even_when_it_samples(corpus, tmp_path):

@@ -219,6 +219,16 @@ def test_cased(vocabulary):
     assert pieces_of(tokenizer, "Turtle, É") == ["\u2581Turtle", "\u2581,", "\u2581É"]
 
 
+@pytest.mark.parametrize("strip", [True, False])
+def test_hangul(strip):
+    syllable = "각"
+    letters = unicodedata.normalize("NFD", syllable)
+    tokens = dict.fromkeys([*SPECIAL, syllable, *letters, *(f"##{part}" for part in letters)])
+    vocabulary = WordPieceVocabulary(tokens, strip_accents=strip)
+    found = "".join(token.removeprefix("##") for token in vocabulary.split(syllable))
+    assert found == (letters if strip else syllable)
+
+
 def test_rules_are_those_that_are_needed(vocabulary):
     characters = set("abc ,e中\u2581")
     rules = normalization_rules(vocabulary.replacement, characters)

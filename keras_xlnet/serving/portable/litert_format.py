@@ -11,7 +11,8 @@ def write_litert(network: keras.Model, file: pathlib.Path, quantization: str | N
 
     `"float16"` halves the file; the runtime converts the weights to float32. With `"int8"` the
     weights have 8 bits, the inputs of each product are rounded to 8 bits as they come, and
-    products are computed in int8. Which weights stay in float32 the converter decides.
+    products are computed in int8. The converter decides which weights stay in
+    float32.
 
     Args:
         network: Functional model with dicts of inputs `(batch, length)` and of outputs.

@@ -16,10 +16,10 @@ def prepare_corpus(folder, output_dir, held_out_percent=1):
     """Splits the documents of a folder into `train.txt` and `held_out/SOURCE.txt`.
 
     Each file of the folder is a source with documents separated by blank lines, and each folder in
-    it is a source with one document a file, such as books. Whole documents are held out, chosen by
-    their checksum: a document stays on its side when others are added. The training documents of
-    all sources are shuffled. Blank lines within a document are removed. A corpus that is there
-    already is kept.
+    it is a source with one document per file, such as books. Whole documents are held out, chosen
+    by checksum: a document stays on its side when others are added. The training documents of
+    all sources are shuffled. Blank lines within a document are removed. An existing corpus
+    is kept.
 
     Args:
         folder: `pathlib.Path` of a folder of UTF-8 text files: `.txt`, `.txt.gz` or `.txt.xz`.

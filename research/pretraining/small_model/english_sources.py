@@ -1,4 +1,4 @@
-"""Sorts a mixed file of English documents into sources, and pieces of books into whole books.
+"""Sorts a mixed file of English documents into sources, and joins pieces of books.
 
     python research/pretraining/small_model/english_sources.py runs/english corpus/*.txt.xz
 

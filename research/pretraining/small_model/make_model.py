@@ -3,11 +3,11 @@
     python research/pretraining/small_model/make_model.py --corpus texts --name my_small_model
 
 `texts` holds UTF-8 text in any language: each file is a source whose documents are separated by
-blank lines, each folder in it a source with one document a file (corpus.py). Whole documents are
-held out. Vocabularies of several sizes are compared in short runs by held-out bits per character,
-the best one is pretrained for `--cpu_minutes` of processor time with ../run_pretraining.py, and the
-preset is written in float16, with a model card. It can be killed at any time: started again, it
-continues. A run that is done is continued from its weights with `--output_dir elsewhere --recipe
+blank lines, each folder in it is a source with one document per file (corpus.py). Whole documents
+are held out. Vocabularies of several sizes are compared in short runs by held-out bits per
+character, the best one is pretrained for `--cpu_minutes` of processor time with
+../run_pretraining.py, and the preset is written in float16, with a model card. It can be stopped at any time and continues
+when started again. Continue a finished run from its weights with `--output_dir elsewhere --recipe
 preset=runs/NAME/NAME`.
 
 xlnet_small_en was made with
@@ -44,14 +44,14 @@ flags.DEFINE_multi_string("recipe", [], "A flag of run_pretraining.py that repla
 flags.DEFINE_string("description", "An XLNet made by make_model.py", "One line about the preset.")
 flags.DEFINE_string("notes", None, "Markdown file about data, licences and limits for the card.")
 
-# What the search found (search.py, docs/small_model.md).
+# The results of the search (search.py, docs/small_model.md).
 RECIPE = {
     "num_layers": 6,
     "hidden_dim": 256,
     "sequence_length": 64,
     "memory_length": 32,
     "predicted_share": 0.33,
-    # Half of the rows in reverse are for tasks that read so; fine-tuning reads forward.
+    # Reversed rows help only tasks that read backward; fine-tuning reads forward.
     "bidirectional_data": False,
     "batch_size": 32,
     "embeddings": "cooccurrence",
@@ -81,7 +81,7 @@ def main(arguments):
 
 
 def choose_vocabulary(output_dir, train, held_out, recipe):
-    """Returns the path of the vocabulary with which short runs get to the fewest held-out bits."""
+    """Returns the path of the vocabulary with the fewest held-out bits in short runs."""
     bits = {}
     for size in map(int, FLAGS.vocabulary_sizes):
         folder = output_dir / f"vocabulary_{size}"

@@ -6,7 +6,7 @@ import shutil
 
 import keras_xlnet
 
-# The flags of run_pretraining.py that are not paths of a machine.
+# The flags of run_pretraining.py that are not local paths.
 SHOWN = (
     "num_layers", "hidden_dim", "sequence_length", "memory_length", "predicted_share", "unit",
     "bidirectional_data", "segment_pairs", "embeddings", "batch_size", "optimizer",

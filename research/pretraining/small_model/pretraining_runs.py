@@ -15,7 +15,7 @@ SAMPLE = 30_000_000
 
 
 def train_vocabulary(folder, train, size):
-    """Returns the path of a vocabulary, trained on a sample of a text if it is not there yet.
+    """Returns the path of a vocabulary, trained on a sample of a text if it does not exist.
 
     Args:
         folder: `pathlib.Path`, where it is written.
@@ -34,7 +34,7 @@ def train_vocabulary(folder, train, size):
 
 
 def run_pretraining(run, train, held_out, cpu_minutes, recipe):
-    """Runs run_pretraining.py until it has had its processor time, from where it was.
+    """Runs or continues run_pretraining.py until its processor time is used up.
 
     Args:
         run: `pathlib.Path` of the folder that it writes.

@@ -2,8 +2,8 @@
 
     python research/pretraining/small_model/search.py --corpus runs/xlnet_small_en/corpus
 
-The corpus is what make_model.py (corpus.py) made of a folder of text; a vocabulary of each size is
-trained on a sample of it. A run that is done is not repeated. The table is also written to
+The corpus is the output of make_model.py (corpus.py) for a folder; a vocabulary of each size
+is trained on a sample of it. Finished runs are not repeated. The table is also written to
 `table.md`: all runs are compared on the same task, 1/6 of the tokens of held-out rows of 64.
 """
 
