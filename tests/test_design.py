@@ -4,10 +4,14 @@ import ast
 import importlib
 import pathlib
 import re
+import sys
 
 import pytest
 
 import keras_xlnet
+from keras_xlnet.models import XLNetTextClassifier
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
+from tests.small_models import small_backbone
 
 PACKAGE = pathlib.Path(keras_xlnet.__file__).parent
 ROOT = PACKAGE.parent
@@ -50,9 +54,9 @@ BELOW = {
         "serving",
     },
 }
-# What all rooms may import: aliases for annotations, checks of arguments, modules of extras, and
-# how results print.
-WITHOUT_A_ROOM = {"types", "arguments", "lazy_modules", "results"}
+# What all rooms may import: aliases for annotations, checks of arguments, modules of extras, how
+# results print, and the registration of classes.
+WITHOUT_A_ROOM = {"types", "arguments", "lazy_modules", "results", "registration"}
 
 
 def imports_of(file):
@@ -124,6 +128,41 @@ def test_every_formula_is_written_down(file):
     if file.stem != "__init__":
         assert re.search(r"^    .*[=:]", doc, re.MULTILINE)
         assert "Source:" in doc
+
+
+def functions_entered(function):
+    """The functions of the package that a call enters, in order: `(name, file)`."""
+    found, folder = [], f"{PACKAGE}/"
+
+    def follow(frame, event, _):
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(folder):
+            found.append((code.co_qualname, code.co_filename.removeprefix(folder)))
+
+    sys.setprofile(follow)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.11 names the class of a method")
+def test_a_text_goes_the_way_that_the_page_describes(tokenizer):
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    section = text.split("## The way of a text")[1].split("## ")[0]
+    way = [
+        (name, file)
+        for names, file in re.findall(r"^\d+\. (`.+`) \(`([\w/]+\.py)`\)", section, re.MULTILINE)
+        for name in re.findall(r"`([\w.]+)`", names)
+    ]
+    assert len(way) == 12
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, sequence_length=16)
+    model = XLNetTextClassifier(small_backbone(vocabulary_size=200), 2, preprocessor)
+    entered = iter(
+        functions_entered(lambda: model.fit(["a ship", "the harbor"], [0, 1], verbose=0))
+    )
+    assert [step for step in way if step in entered] == way  # `in` goes on where it was.
 
 
 RIDDLES = re.compile(

@@ -8,7 +8,7 @@ Delete this file when: it returns a number for each.
 
 import keras
 
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments, register
+from keras_xlnet.registration import RefusesUnknownArguments, register
 from keras_xlnet.types import Tensor
 
 

@@ -18,7 +18,7 @@ import keras
 
 from keras_xlnet.compat.lora import KeepsLora
 from keras_xlnet.compat.quick_deletion import quick_deletion
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
+from keras_xlnet.registration import RefusesUnknownArguments
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -3,7 +3,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments, register
+from keras_xlnet.registration import RefusesUnknownArguments, register
 from keras_xlnet.types import DType, Tensor
 
 

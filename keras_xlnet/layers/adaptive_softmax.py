@@ -6,8 +6,8 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_number
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.adaptive_embedding import ClusteredVocabulary
+from keras_xlnet.registration import register
 from keras_xlnet.types import Initializer, Shape, Tensor
 
 

@@ -4,9 +4,9 @@ import keras
 
 from keras_xlnet.compat.fused import fused_method
 from keras_xlnet.compat.sublayers import RestoresSublayers
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.ops.random import hash_dropout
+from keras_xlnet.registration import register
 from keras_xlnet.types import Shape, Tensor
 
 

@@ -8,9 +8,9 @@ from keras import ops
 from keras_xlnet.arguments import check_rate
 from keras_xlnet.compat.lora import Dense
 from keras_xlnet.compat.sublayers import RestoresSublayers
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
+from keras_xlnet.registration import register
 from keras_xlnet.types import Initializer, Shape, Tensor
 
 # That of the original: probabilities of a row in which nothing is allowed are uniform, not NaN.

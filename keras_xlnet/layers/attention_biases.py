@@ -5,8 +5,8 @@ from keras import ops
 
 from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.compat.sublayers import RestoresSublayers
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
+from keras_xlnet.registration import register
 from keras_xlnet.types import Initializer, Shape, Tensor
 
 

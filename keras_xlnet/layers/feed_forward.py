@@ -7,11 +7,11 @@ from keras_xlnet.arguments import check_positive_int, check_rate
 from keras_xlnet.compat.fused import fused
 from keras_xlnet.compat.lora import Dense
 from keras_xlnet.compat.sublayers import RestoresSublayers
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.activations import get_activation, serialize_activation
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
 from keras_xlnet.ops.random import hash_dropout
+from keras_xlnet.registration import register
 from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 
 

@@ -5,8 +5,8 @@ import keras
 from keras_xlnet.arguments import check_rate
 from keras_xlnet.compat.fused import fused
 from keras_xlnet.compat.replica_seed_generator import ReplicaSeedGenerator
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments, register
 from keras_xlnet.ops.random import hash_dropout
+from keras_xlnet.registration import RefusesUnknownArguments, register
 from keras_xlnet.types import Shape, Tensor
 
 

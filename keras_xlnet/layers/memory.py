@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_positive_int, check_shape
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments, register
+from keras_xlnet.registration import RefusesUnknownArguments, register
 from keras_xlnet.types import Shape, Tensor
 
 

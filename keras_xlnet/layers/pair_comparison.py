@@ -6,9 +6,9 @@ from keras import ops
 from keras_xlnet.arguments import check_positive_int, check_rate
 from keras_xlnet.compat.lora import Dense
 from keras_xlnet.compat.sublayers import RestoresSublayers
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.ops.similarity import pair_similarity
+from keras_xlnet.registration import register
 from keras_xlnet.types import Shape, Tensor
 
 _FIRST, _SECOND = 0, 1  # Segment ids of the two texts.

@@ -7,13 +7,13 @@ from keras import ops
 
 from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.compat.replica_seed_generator import ReplicaSeedGenerator
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments, register
 from keras_xlnet.ops.permutation import (
     factorization_ranks,
     first_targets,
     permutation_visibility,
     reachable,
 )
+from keras_xlnet.registration import RefusesUnknownArguments, register
 from keras_xlnet.types import Tensor
 
 

@@ -6,7 +6,6 @@ from keras import ops
 
 from keras_xlnet.arguments import check_positive_int, check_rate, check_shape, check_sizes
 from keras_xlnet.compat.sublayers import RestoresSublayers
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.attention_masks import without_padding
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.head_projection import HeadProjection
@@ -19,6 +18,7 @@ from keras_xlnet.ops.relative_attention import (
     relative_attention_terms,
     relative_multi_head_attention,
 )
+from keras_xlnet.registration import register
 from keras_xlnet.types import Initializer, Shape, Tensor
 
 # (batch, rows, heads, head_dim) -> (heads, batch, rows, head_dim), and back.

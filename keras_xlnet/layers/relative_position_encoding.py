@@ -5,7 +5,7 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet.arguments import check_choice, check_positive_int
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments, register
+from keras_xlnet.registration import RefusesUnknownArguments, register
 from keras_xlnet.types import Shape, Tensor
 
 

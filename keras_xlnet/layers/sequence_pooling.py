@@ -6,13 +6,13 @@ from keras import ops
 from keras_xlnet.arguments import check_choice, check_positive_int, check_rate
 from keras_xlnet.compat.lora import Dense
 from keras_xlnet.compat.sublayers import RestoresSublayers, set_trainable
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.initializers import (
     clone_initializer,
     get_kernel_initializer,
     spawn_seeds,
 )
+from keras_xlnet.registration import register
 from keras_xlnet.types import Initializer, Shape, Tensor
 
 _MODES = ("last", "first", "mean", "attention", "cls")

@@ -6,8 +6,8 @@ from keras import ops
 
 from keras_xlnet.arguments import check_choice, check_positive_int
 from keras_xlnet.compat.replica_seed_generator import ReplicaSeedGenerator
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments, register
 from keras_xlnet.ops.spans import fill_targets, max_spans, span_targets
+from keras_xlnet.registration import RefusesUnknownArguments, register
 from keras_xlnet.types import Tensor
 
 

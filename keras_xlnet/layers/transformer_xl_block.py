@@ -3,11 +3,11 @@ from typing import Any
 import keras
 
 from keras_xlnet.compat.recompute import recomputable
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers.attention_masks import mask_of_context, without_padding
 from keras_xlnet.layers.block import Block
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.memory import join_memory
+from keras_xlnet.registration import register
 from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 
 

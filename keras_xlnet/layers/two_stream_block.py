@@ -5,12 +5,12 @@ from keras import ops
 
 from keras_xlnet.arguments import check_shape
 from keras_xlnet.compat.recompute import recomputable
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.compat.varying_outputs import VaryingOutputs
 from keras_xlnet.layers.add_and_norm import AddAndNorm
 from keras_xlnet.layers.attention_masks import mask_of_context, without_padding
 from keras_xlnet.layers.block import Block
 from keras_xlnet.layers.memory import join_memory
+from keras_xlnet.registration import register
 from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 
 

@@ -6,7 +6,6 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_positive_int, check_rate
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers import (
     AdaptiveEmbedding,
     AdaptiveSoftmax,
@@ -28,6 +27,7 @@ from keras_xlnet.models.keeps_memory import (
 )
 from keras_xlnet.models.scoring import Scores, score_causally, take_tokens
 from keras_xlnet.models.xlnet_backbone import head_dim_of, new_common_layers, run_blocks
+from keras_xlnet.registration import register
 from keras_xlnet.types import Activation, DType, Initializer, Tensor
 
 

@@ -6,7 +6,6 @@ import keras
 
 from keras_xlnet.arguments import check_choice, check_positive_int, check_rate
 from keras_xlnet.compat.lora import ReversibleEmbedding
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers import (
     AttentionBiases,
     AttentionMask,
@@ -24,6 +23,7 @@ from keras_xlnet.layers.initializers import (
 )
 from keras_xlnet.models.base_model import BaseModel
 from keras_xlnet.models.keeps_memory import next_memory, read_memories
+from keras_xlnet.registration import register
 from keras_xlnet.types import Activation, DType, Initializer, Tensor
 
 

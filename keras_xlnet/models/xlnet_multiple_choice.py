@@ -3,7 +3,6 @@ from typing import Any, ClassVar
 import keras
 
 from keras_xlnet.arguments import check_choice
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.models.task import Task, check_preprocessor
 from keras_xlnet.models.task_graph import (
     SUMMARY_ROWS,
@@ -16,6 +15,7 @@ from keras_xlnet.models.task_graph import (
 from keras_xlnet.models.weight_rows import dense
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.preprocessing import Preprocessor, XLNetMultipleChoicePreprocessor
+from keras_xlnet.registration import register
 
 
 @register

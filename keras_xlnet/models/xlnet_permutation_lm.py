@@ -5,7 +5,6 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_choice
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers import HashDropout, LogitBias, MaskEmbedding
 from keras_xlnet.layers.initializers import spawn_seeds
 from keras_xlnet.models.base_model import BaseModel
@@ -22,6 +21,7 @@ from keras_xlnet.models.keeps_memory import (
 from keras_xlnet.models.scoring import Scores, check_orders, score_permutations
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.preprocessing.weights import weights_of_labels
+from keras_xlnet.registration import register
 from keras_xlnet.types import Tensor, Tokenizer
 
 

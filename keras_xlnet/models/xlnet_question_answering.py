@@ -5,7 +5,6 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_number, check_positive_int
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers import Answerability, AnswerEnd, AnswerStart
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
 from keras_xlnet.models.task import Task, check_preprocessor
@@ -14,6 +13,7 @@ from keras_xlnet.models.weight_rows import dense, kernel, norm
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.preprocessing import Preprocessor, XLNetQuestionAnsweringPreprocessor
 from keras_xlnet.preprocessing.answers import has_unanswered
+from keras_xlnet.registration import register
 from keras_xlnet.types import Tensor
 
 _LABELS = ("start_positions", "end_positions", "is_impossible")

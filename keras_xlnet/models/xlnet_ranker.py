@@ -3,7 +3,6 @@ from typing import Any
 import keras
 
 from keras_xlnet.arguments import check_number
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments, register
 from keras_xlnet.models.task import Task, check_preprocessor
 from keras_xlnet.models.task_graph import (
     JoinChoices,
@@ -15,6 +14,7 @@ from keras_xlnet.models.task_graph import (
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.ops.ranking import list_softmax_loss, pairwise_hinge_loss
 from keras_xlnet.preprocessing import Preprocessor, XLNetRankerPreprocessor
+from keras_xlnet.registration import RefusesUnknownArguments, register
 from keras_xlnet.types import Tensor
 
 

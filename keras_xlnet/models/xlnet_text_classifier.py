@@ -4,7 +4,6 @@ from typing import Any, ClassVar
 import keras
 
 from keras_xlnet.arguments import check_choice, check_number
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.models.head_fitting import (
     check_has_arrays,
     check_has_float_head,
@@ -35,6 +34,7 @@ from keras_xlnet.preprocessing.text_classifier_preprocessor import (
     classifications,
 )
 from keras_xlnet.preprocessing.texts import one_row
+from keras_xlnet.registration import register
 from keras_xlnet.training.calibration import Calibration, fit_temperature_of, with_measured
 
 _LOSSES = {

@@ -5,7 +5,6 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet.arguments import check_number, check_positive_int
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments, register
 from keras_xlnet.layers import SequencePooling
 from keras_xlnet.models.task import Task, check_preprocessor
 from keras_xlnet.models.task_graph import JoinChoices, check_backbone, token_inputs
@@ -15,6 +14,7 @@ from keras_xlnet.ops.vector_search import most_similar, unit_length
 from keras_xlnet.preprocessing import Preprocessor, RankedDocument, XLNetTextEmbedderPreprocessor
 from keras_xlnet.preprocessing.examples import is_batches
 from keras_xlnet.preprocessing.texts import as_texts, is_text, one_row, plain_texts
+from keras_xlnet.registration import RefusesUnknownArguments, register
 from keras_xlnet.types import Shape, Tensor
 
 

@@ -2,7 +2,6 @@ from typing import Any, ClassVar
 
 import keras
 
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.models.long_documents import DOCUMENT_ARGUMENTS, check_long_document
 from keras_xlnet.models.task import Task, check_preprocessor
 from keras_xlnet.models.task_graph import (
@@ -14,6 +13,7 @@ from keras_xlnet.models.task_graph import (
 from keras_xlnet.models.weight_rows import dense
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.preprocessing import Preprocessor, XLNetTextRegressorPreprocessor
+from keras_xlnet.registration import register
 
 
 @register

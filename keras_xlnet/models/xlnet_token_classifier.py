@@ -6,7 +6,6 @@ from keras import ops
 
 from keras_xlnet.arguments import check_choice, check_rate
 from keras_xlnet.compat.loss_of_all_rows import with_mask
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.layers import HashDropout
 from keras_xlnet.layers.initializers import spawn_seeds
 from keras_xlnet.models.task import Task, check_preprocessor
@@ -23,6 +22,7 @@ from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.tags import detect_scheme, split_tag
 from keras_xlnet.preprocessing.weights import weights_of_labels
 from keras_xlnet.preprocessing.words import NO_LABEL
+from keras_xlnet.registration import register
 from keras_xlnet.types import Tensor
 
 

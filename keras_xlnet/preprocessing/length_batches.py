@@ -10,7 +10,6 @@ import keras
 import numpy as np
 
 from keras_xlnet.compat.prefetched import prefetched
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
 from keras_xlnet.lazy_modules import tf
 
 # Rows of similar length are brought together within this many batches at most, and within a quarter
@@ -59,7 +58,7 @@ class Passes(keras.utils.PyDataset):
         self.batches.on_epoch_begin()
 
 
-class LengthBatches(RefusesUnknownArguments, keras.utils.PyDataset):
+class LengthBatches(keras.utils.PyDataset):
     """Arrays of a preprocessor as batches of rows of similar length.
 
     Within pools of 8 batches, or of a quarter of the batches, rows are sorted by their length. Each

@@ -8,7 +8,6 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.choices import (
     choice_columns,
@@ -25,6 +24,7 @@ from keras_xlnet.preprocessing.packing import (
     rows_of_lists,
 )
 from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
+from keras_xlnet.registration import register
 from keras_xlnet.results import Result
 from keras_xlnet.tokenizers.string_inputs import as_strings
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer

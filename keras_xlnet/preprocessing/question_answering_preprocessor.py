@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_xlnet.arguments import as_values, check_range
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.answer_decoding import AnswerPrediction, decode_answers
 from keras_xlnet.preprocessing.answer_windows import AnswerWindows
@@ -21,6 +20,7 @@ from keras_xlnet.preprocessing.packing import (
     window_parts,
 )
 from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
+from keras_xlnet.registration import register
 from keras_xlnet.tokenizers.string_inputs import as_strings
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
 

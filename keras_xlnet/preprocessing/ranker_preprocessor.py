@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.packing import rows_of_lists
 from keras_xlnet.preprocessing.preprocessor import Encoded
 from keras_xlnet.preprocessing.text_preprocessor import XLNetTextPreprocessor
 from keras_xlnet.preprocessing.texts import read_columns
+from keras_xlnet.registration import register
 from keras_xlnet.results import Result
 
 # The relevance of a missing document.

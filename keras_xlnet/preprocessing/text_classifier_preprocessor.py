@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.preprocessing.labels import (
     Classes,
     as_label_array,
@@ -20,6 +19,7 @@ from keras_xlnet.preprocessing.labels import (
 from keras_xlnet.preprocessing.preprocessor import Encoded
 from keras_xlnet.preprocessing.text_preprocessor import XLNetTextPreprocessor
 from keras_xlnet.preprocessing.texts import is_text
+from keras_xlnet.registration import register
 from keras_xlnet.results import Result
 from keras_xlnet.tokenizers.string_inputs import plain_columns
 

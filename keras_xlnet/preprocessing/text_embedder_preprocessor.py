@@ -8,12 +8,12 @@ import keras
 import numpy as np
 
 from keras_xlnet.arguments import as_values, check_range
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.preprocessor import Encoded
 from keras_xlnet.preprocessing.text_regressor_preprocessor import XLNetTextRegressorPreprocessor
 from keras_xlnet.preprocessing.texts import read_columns
+from keras_xlnet.registration import register
 from keras_xlnet.types import Shape
 
 _NAMES = ("text", "pair", "negative")

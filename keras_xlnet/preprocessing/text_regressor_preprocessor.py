@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.labels import (
     Classes,
@@ -18,6 +17,7 @@ from keras_xlnet.preprocessing.labels import (
 from keras_xlnet.preprocessing.preprocessor import Encoded
 from keras_xlnet.preprocessing.text_preprocessor import XLNetTextPreprocessor
 from keras_xlnet.preprocessing.texts import is_text
+from keras_xlnet.registration import register
 
 
 @register

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.labels import Classes, as_label_array, check_class_indices
 from keras_xlnet.preprocessing.packing import (
@@ -34,6 +33,7 @@ from keras_xlnet.preprocessing.words import (
     token_labels,
     token_weights,
 )
+from keras_xlnet.registration import register
 from keras_xlnet.results import Result, color_of, marked_html
 from keras_xlnet.tokenizers.string_inputs import as_strings, as_texts, plain_columns
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.compat.prefetched import prefetched
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
+from keras_xlnet.registration import RefusesUnknownArguments
 
 
 class CausalBatches(RefusesUnknownArguments):

@@ -7,7 +7,6 @@ import numpy as np
 import tensorflow as tf
 
 from keras_xlnet.compat.prefetched import prefetched
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
 from keras_xlnet.layers import PermutationMaskGenerator
 from keras_xlnet.models.keeps_memory import record_reading
 from keras_xlnet.pretraining.batch_assembly import assemble_batch
@@ -21,6 +20,7 @@ from keras_xlnet.pretraining.segment_pairs import (
 from keras_xlnet.pretraining.target_sampler import TargetSampler, word_start_table
 from keras_xlnet.pretraining.tf_data_ops import uniform_draws
 from keras_xlnet.pretraining.token_records import TokenRecords
+from keras_xlnet.registration import RefusesUnknownArguments
 from keras_xlnet.types import PathLike
 
 

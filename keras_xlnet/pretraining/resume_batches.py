@@ -4,8 +4,8 @@ from typing import Any
 
 import keras
 
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
 from keras_xlnet.pretraining.permutation_batches import PermutationBatches
+from keras_xlnet.registration import RefusesUnknownArguments
 
 
 class ResumeBatches(RefusesUnknownArguments, keras.callbacks.Callback):

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
 from keras_xlnet.pretraining.record_metadata import (
     FORMAT_VERSION,
     INFO_FILE,
@@ -16,6 +15,7 @@ from keras_xlnet.pretraining.record_metadata import (
 )
 from keras_xlnet.pretraining.tfrecord_files import read_records
 from keras_xlnet.pretraining.token_shard import TokenShard, parse_document, read_shard
+from keras_xlnet.registration import RefusesUnknownArguments
 from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.types import PathLike
 

@@ -10,8 +10,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
 from keras_xlnet.lazy_modules import tf
+from keras_xlnet.registration import RefusesUnknownArguments
 from keras_xlnet.tokenizers.normalization import replace_surrogates
 from keras_xlnet.types import Shape
 

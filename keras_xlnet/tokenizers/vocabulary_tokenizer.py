@@ -12,8 +12,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.lazy_modules import tf
+from keras_xlnet.registration import register
 from keras_xlnet.tokenizers.normalization import (
     replace_characters,
     replace_surrogates,

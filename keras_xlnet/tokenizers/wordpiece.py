@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
+from keras_xlnet.registration import RefusesUnknownArguments
 from keras_xlnet.tokenizers.sentencepiece_model import SPECIAL_TOKENS as XLNET_SPECIAL_TOKENS
 from keras_xlnet.tokenizers.wordpiece_model import sentencepiece_proto
 

@@ -11,8 +11,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_xlnet.compat.unknown_arguments import register
 from keras_xlnet.lazy_modules import tf
+from keras_xlnet.registration import register
 from keras_xlnet.tokenizers.added_tokens import add_tokens
 from keras_xlnet.tokenizers.digit_comma import digit_comma_rows
 from keras_xlnet.tokenizers.graph_tokenizer import GraphTokenizer

@@ -2,7 +2,7 @@ from typing import Any
 
 from keras import ops
 
-from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet.registration import register
 from keras_xlnet.training.weight_decay_optimizer import WeightDecayOptimizer
 from keras_xlnet.types import Tensor
 

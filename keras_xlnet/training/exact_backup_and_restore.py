@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
+from keras_xlnet.registration import RefusesUnknownArguments
 from keras_xlnet.types import PathLike
 
 _UNFINISHED = "unfinished"

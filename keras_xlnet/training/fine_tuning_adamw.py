@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_number
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments, register
+from keras_xlnet.registration import RefusesUnknownArguments, register
 from keras_xlnet.types import Tensor
 
 

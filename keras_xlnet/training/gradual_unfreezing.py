@@ -3,7 +3,7 @@ from typing import Any
 import keras
 
 from keras_xlnet.arguments import check_positive_int
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
+from keras_xlnet.registration import RefusesUnknownArguments
 
 
 class GradualUnfreezing(RefusesUnknownArguments, keras.callbacks.Callback):

@@ -4,7 +4,7 @@ from typing import Any
 import keras
 
 from keras_xlnet.arguments import check_positive_int
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
+from keras_xlnet.registration import RefusesUnknownArguments
 
 
 class TokensPerSecond(RefusesUnknownArguments, keras.callbacks.Callback):

@@ -8,7 +8,7 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_choice, check_number
-from keras_xlnet.compat.unknown_arguments import RefusesUnknownArguments
+from keras_xlnet.registration import RefusesUnknownArguments
 
 # Scales and offsets of normalization, biases of dense layers, of logits and of an adaptive softmax.
 # The attention biases (content_bias, position_bias, segment_bias) are not matched: the original

@@ -1,4 +1,4 @@
-"""Refuses constructor arguments that a class does not have, and suggests the right name.
+"""Registers classes with Keras, and refuses constructor arguments that they do not have.
 
 Upstream: functional models ignore unknown keyword arguments. Keras' layers refuse them without a
 suggestion.

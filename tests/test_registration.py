@@ -11,8 +11,8 @@ import keras
 import pytest
 
 import keras_xlnet
-from keras_xlnet.compat import unknown_arguments
-from keras_xlnet.compat.unknown_arguments import register
+from keras_xlnet import registration
+from keras_xlnet.registration import register
 
 PUBLIC = sorted(
     {
@@ -75,7 +75,7 @@ def test_named_configurations_refuse_them_too():
 def test_synonyms_are_those_of_the_docs():
     docs = pathlib.Path(__file__).parents[2] / "docs" / "names.md"
     documented = set(re.findall(r"`(\w+)", docs.read_text(encoding="utf-8")))
-    assert not set(unknown_arguments._SYNONYMS) - documented
+    assert not set(registration._SYNONYMS) - documented
 
 
 def test_subclasses_of_users_may_have_arguments_of_their_own():
