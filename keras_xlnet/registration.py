@@ -9,11 +9,14 @@ Delete this file when: it raises. Then the suggestions are all that is lost.
 import difflib
 import functools
 import inspect
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import keras
 
 _Class = TypeVar("_Class", bound=type)
+# The constructors that refuse unknown arguments. Subclasses inherit them.
+_CHECKING: set[Callable[..., Any]] = set()
 
 # Names of other implementations; docs/names.md says whose.
 _SYNONYMS = {
@@ -56,8 +59,34 @@ _SYNONYMS = {
 
 
 def register(cls: _Class) -> _Class:
-    """Registers a class with Keras in the package `keras_xlnet`."""
-    return keras.saving.register_keras_serializable(package="keras_xlnet")(cls)
+    """Registers a class with Keras in the package `keras_xlnet`, and refuses unknown arguments."""
+    return refuse_unknown_arguments(
+        keras.saving.register_keras_serializable(package="keras_xlnet")(cls)
+    )
+
+
+def refuse_unknown_arguments(cls: _Class) -> _Class:
+    """Returns a class whose constructor users call, after adding a check of its arguments.
+
+    A keyword argument that the constructor does not have is a `TypeError`, which suggests the right
+    name. A subclass outside of this package that has a constructor of its own is not checked: it
+    may take further arguments.
+    """
+    inherited: Any = cls.__new__
+    if inherited in _CHECKING:
+        return cls
+
+    # Not in `__init__`, where Python misses required arguments before it refuses others.
+    def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if _is_constructed_here(cls):
+            _check_names(cls, kwargs)
+        return inherited(cls) if inherited is object.__new__ else inherited(cls, *args, **kwargs)
+
+    _CHECKING.add(new)
+    attributes = {"__new__": staticmethod(new), "__signature__": _SignatureOfConstructor()}
+    for name, value in attributes.items():
+        setattr(cls, name, value)
+    return cls
 
 
 class _SignatureOfConstructor:
@@ -68,26 +97,6 @@ class _SignatureOfConstructor:
             raise AttributeError("An object has the signature of its `__call__`")
         signature = inspect.signature(cls.__init__)
         return signature.replace(parameters=list(signature.parameters.values())[1:])
-
-
-class RefusesUnknownArguments:
-    """Mixin of all classes with a constructor that users call. It comes before classes of Keras.
-
-    A keyword argument that the constructor does not have is a `TypeError`, which suggests the right
-    name. A subclass outside of this package that has a constructor of its own is not checked: it
-    may take further arguments.
-    """
-
-    __signature__ = _SignatureOfConstructor()
-
-    # Not in `__init__`, where Python misses required arguments before it refuses others.
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        if _is_constructed_here(cls):
-            _check_names(cls, kwargs)
-        inherited: Any = super().__new__
-        if inherited is object.__new__:
-            return inherited(cls)
-        return inherited(cls, *args, **kwargs)
 
 
 def _is_constructed_here(cls):

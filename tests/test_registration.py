@@ -73,7 +73,7 @@ def test_named_configurations_refuse_them_too():
 
 
 def test_synonyms_are_those_of_the_docs():
-    docs = pathlib.Path(__file__).parents[2] / "docs" / "names.md"
+    docs = pathlib.Path(__file__).parents[1] / "docs" / "names.md"
     documented = set(re.findall(r"`(\w+)", docs.read_text(encoding="utf-8")))
     assert not set(registration._SYNONYMS) - documented
 

@@ -8,12 +8,12 @@ Delete this file when: it returns a number for each.
 
 import keras
 
-from keras_xlnet.registration import RefusesUnknownArguments, register
+from keras_xlnet.registration import register
 from keras_xlnet.types import Tensor
 
 
 @register
-class ReplicaSeedGenerator(RefusesUnknownArguments, keras.random.SeedGenerator):
+class ReplicaSeedGenerator(keras.random.SeedGenerator):
     """A `keras.random.SeedGenerator` whose numbers differ between replicas.
 
     Args:

@@ -18,7 +18,6 @@ import keras
 
 from keras_xlnet.compat.lora import KeepsLora
 from keras_xlnet.compat.quick_deletion import quick_deletion
-from keras_xlnet.registration import RefusesUnknownArguments
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 _KEYS = ("quantization", "lora", "trainability")
 
 
-class RestoresSublayers(RefusesUnknownArguments):
+class RestoresSublayers:
     """Mixin of composite layers and models whose configs say what was changed in their sublayers.
 
     A layer made from such a config changes its sublayers in the same way when it is built, before

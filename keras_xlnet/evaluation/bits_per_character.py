@@ -5,12 +5,12 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_xlnet.registration import RefusesUnknownArguments, register
+from keras_xlnet.registration import register
 from keras_xlnet.types import DType, Tensor
 
 
 @register
-class BitsPerCharacter(RefusesUnknownArguments, keras.metrics.Metric):
+class BitsPerCharacter(keras.metrics.Metric):
     """Computes the cross-entropy of a language model in bits for each character of its targets.
 
     Losses per token of models with different vocabularies cannot be compared: a large vocabulary

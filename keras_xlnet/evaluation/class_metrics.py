@@ -6,11 +6,11 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_positive_int
-from keras_xlnet.registration import RefusesUnknownArguments, register
+from keras_xlnet.registration import register
 from keras_xlnet.types import DType, Tensor
 
 
-class _ConfusionMatrixMetric(RefusesUnknownArguments, keras.metrics.Metric):
+class _ConfusionMatrixMetric(keras.metrics.Metric):
     """Base class of metrics of how often each class was predicted for each class.
 
     `counts[i, j]` is the weight of the rows of class `i` for which `j` was predicted.

@@ -1,12 +1,12 @@
 import keras
 from keras import ops
 
-from keras_xlnet.registration import RefusesUnknownArguments, register
+from keras_xlnet.registration import register
 from keras_xlnet.types import DType, Tensor
 
 
 @register
-class PearsonCorrelation(RefusesUnknownArguments, keras.metrics.Metric):
+class PearsonCorrelation(keras.metrics.Metric):
     """Computes the linear correlation of numbers and their predictions, the metric of STS-B.
 
     It is computed over all rows. `keras.metrics.PearsonCorrelation` is the mean of the correlations

@@ -3,12 +3,12 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_xlnet.registration import RefusesUnknownArguments, register
+from keras_xlnet.registration import register
 from keras_xlnet.types import DType, Tensor
 
 
 @register
-class Perplexity(RefusesUnknownArguments, keras.metrics.Mean):
+class Perplexity(keras.metrics.Mean):
     """Computes the perplexity of a language model, the exponential of the mean cross-entropy.
 
     Use it as a weighted metric, `compile(weighted_metrics={"logits": [Perplexity()]})`, so that

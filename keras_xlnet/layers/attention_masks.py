@@ -4,12 +4,12 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_choice, check_positive_int
-from keras_xlnet.registration import RefusesUnknownArguments, register
+from keras_xlnet.registration import register
 from keras_xlnet.types import Tensor
 
 
 @register
-class AttentionMask(RefusesUnknownArguments, keras.layers.Layer):
+class AttentionMask(keras.layers.Layer):
     """The attention masks of both streams: which context rows a content row may attend to.
 
     Args:
@@ -119,7 +119,7 @@ class AttentionMask(RefusesUnknownArguments, keras.layers.Layer):
 
 
 @register
-class SegmentMatrix(RefusesUnknownArguments, keras.layers.Layer):
+class SegmentMatrix(keras.layers.Layer):
     """A matrix of the pairs of content and context rows that are in different segments.
 
     Call arguments:

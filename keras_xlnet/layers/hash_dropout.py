@@ -6,12 +6,12 @@ from keras_xlnet.arguments import check_rate
 from keras_xlnet.compat.fused import fused
 from keras_xlnet.compat.replica_seed_generator import ReplicaSeedGenerator
 from keras_xlnet.ops.random import hash_dropout
-from keras_xlnet.registration import RefusesUnknownArguments, register
+from keras_xlnet.registration import register
 from keras_xlnet.types import Shape, Tensor
 
 
 @register
-class HashDropout(RefusesUnknownArguments, keras.layers.Layer):
+class HashDropout(keras.layers.Layer):
     """Dropout whose random bits are a hash of the index of each number.
 
     On a CPU it takes a third of the time of `keras.layers.Dropout` or less, and stores no mask:

@@ -4,12 +4,12 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_positive_int, check_shape
-from keras_xlnet.registration import RefusesUnknownArguments, register
+from keras_xlnet.registration import register
 from keras_xlnet.types import Shape, Tensor
 
 
 @register
-class RecurrentMemory(RefusesUnknownArguments, keras.layers.Layer):
+class RecurrentMemory(keras.layers.Layer):
     """Memory of earlier segments as input and output: memory in, new memory out.
 
     Memory carries no gradient. `StatefulMemory` keeps it in variables.
@@ -73,7 +73,7 @@ class RecurrentMemory(RefusesUnknownArguments, keras.layers.Layer):
 
 
 @register
-class StatefulMemory(RefusesUnknownArguments, keras.layers.Layer):
+class StatefulMemory(keras.layers.Layer):
     """Memory of earlier segments in variables: returns what was remembered BEFORE the call.
 
     As with a stateful RNN of Keras, row `r` of a batch must continue row `r` of the batch before.

@@ -13,12 +13,12 @@ from keras_xlnet.ops.permutation import (
     permutation_visibility,
     reachable,
 )
-from keras_xlnet.registration import RefusesUnknownArguments, register
+from keras_xlnet.registration import register
 from keras_xlnet.types import Tensor
 
 
 @register
-class PermutationMaskGenerator(RefusesUnknownArguments, keras.layers.Layer):
+class PermutationMaskGenerator(keras.layers.Layer):
     """A random factorization order, and the masks, targets and labels that follow from it.
 
     Tokens that are not predicted come first in the order, so all tokens see them. Targets follow

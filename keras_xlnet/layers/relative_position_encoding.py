@@ -5,12 +5,12 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet.arguments import check_choice, check_positive_int
-from keras_xlnet.registration import RefusesUnknownArguments, register
+from keras_xlnet.registration import register
 from keras_xlnet.types import Shape, Tensor
 
 
 @register
-class RelativePositionEncoding(RefusesUnknownArguments, keras.layers.Layer):
+class RelativePositionEncoding(keras.layers.Layer):
     """The position table: sinusoids of the distances between a query row and the context rows.
 
     Row `n` of the table encodes the distance `context_length - n`, which is positive where the

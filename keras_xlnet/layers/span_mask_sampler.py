@@ -7,12 +7,12 @@ from keras import ops
 from keras_xlnet.arguments import check_choice, check_positive_int
 from keras_xlnet.compat.replica_seed_generator import ReplicaSeedGenerator
 from keras_xlnet.ops.spans import fill_targets, max_spans, span_targets
-from keras_xlnet.registration import RefusesUnknownArguments, register
+from keras_xlnet.registration import register
 from keras_xlnet.types import Tensor
 
 
 @register
-class SpanMaskSampler(RefusesUnknownArguments, keras.layers.Layer):
+class SpanMaskSampler(keras.layers.Layer):
     """A random choice of the tokens to predict: spans of words, then single tokens.
 
     A span has `n` words, `n` from 1 to `max_gram` with a probability proportional to `1 / n`, and

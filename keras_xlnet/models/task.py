@@ -19,6 +19,7 @@ from keras_xlnet.preprocessing.preprocessor import Preprocessor
 from keras_xlnet.preprocessing.texts import one_row
 from keras_xlnet.preset_files.adapter import Adapter
 from keras_xlnet.preset_files.adapter_writing import save_adapter
+from keras_xlnet.registration import refuse_unknown_arguments
 from keras_xlnet.training.fine_tuning_adamw import FineTuningAdamW
 from keras_xlnet.types import PathLike
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _PARTS = ("backbone", "preprocessor")  # With a config of their own.
 
 
+@refuse_unknown_arguments
 class Task(BaseModel):
     """Base class of models with a head on a backbone. With a preprocessor they take raw text.
 

@@ -14,12 +14,12 @@ from keras_xlnet.models.task_graph import (
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.ops.ranking import list_softmax_loss, pairwise_hinge_loss
 from keras_xlnet.preprocessing import Preprocessor, XLNetRankerPreprocessor
-from keras_xlnet.registration import RefusesUnknownArguments, register
+from keras_xlnet.registration import register
 from keras_xlnet.types import Tensor
 
 
 @register
-class ListSoftmaxLoss(RefusesUnknownArguments, keras.losses.Loss):
+class ListSoftmaxLoss(keras.losses.Loss):
     """Cross-entropy of the relevance of documents and the softmax of their scores, over lists.
 
     Args:
@@ -47,7 +47,7 @@ class ListSoftmaxLoss(RefusesUnknownArguments, keras.losses.Loss):
 
 
 @register
-class PairwiseHingeLoss(RefusesUnknownArguments, keras.losses.Loss):
+class PairwiseHingeLoss(keras.losses.Loss):
     """Mean hinge loss over the pairs of documents with different relevance, over lists.
 
     Args:

@@ -14,12 +14,12 @@ from keras_xlnet.ops.vector_search import most_similar, unit_length
 from keras_xlnet.preprocessing import Preprocessor, RankedDocument, XLNetTextEmbedderPreprocessor
 from keras_xlnet.preprocessing.examples import is_batches
 from keras_xlnet.preprocessing.texts import as_texts, is_text, one_row, plain_texts
-from keras_xlnet.registration import RefusesUnknownArguments, register
+from keras_xlnet.registration import register
 from keras_xlnet.types import Shape, Tensor
 
 
 @register
-class CosineSimilarityLoss(RefusesUnknownArguments, keras.losses.Loss):
+class CosineSimilarityLoss(keras.losses.Loss):
     """Squared difference between the cosine of two embeddings and a number.
 
     Args:

@@ -23,6 +23,7 @@ from keras_xlnet.preprocessing.packing import (
 from keras_xlnet.preprocessing.weights import as_weight_array
 from keras_xlnet.preset_files import preset_directory
 from keras_xlnet.preset_files.files import read_json
+from keras_xlnet.registration import refuse_unknown_arguments
 from keras_xlnet.results import Result, short, titled
 from keras_xlnet.tokenizers.string_inputs import StringLayer
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
@@ -71,6 +72,7 @@ class Encoded(Result):
         return len(next(iter(self.columns.values())))
 
 
+@refuse_unknown_arguments
 class Preprocessor(StringLayer):
     """Base class of preprocessors: a subclass for each form of input.
 

@@ -7,10 +7,11 @@ import tensorflow as tf
 
 from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.compat.prefetched import prefetched
-from keras_xlnet.registration import RefusesUnknownArguments
+from keras_xlnet.registration import refuse_unknown_arguments
 
 
-class CausalBatches(RefusesUnknownArguments):
+@refuse_unknown_arguments
+class CausalBatches:
     """Segments of a long text, in batches whose rows continue each other, for `model.fit`.
 
     The text is divided into `batch_size` equal parts, and each part is read by one row, segment

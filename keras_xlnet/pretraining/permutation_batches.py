@@ -20,11 +20,12 @@ from keras_xlnet.pretraining.segment_pairs import (
 from keras_xlnet.pretraining.target_sampler import TargetSampler, word_start_table
 from keras_xlnet.pretraining.tf_data_ops import uniform_draws
 from keras_xlnet.pretraining.token_records import TokenRecords
-from keras_xlnet.registration import RefusesUnknownArguments
+from keras_xlnet.registration import refuse_unknown_arguments
 from keras_xlnet.types import PathLike
 
 
-class PermutationBatches(RefusesUnknownArguments):
+@refuse_unknown_arguments
+class PermutationBatches:
     """Makes batches for permutation language modeling from token records.
 
     A shard of the records is cut into contiguous parts, one for each row of a batch. A row

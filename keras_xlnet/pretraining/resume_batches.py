@@ -5,10 +5,11 @@ from typing import Any
 import keras
 
 from keras_xlnet.pretraining.permutation_batches import PermutationBatches
-from keras_xlnet.registration import RefusesUnknownArguments
+from keras_xlnet.registration import refuse_unknown_arguments
 
 
-class ResumeBatches(RefusesUnknownArguments, keras.callbacks.Callback):
+@refuse_unknown_arguments
+class ResumeBatches(keras.callbacks.Callback):
     """Makes `fit` continue with the batch after the last one that the optimizer was updated with.
 
     In the list of callbacks, put it after the callback that restores the model

@@ -15,14 +15,15 @@ from keras_xlnet.pretraining.record_metadata import (
 )
 from keras_xlnet.pretraining.tfrecord_files import read_records
 from keras_xlnet.pretraining.token_shard import TokenShard, parse_document, read_shard
-from keras_xlnet.registration import RefusesUnknownArguments
+from keras_xlnet.registration import refuse_unknown_arguments
 from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.types import PathLike
 
 _SHARD_KEYS = {"file", "bytes", "documents", "sentences", "tokens"}
 
 
-class TokenRecords(RefusesUnknownArguments):
+@refuse_unknown_arguments
+class TokenRecords:
     """The token records that `write_token_records` wrote to a directory.
 
     The constructor checks that every file exists and has the right size, and that the vocabulary

@@ -11,7 +11,6 @@ import keras
 import numpy as np
 
 from keras_xlnet.lazy_modules import tf
-from keras_xlnet.registration import RefusesUnknownArguments
 from keras_xlnet.tokenizers.normalization import replace_surrogates
 from keras_xlnet.types import Shape
 
@@ -116,7 +115,7 @@ def as_texts(texts: Any, name: str = "x") -> list[str]:
     return [as_text(name, row, text) for row, text in enumerate(texts)]
 
 
-class StringLayer(RefusesUnknownArguments, keras.layers.Layer):
+class StringLayer(keras.layers.Layer):
     """Base class of layers that take strings, in TensorFlow whatever the backend is."""
 
     def __init__(self, **kwargs: Any) -> None:

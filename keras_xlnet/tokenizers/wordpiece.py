@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from keras_xlnet.registration import RefusesUnknownArguments
+from keras_xlnet.registration import refuse_unknown_arguments
 from keras_xlnet.tokenizers.sentencepiece_model import SPECIAL_TOKENS as XLNET_SPECIAL_TOKENS
 from keras_xlnet.tokenizers.wordpiece_model import sentencepiece_proto
 
@@ -25,7 +25,8 @@ _IDEOGRAPHS = (
 )
 
 
-class WordPieceVocabulary(RefusesUnknownArguments):
+@refuse_unknown_arguments
+class WordPieceVocabulary:
     """A vocabulary of BERT, and how BERT splits texts with it.
 
     A text is cleaned and split into words at white space and punctuation. A word is split into the

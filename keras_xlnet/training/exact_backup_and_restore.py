@@ -7,14 +7,15 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_xlnet.registration import RefusesUnknownArguments
+from keras_xlnet.registration import refuse_unknown_arguments
 from keras_xlnet.types import PathLike
 
 _UNFINISHED = "unfinished"
 _DELETED = "deleted"
 
 
-class ExactBackupAndRestore(RefusesUnknownArguments, keras.callbacks.Callback):
+@refuse_unknown_arguments
+class ExactBackupAndRestore(keras.callbacks.Callback):
     """Saves a backup after each epoch, so that a killed run continues with the exact same numbers.
 
     `keras.callbacks.BackupAndRestore` restores the weights, the optimizer and the epoch. This

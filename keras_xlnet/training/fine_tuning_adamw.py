@@ -6,12 +6,12 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_number
-from keras_xlnet.registration import RefusesUnknownArguments, register
+from keras_xlnet.registration import register
 from keras_xlnet.types import Tensor
 
 
 @register
-class FineTuningAdamW(RefusesUnknownArguments, keras.optimizers.AdamW):
+class FineTuningAdamW(keras.optimizers.AdamW):
     """AdamW whose learning rate warms up and decays to 0 in each call of `fit`.
 
     `fit` counts its batches, so their number need not be known in advance. Task models use this

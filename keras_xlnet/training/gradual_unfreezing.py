@@ -3,10 +3,11 @@ from typing import Any
 import keras
 
 from keras_xlnet.arguments import check_positive_int
-from keras_xlnet.registration import RefusesUnknownArguments
+from keras_xlnet.registration import refuse_unknown_arguments
 
 
-class GradualUnfreezing(RefusesUnknownArguments, keras.callbacks.Callback):
+@refuse_unknown_arguments
+class GradualUnfreezing(keras.callbacks.Callback):
     """Trains the head of a task model first, then also its blocks, one after another from the top.
 
     Frozen blocks are not computed in the backward pass, so the first epochs take less time. What

@@ -4,10 +4,11 @@ from typing import Any
 import keras
 
 from keras_xlnet.arguments import check_positive_int
-from keras_xlnet.registration import RefusesUnknownArguments
+from keras_xlnet.registration import refuse_unknown_arguments
 
 
-class TokensPerSecond(RefusesUnknownArguments, keras.callbacks.Callback):
+@refuse_unknown_arguments
+class TokensPerSecond(keras.callbacks.Callback):
     """Adds `tokens_per_second` to the logs of each epoch, for the progress bar and TensorBoard.
 
     Measures the training steps including the time to load their data. Validation and the first

@@ -4,14 +4,12 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_number, check_positive_int
-from keras_xlnet.registration import RefusesUnknownArguments, register
+from keras_xlnet.registration import register
 from keras_xlnet.types import Tensor
 
 
 @register
-class WarmupPolynomialDecay(
-    RefusesUnknownArguments, keras.optimizers.schedules.LearningRateSchedule
-):
+class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
     """A learning rate schedule with linear warmup and polynomial decay.
 
     The learning rate is 0 in step 0, rises linearly to `learning_rate` in step `warmup_steps`,

@@ -8,7 +8,6 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_choice, check_number
-from keras_xlnet.registration import RefusesUnknownArguments
 
 # Scales and offsets of normalization, biases of dense layers, of logits and of an adaptive softmax.
 # The attention biases (content_bias, position_bias, segment_bias) are not matched: the original
@@ -23,7 +22,7 @@ _LAYER = re.compile(r"(?:^|/)block_(\d+)/")
 _BESIDE_LAYERS = re.compile(r"(content_bias|position_bias|segment_bias|segment_embeddings)$")
 
 
-class WeightDecayOptimizer(RefusesUnknownArguments, keras.optimizers.Optimizer):
+class WeightDecayOptimizer(keras.optimizers.Optimizer):
     """Keeps two moving averages per variable and adds weight decay to updates.
 
     Subclasses implement `update_step` with `_update_moments` and `_add_decay`.

@@ -33,7 +33,7 @@ OTHERS = {"Embedding", "FileSystems", "MirroredStrategy", "ModelParallel", "Path
 OTHERS |= {"PredictionLog", "SMSSpamCollection", "XLNetForSequenceClassification"}
 OTHERS |= {"pathlib.Path", "pd.read_csv"}
 # Bases in `compat`, which CONTRIBUTING.md names.
-OTHERS |= {"RefusesUnknownArguments", "RestoresSublayers"}
+OTHERS |= {"RestoresSublayers"}
 # Placeholders of the pages.
 OTHERS |= {"model", "scope"}
 
