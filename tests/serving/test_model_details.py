@@ -19,7 +19,6 @@ from keras_xlnet.serving.model_details import write_model_details
 from keras_xlnet.tokenizers import VocabularyTokenizer
 from tests.serving.conftest import CLASS_NAMES, make_classifier
 
-
 SERVED = [x for x in vars(models).values() if getattr(x, "signatures", None)]
 
 
