@@ -1,7 +1,5 @@
 """Signatures of models that read texts or pairs of texts, with one output per text."""
 
-from collections.abc import Callable
-
 import tensorflow as tf
 
 from keras_xlnet.models import Task, XLNetTextClassifier
@@ -37,22 +35,20 @@ def classifier_signatures(
             found = tf.gather(tf.constant(model.label_names), found)
         return {**outputs, "label": found}
 
-    return text_signatures(model, batch_size, with_labels)
+    return _of_texts(model, batch_size, with_labels)
 
 
-def text_signatures(
-    model: Task,
-    batch_size: int | None,
-    convert: Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]] = dict,
-) -> dict[str, Signature]:
+def text_signatures(model: Task, batch_size: int | None) -> dict[str, Signature]:
     """Returns the signatures of a model with one output per text, its `output_name`.
 
-    Args:
-        model: A task model. Its features may have an axis for several texts of a row; then a row
-            has one text here, and there are no pairs.
-        batch_size: As in `export`.
-        convert: Function of the dict with the output that returns the outputs of the signatures.
+    `batch_size` is as in `export`. Features may have an axis for several texts of a row: a row has
+    one text here, and there are no pairs.
     """
+    return _of_texts(model, batch_size)
+
+
+def _of_texts(model, batch_size, convert=dict):
+    """The signatures; `convert` makes their outputs of a dict with the output of the model."""
     has_axis = len(model.input["token_ids"].shape) == 3
     reader = TokenReader(
         model, batch_size, lambda x, _: {model.output_name: x[:, 0] if has_axis else x}

@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
+from keras_xlnet.models import XLNetTextRegressor
+from keras_xlnet.preprocessing import (
+    XLNetTextClassifierPreprocessor,
+    XLNetTextRegressorPreprocessor,
+)
 from keras_xlnet.serving import export
 from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.serving.conftest import PAIRS, TEXTS, make_classifier
@@ -287,3 +291,11 @@ def test_a_threshold_without_effect_is_refused(short, tmp_path, arguments):
     model = make_classifier(short, arguments[0], activation=arguments[1])
     with pytest.raises(ValueError, match="`threshold` can only be given for two classes"):
         export(model, tmp_path / "a", threshold=0.7)
+
+
+def test_a_task_without_options_takes_none(short, tmp_path):
+    regressor = XLNetTextRegressor(
+        make_classifier(short, 2).backbone, XLNetTextRegressorPreprocessor(short.tokenizer, 12)
+    )
+    with pytest.raises(ValueError, match="no argument 'threshold' for XLNetTextRegressor$"):
+        export(regressor, tmp_path / "a" / "1", threshold=0.5)
