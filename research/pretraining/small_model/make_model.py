@@ -5,9 +5,9 @@
 `texts` holds UTF-8 text in any language: each file is a source whose documents are separated by
 blank lines, each folder in it is a source with one document per file (corpus.py). Whole documents
 are held out. Vocabularies of several sizes are compared in short runs by held-out bits per
-character, the best one is pretrained for `--cpu_minutes` of processor time with ../run_pretraining.py, and the
-preset is written in float16, with a model card. It can be stopped at any time and continues
-when started again. Continue a finished run from its weights with `--output_dir elsewhere --recipe
+character, the best one is pretrained for `--cpu_minutes` of processor time with
+../run_pretraining.py, and the preset is written in float16, with a model card. It can be stopped
+at any time and continues when started again. Continue a finished run from its weights with `--output_dir elsewhere --recipe
 preset=runs/NAME/NAME`.
 
 xlnet_small_en was made with
