@@ -7,8 +7,8 @@ blank lines, each folder in it is a source with one document per file (corpus.py
 are held out. Vocabularies of several sizes are compared in short runs by held-out bits per
 character, the best one is pretrained for `--cpu_minutes` of processor time with
 ../run_pretraining.py, and the preset is written in float16, with a model card. It can be stopped
-at any time and continues when started again. Continue a finished run from its weights with `--output_dir elsewhere --recipe
-preset=runs/NAME/NAME`.
+at any time and continues when started again. Continue a finished run from its weights with
+`--output_dir elsewhere --recipe preset=runs/NAME/NAME`.
 
 xlnet_small_en was made with
 
