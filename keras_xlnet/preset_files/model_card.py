@@ -1,4 +1,4 @@
-"""Model cards: the `README.md` of a preset or adapter, which says what it is and how it is used."""
+"""Model cards: the `README.md` of a preset or adapter, with its description and use."""
 
 import json
 import re
@@ -72,15 +72,15 @@ preset that the adapter was trained on: its backbone has to have the same weight
 _OTHERS = """ Other models of `keras_xlnet` take
 the encoder out of it: `XLNetTextClassifier.from_preset("{name}", num_classes=2)`."""
 _ABOUT = {
-    "XLNetBackbone": "The encoder of an XLNet. It has no head: a language model that it was taken "
-    "out of keeps its own in its own preset.",
+    "XLNetBackbone": "The encoder of an XLNet. It has no head: if it came from a language model, "
+    "the head is in that model's preset.",
     "XLNetPermutationLM": "An XLNet with the head of a permutation language model.",
     "TransformerXLLanguageModel": "A Transformer-XL language model.",
 }
 
 
 def check_card(card: Any) -> None:
-    """Raises `ValueError` if what a card says has another key or type than it can have.
+    """Raises `ValueError` if a card has an unknown key or a value of a wrong type.
 
     Args:
         card: Dict with some of `description`, `data`, `license` (strings) and `metrics` (a dict
@@ -127,9 +127,9 @@ def format_adapter_card(
     """Returns the text of the card of an adapter.
 
     Args:
-        model: The model that the adapter is of.
+        model: The model of the adapter.
         name: String, the name of the adapter.
-        sizes: Dict of what the table of sizes has.
+        sizes: Dict, the rows of the table of sizes.
         base: Name of the preset that the adapter belongs to, if it comes with the package.
         card: As in `check_card`.
     """
@@ -149,7 +149,7 @@ def format_adapter_card(
 
 
 def data_section(card: str) -> str | None:
-    """Returns what the text of a card says about data, `None` if it says nothing.
+    """Returns the section about data in the text of a card, `None` if it has none.
 
     Example:
 

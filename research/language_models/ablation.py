@@ -2,8 +2,8 @@
 
     python research/language_models/ablation.py        # about 20 minutes on 2 cores, no network
 
-Every combination of training with or without memory, three position encodings, and a loss on all
-tokens or on the second half of each segment is trained on the characters of tiny Shakespeare, for
+All combinations (training with and without memory, three position encodings, and a loss on all
+tokens or on the second half of each segment) are trained on the characters of tiny Shakespeare, for
 the same number of steps. All are evaluated with attention to increasing numbers of tokens. It
 writes to runs/ablation a table, and plots of the perplexity by attention length and of the relative
 effective context length (RECL) for the hardest tenth, half and all of the tokens. An interrupted

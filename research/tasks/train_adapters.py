@@ -296,8 +296,8 @@ def questions(data):
         epochs=8,
         description="Answers to English questions, as parts of a text that has the answer",
         data="Questions made from passages of a corpus (cloze_questions.py), then those of the "
-        "development part of SQuAD 1.1 (Rajpurkar et al. 2016), CC BY-SA 4.0. A paragraph is in "
-        "one part with all of its questions.",
+        "development part of SQuAD 1.1 (Rajpurkar et al. 2016), CC BY-SA 4.0. Each paragraph is "
+        "in one part with all of its questions.",
         # F1 on development data is 31; with a rank of 4, or without the made questions, 15.
         rank=8,
         projections=("query", "key", "value", "output", "feed_forward"),
