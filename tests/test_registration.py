@@ -22,8 +22,9 @@ PUBLIC = sorted(
         for name in getattr(keras_xlnet, room).__all__
         for value in [getattr(getattr(keras_xlnet, room), name)]
         if isinstance(value, type)
-        # scikit-learn reads the arguments of the second from its constructor.
-        and name not in ("DistributedTraining", "SKLearnTextClassifier")
+        # scikit-learn reads the arguments of the second from its constructor. Python refuses those
+        # of the third, which takes no others.
+        and name not in ("DistributedTraining", "SKLearnTextClassifier", "LengthBatches")
         # Not results and errors, which users do not make.
         and not dataclasses.is_dataclass(value)
         and not issubclass(value, (tuple, Exception))

@@ -16,51 +16,20 @@ _is_trained = operator.attrgetter("_trainable")
 _CONSTANTS = ("_dtype_policy", "_trainable", "lora_alpha", "activation", "rate")
 
 
-class NoticesChangedLayers:
-    """Mixin of models that drops compiled functions, and `derived`, when a layer was changed."""
-
-    @property
-    def derived(self) -> dict[str, Any]:
-        """Functional models and functions that are made of this one when they are needed, by name.
-
-        They share its weights, and are neither saved nor tracked: they contain the model itself.
-        """
-        self._notice_changes()
-        return self.__dict__["_derived"]
-
-    def make_train_function(self, force: bool = False) -> None:
-        """Creates the function that `fit` calls, as `keras.Model` does."""
-        self._notice_changes()
-        return super().make_train_function(force)
-
-    def make_test_function(self, force: bool = False) -> None:
-        """Creates the function that `evaluate` calls, as `keras.Model` does."""
-        self._notice_changes()
-        return super().make_test_function(force)
-
-    def make_predict_function(self, force: bool = False) -> None:
-        """Creates the function that `predict` calls, as `keras.Model` does."""
-        self._notice_changes()
-        return super().make_predict_function(force)
-
-    def _notice_changes(self):
-        # In the dict, as Keras would track attributes. A model that is built keeps its layers.
-        state = self.__dict__
-        if "_noticed_layers" not in state:
-            state["_noticed_layers"] = [
-                (vars(layer), layer._trainable_variables, layer._non_trainable_variables)
-                for layer in self._flatten_layers()
-            ]
-        found = _state_of(state["_noticed_layers"])
-        if found != state.get("_noticed"):
-            state["_noticed"], state["_derived"] = found, {}
-            # Not `None`: `fit` may be running, and has made its function.
-            if self.train_function is not None:
-                super().make_train_function(force=True)
-            if self.test_function is not None:
-                super().make_test_function(force=True)
-            if self.predict_function is not None:
-                super().make_predict_function(force=True)
+def layers_changed(model: Any) -> bool:
+    """Returns whether a layer of a model was changed since the last call, or the first one."""
+    # In the dict, as Keras would track attributes. A model that is built keeps its layers.
+    state = model.__dict__
+    if "_noticed_layers" not in state:
+        state["_noticed_layers"] = [
+            (vars(layer), layer._trainable_variables, layer._non_trainable_variables)
+            for layer in model._flatten_layers()
+        ]
+    found = _state_of(state["_noticed_layers"])
+    if found == state.get("_noticed"):
+        return False
+    state["_noticed"] = found
+    return True
 
 
 def _state_of(layers):

@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING, Any
 import keras
 from keras import ops
 
-from keras_xlnet.arguments import as_values, check_range
-from keras_xlnet.compat.changed_layers import NoticesChangedLayers
+from keras_xlnet.compat.changed_layers import layers_changed
 from keras_xlnet.compat.dense_gradients import dense_gradients
 from keras_xlnet.compat.eager_variables import eager_variables
 from keras_xlnet.compat.loss_of_all_rows import LossTracker, num_replicas, with_mask
 from keras_xlnet.compat.quick_deletion import quick_deletion
 from keras_xlnet.compat.sublayers import RestoresSublayers, variables_by_path
-from keras_xlnet.models.inputs import complete_inputs, default_input
+from keras_xlnet.models.inputs import check_ranges, complete_inputs, default_input
 from keras_xlnet.models.inspection import Inspection, inspect_model
 from keras_xlnet.models.preset import load_preset, save_preset
 from keras_xlnet.models.vocabulary import with_vocabulary
 from keras_xlnet.preprocessing.texts import is_dataset, split_spec
 from keras_xlnet.preprocessing.weights import weights_by_class, weights_of_labels
 from keras_xlnet.preset_files import presets
-from keras_xlnet.preset_files.origin import RecordsOrigin
+from keras_xlnet.preset_files.origin import read_origin, write_origin
 from keras_xlnet.training.attention_memory import warn_of_attention_memory
 from keras_xlnet.training.distributed_training import DistributedTraining
 from keras_xlnet.training.fine_tuning_adamw import schedule_of_fit
@@ -46,12 +45,10 @@ class _ClassProperty:
         return self.function(cls)
 
 
-class BaseModel(
-    RestoresSublayers, NoticesChangedLayers, RecordsOrigin, DistributedTraining, keras.Model
-):
+class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
     """Base class of all models: what Keras has to be told about them, in one place.
 
-    The mixins close gaps of Keras; each says which. This class adds inputs that may be omitted,
+    Its bases close gaps of Keras; each says which. This class adds inputs that may be omitted,
     presets, copies, LoRA, and checks of arrays before the first step.
     """
 
@@ -62,6 +59,8 @@ class BaseModel(
     _untracked = types.SimpleNamespace(text_layer=None, warned=frozenset())
     # Whether a backbone from another model's preset is read forwards and without memory.
     _is_fine_tuned = True
+    # The preset or adapter of the package that a backbone was trained from.
+    _trained_from: str | None = None
     # The rank of labels that are class indices: 1 for a label for each row of a batch.
     _label_rank = 1
     # The weight of each class in the loss, by the `class_weight` of the last `fit`.
@@ -259,7 +258,37 @@ class BaseModel(
                 "too small for float16. Use `dtype='mixed_float16'`"
             )
         self._check_optimizer()
+        self._notice_changes()
         return super().make_train_function(force)
+
+    def make_test_function(self, force: bool = False) -> None:
+        """Creates the function that `evaluate` calls, as `keras.Model` does."""
+        self._notice_changes()
+        return super().make_test_function(force)
+
+    def make_predict_function(self, force: bool = False) -> None:
+        """Creates the function that `predict` calls, as `keras.Model` does."""
+        self._notice_changes()
+        return super().make_predict_function(force)
+
+    @property
+    def derived(self) -> dict[str, Any]:
+        """Functional models and functions that are made of this one when they are needed, by name.
+
+        They share its weights, and are neither saved nor tracked: they contain the model itself.
+        """
+        self._notice_changes()
+        return self.__dict__["_derived"]
+
+    def _notice_changes(self):
+        """Compiles again what was compiled, if a layer was changed since."""
+        if not layers_changed(self):
+            return
+        self.__dict__["_derived"] = {}  # Keras would track an attribute.
+        for step in ("train", "test", "predict"):
+            # Not `None`: `fit` may be running, and has made its function.
+            if getattr(self, f"{step}_function") is not None:
+                getattr(super(), f"make_{step}_function")(force=True)
 
     def _check_optimizer(self):
         """Raises `ValueError` if the optimizer has no states of what is trained now."""
@@ -435,6 +464,28 @@ class BaseModel(
             # Keras warns of every layer without such weights, inputs and dropout among them.
             warnings.filterwarnings("ignore", "Layer .* does not have a `quantize` method")
             super().quantize(*args, **kwargs)
+
+    @property
+    def trained_from(self) -> str | None:
+        """The name of a preset of the package, `"adapters/NAME"` for an adapter, or `None`.
+
+        `from_preset` and `load_adapter` record it on the backbone. The record goes with the
+        weights: presets, adapters, `.keras` files and copies with the same weights keep it, and
+        training does not change it. A model that is made from a config has new weights, and none.
+        """
+        return backbone_of(self)._trained_from
+
+    @trained_from.setter
+    def trained_from(self, name: str | None) -> None:
+        backbone_of(self)._trained_from = name
+
+    def save_assets(self, dir_path: PathLike) -> None:
+        """Writes the record of a backbone. Keras calls this when it saves a model."""
+        write_origin(self._trained_from, dir_path)
+
+    def load_assets(self, dir_path: PathLike | None) -> None:
+        """Reads the record of a backbone. Keras calls this when it loads a model."""
+        self._trained_from = read_origin(dir_path) or self._trained_from
 
     def save(self, filepath: PathLike, *args: Any, **kwargs: Any) -> None:
         """Saves the model as `keras.Model.save` does, in the `.keras` format.
@@ -689,17 +740,7 @@ class BaseModel(
         return keras.utils.pack_x_y_sample_weight(x, y, weights)
 
     def _check_ranges(self, x):
-        """Raises `ValueError` if the ids or positions of arrays are out of range."""
-        if not isinstance(x, dict):
-            return
-        ids = as_values(x.get("token_ids"))
-        if ids is None:
-            return
-        size = backbone_of(self).vocabulary_size
-        check_range("token_ids", ids, 0, size - 1, f"vocabulary_size={size}")
-        length = ids.shape[-1]
-        for key, low in (("target_positions", -1), ("start_positions", 0), ("cls_index", 0)):
-            check_range(key, as_values(x.get(key)), low, length - 1, f"length {length}")
+        check_ranges(x, backbone_of(self).vocabulary_size)
 
     def _warn_of_memory(self, x, batch_size):
         spec = split_spec(x.element_spec)[0] if is_dataset(x) else x

@@ -5,10 +5,12 @@ omitted".
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import keras
 from keras import ops
 
+from keras_xlnet.arguments import as_values, check_range
 from keras_xlnet.types import Tensor
 
 _REQUIRED = ("token_ids", "permutation_mask", "target_positions", "target_mask")
@@ -90,6 +92,22 @@ def _no_memory(token_ids, memory):
     _, num_layers, _, hidden_dim = memory.shape
     rows = ops.zeros_like(token_ids[:, :0], dtype=memory.dtype)
     return ops.tile(rows[:, None, :, None], (1, num_layers, 1, hidden_dim))
+
+
+def check_ranges(x: Any, vocabulary_size: int) -> None:
+    """Raises `ValueError` if the ids or positions of arrays are out of range.
+
+    Args:
+        x: The inputs of a model. Traced tensors, datasets and others are not checked.
+        vocabulary_size: Int, the number of token ids.
+    """
+    ids = as_values(x.get("token_ids")) if isinstance(x, dict) else None
+    if ids is None:
+        return
+    check_range("token_ids", ids, 0, vocabulary_size - 1, f"vocabulary_size={vocabulary_size}")
+    length = ids.shape[-1]
+    for key, low in (("target_positions", -1), ("start_positions", 0), ("cls_index", 0)):
+        check_range(key, as_values(x.get(key)), low, length - 1, f"length {length}")
 
 
 def _quoted(names):

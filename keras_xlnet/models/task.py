@@ -13,7 +13,7 @@ from keras_xlnet.models.head_fitting import L2, fit_last_layer, head_values
 from keras_xlnet.models.long_documents import preprocessor_for_documents
 from keras_xlnet.models.preset import class_of_preset, load_with_adapter
 from keras_xlnet.models.vocabulary import check_vocabulary
-from keras_xlnet.preprocessing.examples import BATCH_SIZE, ExampleReader
+from keras_xlnet.preprocessing.examples import BATCH_SIZE, ExampleReader, is_batches
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.preprocessor import Preprocessor
 from keras_xlnet.preprocessing.texts import one_row
@@ -342,7 +342,7 @@ class Task(BaseModel):
                 held_out = self._read(x_held_out, labels, weights, group=group_by_length)
                 validation_split = 0.0
             examples = self._read(x, y, sample_weight, group=group_by_length and bool(shuffle))
-            if validation_split and examples.are_arrays:
+            if validation_split and not is_batches(examples.x):
                 (examples, held_out), validation_split = examples.split(validation_split), 0.0
             if head_first:
                 fit_last_layer(self, examples, class_weight, batch_size=batch_size)
@@ -350,10 +350,12 @@ class Task(BaseModel):
             size = kwargs.get("validation_batch_size") or batch_size
             steps = kwargs.get("validation_steps")
             validation_data = held_out.for_evaluate(size, steps)[:3]
-        self._warn_of_memory(examples.x, batch_size)
         steps, is_one_device = kwargs.get("steps_per_epoch"), not self._has_replicas()
+        arguments = examples.for_fit(batch_size, shuffle, steps, is_one_device)
+        if arguments["x"] is not examples.x:  # Batches do not say how long they are.
+            self._warn_of_memory(examples.x, batch_size)
         return super().fit(
-            **examples.for_fit(batch_size, shuffle, steps, is_one_device),
+            **arguments,
             epochs=epochs,
             verbose=verbose,
             callbacks=callbacks,

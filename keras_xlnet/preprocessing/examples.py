@@ -58,11 +58,6 @@ class Examples:
         """Inputs, labels and weights."""
         return self.x, self.y, self.sample_weight
 
-    @property
-    def are_arrays(self) -> bool:
-        """Whether all of them are NumPy arrays."""
-        return are_arrays(self.rows)
-
     def split(self, share: float) -> tuple[Examples, Examples]:
         """Returns the first examples, and the last ones, as `split_rows` does for arrays."""
         first, last = split_rows(self.rows, share)
@@ -111,7 +106,7 @@ class Examples:
                 and the next one goes on with it.
             is_one_device: Bool, whether batches need not be divided.
         """
-        if self.group or steps and is_one_device and self.are_arrays:
+        if self.group or steps and is_one_device and are_arrays(self.rows):
             batches = self.by_length(batch_size, bool(shuffle))
             return {"x": batches.as_keras_input(has_end=not steps), "shuffle": False}
         x, y, sample_weight = self.rows

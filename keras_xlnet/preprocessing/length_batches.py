@@ -11,7 +11,6 @@ import numpy as np
 
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.lazy_modules import tf
-from keras_xlnet.registration import refuse_unknown_arguments
 
 # Rows of similar length are brought together within this many batches at most, and within a quarter
 # of them: if length correlates with the label, as in spam, batches sorted over all lengths would
@@ -59,7 +58,6 @@ class Passes(keras.utils.PyDataset):
         self.batches.on_epoch_begin()
 
 
-@refuse_unknown_arguments
 class LengthBatches(keras.utils.PyDataset):
     """Arrays of a preprocessor as batches of rows of similar length.
 

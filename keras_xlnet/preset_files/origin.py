@@ -12,36 +12,16 @@ from keras_xlnet.preset_files.shipped import ADAPTERS, TRAINED_FROM, adapters, p
 from keras_xlnet.types import PathLike
 
 
-class RecordsOrigin:
-    """Mixin of models whose backbone records the preset or adapter that it was trained from.
+def write_origin(name: str | None, directory: PathLike) -> None:
+    """Writes the `trained_from` of a backbone to the directory of its assets, unless `None`."""
+    if name is not None:
+        (pathlib.Path(directory) / TRAINED_FROM).write_text(name, encoding="utf-8")
 
-    The record goes with the weights: `from_preset` and `load_adapter` set it, and presets,
-    adapters, `.keras` files and copies with the same weights keep it. Training does not change it.
-    A model that is made from a config has new weights, and no record.
-    """
 
-    _trained_from: str | None = None
-
-    @property
-    def trained_from(self) -> str | None:
-        """The name of a preset of the package, `"adapters/NAME"` for an adapter, or `None`."""
-        return getattr(self, "backbone", self)._trained_from
-
-    @trained_from.setter
-    def trained_from(self, name: str | None) -> None:
-        getattr(self, "backbone", self)._trained_from = name
-
-    def save_assets(self, dir_path: PathLike) -> None:
-        """Writes the record of a backbone. Keras calls this when it saves a model."""
-        if self._trained_from is not None:
-            file = pathlib.Path(dir_path) / TRAINED_FROM
-            file.write_text(self._trained_from, encoding="utf-8")
-
-    def load_assets(self, dir_path: PathLike | None) -> None:
-        """Reads the record of a backbone. Keras calls this when it loads a model."""
-        file = None if dir_path is None else pathlib.Path(dir_path) / TRAINED_FROM
-        if file is not None and file.exists():
-            self._trained_from = file.read_text(encoding="utf-8")
+def read_origin(directory: PathLike | None) -> str | None:
+    """Returns what `write_origin` wrote, otherwise `None`."""
+    file = None if directory is None else pathlib.Path(directory) / TRAINED_FROM
+    return file.read_text(encoding="utf-8") if file is not None and file.exists() else None
 
 
 def origin_of(model: Any) -> dict[str, Any]:
