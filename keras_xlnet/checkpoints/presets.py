@@ -5,17 +5,14 @@ from typing import Any
 
 import keras
 
-from keras_xlnet.checkpoints import original_files
 from keras_xlnet.checkpoints.family import Family
 from keras_xlnet.checkpoints.huggingface_tokenizer import read_if_there
 from keras_xlnet.checkpoints.tasks import BACKBONE, TASKS, get_task
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preset_files import file_in, shipped_directory
-from keras_xlnet.preset_files.files import read_json
+from keras_xlnet.preset_files.files import CONFIG, VOCABULARY, read_json
 from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.types import PathLike
-
-_CONFIG = "config.json"
 
 
 def located(path: PathLike) -> pathlib.Path:
@@ -27,7 +24,7 @@ def _load(path, task=None, **overrides):
     get_task(task)
     if task is None:
         # Also of a class that is not in the table.
-        name = read_json(file_in(located(path), _CONFIG)).get("registered_name")
+        name = read_json(file_in(located(path), CONFIG)).get("registered_name")
         found = _tasks_by_class().get(str(name))
     else:
         found = _detect_task(located(path))
@@ -40,7 +37,7 @@ def _load(path, task=None, **overrides):
 
 
 def _detect_task(path):
-    file = file_in(path, _CONFIG)
+    file = file_in(path, CONFIG)
     name, tasks = str(read_json(file).get("registered_name")), _tasks_by_class()
     if name not in tasks:
         raise ValueError(
@@ -61,7 +58,7 @@ def _save(model: Any, directory: PathLike, tokenizer: XLNetTokenizer | None = No
 
 
 def _read_tokenizer(directory):
-    if not (directory / "assets" / original_files.VOCABULARY).exists():
+    if not (directory / VOCABULARY).exists():
         return None
     return XLNetTokenizer.from_preset(directory)
 
@@ -70,7 +67,7 @@ PRESET = Family(
     "preset",
     owner="The preset format",
     files="presets",
-    detect=lambda path: "registered_name" in read_if_there(path, _CONFIG),
+    detect=lambda path: "registered_name" in read_if_there(path, CONFIG),
     load=_load,
     save=_save,
     detect_task=_detect_task,

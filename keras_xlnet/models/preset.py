@@ -11,7 +11,7 @@ from keras_xlnet.arguments import check_choice
 from keras_xlnet.models.vocabulary import check_vocabulary, recorded_vocabulary
 from keras_xlnet.preset_files import file_in, preset_directory, presets, replace_files
 from keras_xlnet.preset_files.adapter import Adapter
-from keras_xlnet.preset_files.files import quoted, read_json
+from keras_xlnet.preset_files.files import CONFIG, TOKENIZER, VOCABULARY, WEIGHTS, quoted, read_json
 from keras_xlnet.preset_files.model_card import check_card, format_card
 from keras_xlnet.preset_files.recorded_vocabulary import KEY, read_vocabulary_sha256
 from keras_xlnet.preset_files.shipped import recommended_arguments
@@ -25,8 +25,6 @@ from keras_xlnet.preset_files.weights import load_weights, save_weights
 from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.types import PathLike
 
-_CONFIG, _WEIGHTS = "config.json", "model.safetensors"
-_TOKENIZER, _VOCABULARY = "tokenizer.json", "assets/spiece.model"
 _CARD = "README.md"
 # Arguments of a backbone that is taken from another model.
 _FOR_FINE_TUNING = {
@@ -65,14 +63,14 @@ def save_preset(
     recorded = recorded_vocabulary(model) if tokenizer is None else tokenizer.vocabulary_sha256
     if recorded is not None:
         config[KEY] = recorded
-    names = [_CONFIG, _WEIGHTS, _TOKENIZER, _VOCABULARY]
+    names = [CONFIG, WEIGHTS, TOKENIZER, VOCABULARY]
     directory = pathlib.Path(directory)
     # A card may have been edited: it is replaced only if another one is passed.
     writes_card = card is not None or not (directory / _CARD).exists()
     with replace_files(directory, names + [_CARD] * writes_card) as folder:
         text = json.dumps(config, indent=2) + "\n"
-        (folder / _CONFIG).write_text(text, encoding="utf-8")
-        save_weights(model, folder / _WEIGHTS, dtype)
+        (folder / CONFIG).write_text(text, encoding="utf-8")
+        save_weights(model, folder / WEIGHTS, dtype)
         if tokenizer is not None:
             tokenizer.save_to_preset(folder)
         if writes_card:
@@ -104,7 +102,7 @@ def load_preset(
         location, overrides, load_weights: As in `BaseModel.from_preset`.
     """
     directory, config, given = _open_preset(cls, family, location, overrides)
-    config_file = directory / _CONFIG
+    config_file = directory / CONFIG
     given["load_weights"] = load_weights
     trainable = _take_trainable(given)
     _add_tokenizer(cls, directory, given)
@@ -173,8 +171,8 @@ def class_of_preset(location: PathLike, family: type) -> tuple[Any, pathlib.Path
     Raises:
         ValueError: If it is not a class below `family`.
     """
-    directory = preset_directory(location, (_CONFIG, _WEIGHTS), (_TOKENIZER, _VOCABULARY))
-    name = str(read_json(file_in(directory, _CONFIG)).get("registered_name"))
+    directory = preset_directory(location, (CONFIG, WEIGHTS), (TOKENIZER, VOCABULARY))
+    name = str(read_json(file_in(directory, CONFIG)).get("registered_name"))
     cls = keras.saving.get_registered_object(name)
     if not (isinstance(cls, type) and issubclass(cls, family)):
         raise ValueError(
@@ -186,8 +184,8 @@ def class_of_preset(location: PathLike, family: type) -> tuple[Any, pathlib.Path
 
 def _open_preset(cls, family, location, overrides):
     """Returns the directory, the config and the arguments for its parts."""
-    directory = preset_directory(location, (_CONFIG, _WEIGHTS), (_TOKENIZER, _VOCABULARY))
-    config_file = file_in(directory, _CONFIG)
+    directory = preset_directory(location, (CONFIG, WEIGHTS), (TOKENIZER, VOCABULARY))
+    config_file = file_in(directory, CONFIG)
     config = read_config(config_file, cls, family)
     config[KEY] = read_vocabulary_sha256(directory)
     given = _split(overrides, cls, _class_of_backbone(config, family, config_file))
@@ -207,7 +205,7 @@ def _set_trainable(model, trainable):
 
 def _add_tokenizer(cls, directory, given):
     """Adds the tokenizer of the preset to the arguments of a language model."""
-    if cls._text_argument != "tokenizer" or not (directory / _TOKENIZER).exists():
+    if cls._text_argument != "tokenizer" or not (directory / TOKENIZER).exists():
         return
     arguments = given["model" if _has_backbone(cls) else "backbone"]
     if "tokenizer" not in arguments:
@@ -224,7 +222,7 @@ def _load_same(directory, config, given):
         preprocessor = _preprocessor(type(model), directory, entry, given["preprocessor"])
     if preprocessor is not None:
         _check_vocabulary(
-            preprocessor.tokenizer, model, None if has_other else directory / _VOCABULARY
+            preprocessor.tokenizer, model, None if has_other else directory / VOCABULARY
         )
         model.preprocessor = preprocessor
     _load_weights(model, directory, given)
@@ -267,7 +265,7 @@ def _load_backbone(cls, directory, config, given):
 
 def _make(directory, config, given):
     """Returns the model of a config with other arguments, without a preprocessor."""
-    config_file = directory / _CONFIG
+    config_file = directory / CONFIG
     with errors_named(config_file, given["model"] | given["backbone"]):
         for key in {"preprocessor", "tokenizer"} & config["config"].keys():
             config["config"][key] = None
@@ -276,13 +274,13 @@ def _make(directory, config, given):
         model = keras.saving.deserialize_keras_object(config)
     getattr(model, "backbone", model).vocabulary_sha256 = config[KEY]
     if getattr(model, "tokenizer", None) is not None:
-        _check_vocabulary(model.tokenizer, model, directory / _VOCABULARY)
+        _check_vocabulary(model.tokenizer, model, directory / VOCABULARY)
     return model
 
 
 def _load_weights(model, directory, given):
     if given["load_weights"]:
-        load_weights(model, file_in(directory, _WEIGHTS), cast="dtype" in given["backbone"])
+        load_weights(model, file_in(directory, WEIGHTS), cast="dtype" in given["backbone"])
 
 
 def _preprocessor(cls, directory, entry, overrides):
@@ -294,7 +292,7 @@ def _preprocessor(cls, directory, entry, overrides):
         entry: Config of a preprocessor, or `None`.
         overrides: Other arguments of the preprocessor.
     """
-    if entry is None and not (directory / _TOKENIZER).exists():
+    if entry is None and not (directory / TOKENIZER).exists():
         if overrides:
             raise ValueError(
                 f"{directory} has no tokenizer, and so no preprocessor for {sorted(overrides)}"
@@ -302,11 +300,11 @@ def _preprocessor(cls, directory, entry, overrides):
         return None
     if entry is None:
         return cls.preprocessor_cls(XLNetTokenizer.from_preset(directory), **overrides)
-    with errors_named(directory / _CONFIG, overrides):
+    with errors_named(directory / CONFIG, overrides):
         entry["config"] |= overrides
         preprocessor = keras.saving.deserialize_keras_object(entry)
         tokenizer = preprocessor.tokenizer
-    file = file_in(directory, _VOCABULARY)
+    file = file_in(directory, VOCABULARY)
     try:
         tokenizer.load_assets(str(file.parent))
     except ValueError as error:

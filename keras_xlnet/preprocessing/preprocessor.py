@@ -22,15 +22,13 @@ from keras_xlnet.preprocessing.packing import (
 )
 from keras_xlnet.preprocessing.weights import as_weight_array
 from keras_xlnet.preset_files import preset_directory
-from keras_xlnet.preset_files.files import read_json
+from keras_xlnet.preset_files.files import CONFIG, TOKENIZER, VOCABULARY, read_json
 from keras_xlnet.registration import refuse_unknown_arguments
 from keras_xlnet.results import Result, short, titled
 from keras_xlnet.tokenizers.string_inputs import StringLayer
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
 from keras_xlnet.types import PathLike
 
-# Files of a preset.
-_CONFIG, _TOKENIZER, _VOCABULARY = "config.json", "tokenizer.json", "assets/spiece.model"
 # One token, <sep> and <cls>.
 _MIN_LENGTH = 3
 # What `fit` and the other methods warn of: a share of unknown pieces, if they are this many; and a
@@ -164,9 +162,9 @@ class Preprocessor(StringLayer):
         >>> preprocessor.encode(["a text"]).features["token_ids"].shape
         (1, 16)
         """
-        directory = preset_directory(location, (_TOKENIZER, _VOCABULARY), (_CONFIG,))
+        directory = preset_directory(location, (TOKENIZER, VOCABULARY), (CONFIG,))
         tokenizer = XLNetTokenizer.from_preset(directory)
-        return cls(tokenizer, **{**cls._arguments_in(directory / _CONFIG), **arguments})
+        return cls(tokenizer, **{**cls._arguments_in(directory / CONFIG), **arguments})
 
     @classmethod
     def _arguments_in(cls, config_file):

@@ -12,6 +12,10 @@ from typing import Any
 
 from keras_xlnet.types import PathLike
 
+#: The files of a preset.
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
+TOKENIZER, VOCABULARY = "tokenizer.json", "assets/spiece.model"
+
 
 def file_in(directory: PathLike, name: str) -> pathlib.Path:
     """Returns the path of a file after checking that it is inside a directory.

@@ -5,9 +5,8 @@ from typing import Any
 
 from keras_xlnet.preset_files import shipped
 from keras_xlnet.preset_files.adapter import CARD, CONFIG
-from keras_xlnet.preset_files.files import read_json
+from keras_xlnet.preset_files.files import VOCABULARY, read_json
 from keras_xlnet.preset_files.model_card import data_section
-from keras_xlnet.preset_files.recorded_vocabulary import VOCABULARY
 from keras_xlnet.preset_files.shipped import ADAPTERS, TRAINED_FROM, adapters, presets
 from keras_xlnet.types import PathLike
 

@@ -2,9 +2,8 @@
 
 import pathlib
 
-from keras_xlnet.preset_files.files import file_in, read_json, sha256_of
+from keras_xlnet.preset_files.files import CONFIG, VOCABULARY, file_in, read_json, sha256_of
 
-CONFIG, VOCABULARY = "config.json", "assets/spiece.model"
 KEY = "vocabulary_sha256"
 
 

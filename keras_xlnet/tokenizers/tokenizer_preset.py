@@ -7,24 +7,23 @@ from typing import Any
 import keras
 
 from keras_xlnet.preset_files import file_in, preset_directory
+from keras_xlnet.preset_files.files import CONFIG, TOKENIZER, VOCABULARY
 from keras_xlnet.preset_files.recorded_vocabulary import read_vocabulary_sha256
 from keras_xlnet.preset_files.trusted_config import read_config, trusted
 from keras_xlnet.types import PathLike
 
-_CONFIG_FILE, _ASSET_FILE, _MODEL_FILE = "tokenizer.json", "assets/spiece.model", "config.json"
-
 
 def load_tokenizer(location: PathLike, cls: type) -> Any:
     """Loads a tokenizer; see `XLNetTokenizer.from_preset`."""
-    directory = preset_directory(location, (_CONFIG_FILE, _ASSET_FILE), (_MODEL_FILE,))
-    config = read_config(file_in(directory, _CONFIG_FILE), cls)
-    asset = file_in(directory, _ASSET_FILE)
-    if (directory / _MODEL_FILE).exists():
+    directory = preset_directory(location, (TOKENIZER, VOCABULARY), (CONFIG,))
+    config = read_config(file_in(directory, TOKENIZER), cls)
+    asset = file_in(directory, VOCABULARY)
+    if (directory / CONFIG).exists():
         read_vocabulary_sha256(directory)
     try:
         tokenizer = keras.saving.deserialize_keras_object(config)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{directory / _CONFIG_FILE}: {error}") from error
+        raise ValueError(f"{directory / TOKENIZER}: {error}") from error
     try:
         tokenizer.load_assets(str(asset.parent))
     except ValueError as error:
@@ -35,9 +34,9 @@ def load_tokenizer(location: PathLike, cls: type) -> Any:
 def save_tokenizer(tokenizer: keras.layers.Layer, directory: PathLike) -> None:
     """Saves a tokenizer; see `XLNetTokenizer.save_to_preset`."""
     directory = pathlib.Path(directory)
-    assets = (directory / _ASSET_FILE).parent
+    assets = (directory / VOCABULARY).parent
     assets.mkdir(parents=True, exist_ok=True)
     tokenizer.save_assets(str(assets))
-    config = trusted(keras.saving.serialize_keras_object(tokenizer), _CONFIG_FILE)
+    config = trusted(keras.saving.serialize_keras_object(tokenizer), TOKENIZER)
     text = json.dumps(config, indent=2) + "\n"
-    (directory / _CONFIG_FILE).write_text(text, encoding="utf-8")
+    (directory / TOKENIZER).write_text(text, encoding="utf-8")

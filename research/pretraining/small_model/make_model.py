@@ -44,7 +44,7 @@ flags.DEFINE_multi_string("recipe", [], "A flag of run_pretraining.py that repla
 flags.DEFINE_string("description", "An XLNet made by make_model.py", "One line about the preset.")
 flags.DEFINE_string("notes", None, "Markdown file about data, licences and limits for the card.")
 
-# The results of the search (search.py, docs/small_model.md).
+# The results of the search (compare_recipes.py, docs/small_model.md).
 RECIPE = {
     "num_layers": 6,
     "hidden_dim": 256,

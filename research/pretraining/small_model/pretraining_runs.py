@@ -1,4 +1,4 @@
-"""Vocabularies, and runs of run_pretraining.py, for make_model.py and search.py."""
+"""Vocabularies, and runs of run_pretraining.py, for make_model.py and compare_recipes.py."""
 
 import itertools
 import json

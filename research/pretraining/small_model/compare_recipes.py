@@ -1,6 +1,6 @@
 """Compares recipes for pretraining a small model with the same processor time, in one table.
 
-    python research/pretraining/small_model/search.py --corpus runs/xlnet_small_en/corpus
+    python research/pretraining/small_model/compare_recipes.py --corpus runs/xlnet_small_en/corpus
 
 The corpus is the output of make_model.py (corpus.py) for a folder; a vocabulary of each size
 is trained on a sample of it. Finished runs are not repeated. The table is also written to
