@@ -18,7 +18,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_xlnet.training.full_batches import number_of_rows
+from keras_xlnet.training.full_batches import fill_last_batch, number_of_rows
 
 
 def num_shards() -> int:
@@ -45,19 +45,11 @@ class _Filled(NamedTuple):
 
 def fill_batch(x: Any, y: Any = None, sample_weight: Any = None) -> tuple[Any, Any, Any]:
     """Returns inputs, labels and weights of a batch, filled up to rows that devices can divide."""
-    rows = number_of_rows((x, y, sample_weight))
+    (x, y, sample_weight), rows = fill_last_batch((x, y, sample_weight), num_shards())
     if rows is None:
         return x, y, sample_weight
-    missing = -rows % num_shards()
-
-    def fill(array):
-        if array is None or not missing:
-            return array
-        array = ops.convert_to_numpy(array)
-        return np.concatenate([array, np.repeat(array[-1:], missing, axis=0)])
-
-    x, y, sample_weight = keras.tree.map_structure(fill, (x, y, sample_weight))
-    return _Filled(x, np.empty((rows + missing, rows, 0), bool)), y, sample_weight
+    filled = rows + -rows % num_shards()
+    return _Filled(x, np.empty((filled, rows, 0), bool)), y, sample_weight
 
 
 def without_added_rows(data: Any) -> Any:
