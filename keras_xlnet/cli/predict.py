@@ -66,7 +66,7 @@ def load_text_model(location: str | None, adapter: str | None = None) -> Any:
     Raises:
         ValueError: If it holds another model, or one without a preprocessor.
     """
-    known = [name for name, task in TASKS.items() if hasattr(task.model, "csv_rows")]
+    known = sorted(name for name, task in TASKS.items() if hasattr(task.model, "csv_rows"))
     if adapter is not None or location is None:
         model, location = Task.from_preset(location, adapter=adapter), adapter
     elif location.endswith(".keras"):

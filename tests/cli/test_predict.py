@@ -261,8 +261,8 @@ def test_numbers_from_stdin_to_stdout(folder, capsys, monkeypatch):
         (
             "backbone",
             "texts.txt",
-            "must hold one of ['text_classifier', 'text_regressor', 'token_classifier', "
-            "'question_answering']",
+            "must hold one of ['question_answering', 'text_classifier', 'text_regressor', "
+            "'token_classifier']",
         ),
         (
             "classifier",
