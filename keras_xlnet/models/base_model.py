@@ -203,14 +203,14 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
                 Sample weights are multiplied by it. It works with every form of data.
 
         Raises:
-            ValueError: If an id or a position in the arrays `x` or `validation_data` is out of
-                range, the model has `dtype="float16"`, or `class_weight` is not as above. Datasets
-                are not checked.
+            ValueError: If an id or a position in the arrays `x` or `validation_data`, or a label of
+                a language model, is out of range, the model has `dtype="float16"`, or
+                `class_weight` is not as above. Datasets are not checked.
         """
         self._set_class_weight(class_weight)
-        self._check_ranges(x)
+        self._check_ranges(x, y)
         if isinstance(validation_data, (list, tuple)):
-            self._check_ranges(validation_data[0])
+            self._check_ranges(*validation_data[:2])
         self._warn_of_memory(x, batch_size)
         with schedule_of_fit(self.optimizer, callbacks, initial_epoch) as callbacks:
             return super().fit(
@@ -242,7 +242,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         rows, and depends on the batch size. So does the loss of a stateful model, whose rows
         continue rows of the batch before.
         """
-        self._check_ranges(x)
+        self._check_ranges(x, y)
         return super().evaluate(x, y, *args, **kwargs)
 
     def predict(self, x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -314,13 +314,13 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
     ) -> Any:
         """Trains as `keras.Model.train_on_batch` does, with `class_weight` and checks of `fit`."""
         self._set_class_weight(class_weight)
-        self._check_ranges(x)
+        self._check_ranges(x, y)
         return super().train_on_batch(x, y, sample_weight, **kwargs)
 
-    def test_on_batch(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+    def test_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Evaluates as `keras.Model.test_on_batch` does, with the checks of `fit`."""
-        self._check_ranges(x)
-        return super().test_on_batch(x, *args, **kwargs)
+        self._check_ranges(x, y)
+        return super().test_on_batch(x, y, *args, **kwargs)
 
     def predict_on_batch(self, x: Any) -> Any:
         """Predicts as `keras.Model.predict_on_batch` does, with the checks of `fit`."""
@@ -739,7 +739,8 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
             weights = weights * weights_of_labels(sample_weight, weights)
         return keras.utils.pack_x_y_sample_weight(x, y, weights)
 
-    def _check_ranges(self, x):
+    def _check_ranges(self, x, y=None):
+        """Raises `ValueError` if an id, a position or a label that is an id is out of range."""
         check_ranges(x, backbone_of(self).vocabulary_size)
 
     def _warn_of_memory(self, x, batch_size):

@@ -6,10 +6,11 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_xlnet.arguments import check_positive_int
+from keras_xlnet.arguments import as_values, check_positive_int, check_range
 from keras_xlnet.compat.loss_of_all_rows import with_mask
 from keras_xlnet.layers import StatefulMemory
 from keras_xlnet.layers.memory import ensure_batch_size
+from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preprocessing.weights import weights_of_labels
 from keras_xlnet.training.full_batches import (
     fill_last_batch,
@@ -187,6 +188,11 @@ class KeepsMemory:
         is_given = ops.isfinite(keras.tree.flatten(weights)[0])
         weights = keras.tree.map_structure(lambda w: ops.where(is_given, w, 0.0), weights)
         return keras.tree.map_structure(lambda x: with_mask(x, is_given), y_pred), weights
+
+    def _check_ranges(self, x, y=None):
+        super()._check_ranges(x, y)
+        size = backbone_of(self).vocabulary_size
+        check_range("y", as_values(y), 0, size - 1, f"vocabulary_size={size}")
 
     def _reset_evaluation(self):
         for memory in self.memories:

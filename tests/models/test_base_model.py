@@ -114,6 +114,15 @@ def test_validation_data_is_checked_too(rng):
         XLNetTextClassifier(backbone_of(), 2).fit(x, y, validation_data=(wrong, y), verbose=0)
 
 
+@pytest.mark.parametrize("name", ["fit", "evaluate", "train_on_batch", "test_on_batch"])
+@pytest.mark.parametrize("wrong", [-1, 40])
+def test_labels_of_language_models_beyond_the_vocabulary_are_refused(name, wrong, rng):
+    x, y = lm_data(rng)
+    y[1, 2] = wrong
+    with pytest.raises(ValueError, match=f"`y` must be from 0 to 39.*{wrong} in row 1"):
+        getattr(XLNetPermutationLM(backbone_of()), name)(x, y)
+
+
 @pytest.mark.parametrize("wrong", [-2, 6])
 def test_target_positions_beyond_the_sequence_are_refused(wrong, rng):
     x, _ = lm_data(rng)
