@@ -56,8 +56,7 @@ def _apply_of(optimizer):
         if not pairs:
             return apply(gradients, trainable_variables)  # Let Keras raise its error.
         if not optimizer.built:  # For all variables, also those that have no gradient now.
-            with keras.name_scope(optimizer.name):
-                optimizer.build(list(trainable_variables))
+            optimizer.build(list(trainable_variables))
         gradients, variables = zip(*pairs, strict=True)
         if tf.distribute.has_strategy():
             return apply(gradients, variables)
