@@ -216,7 +216,7 @@ def test_saved_model_cli(spam, reloaded):
     page = (
         (DOCS / "serving.md").read_text(encoding="utf-8").partition("prints, among other lines,")[2]
     )
-    for line in re.findall("^ {4}.*", page.partition("To run it")[0], re.MULTILINE):
+    for line in re.findall("^ {4}.*", page.partition("To run the model")[0], re.MULTILINE):
         assert line.strip() in shown
     probabilities = np.load(reloaded / "probabilities.npy")
     np.testing.assert_allclose(probabilities, spam.probabilities[:2], atol=1e-6)
