@@ -73,7 +73,7 @@ def test_the_table_of_the_page(tmp_path, capsys):
     assert 'trained_on="SMS Spam Collection"' in page()
     assert xlnet("inspect", directory) == 0
     shown = "    " + capsys.readouterr().out.replace("\n", "\n    ")
-    expected = re.findall("^ {4}.*", page().partition("The first begins")[2], re.MULTILINE)
+    expected = re.findall("^ {4}.*", page().partition("the table begins with")[2], re.MULTILINE)
     assert len(expected) == 5 and shown.startswith("\n".join(expected) + "\n")
     assert "\n    adapter               spam: " in shown
 

@@ -121,5 +121,10 @@ def test_the_page_has_all_sentences_and_a_picture(preset, tmp_path):
     assert str(preset.parent) not in text
     for fill_in in what_it_knows.read_fill_ins(SENTENCES):
         assert what_it_knows.escape(fill_in.sentence) in text
-    for part in ("| all | 108 |", "| king |", "| TF-IDF of words |", "What the model learned from"):
+    for part in (
+        "| all | 108 |",
+        "| king |",
+        "| TF-IDF of words |",
+        "The model card describes its training data",
+    ):
         assert part in text
