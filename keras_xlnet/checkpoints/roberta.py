@@ -1,4 +1,4 @@
-"""RoBERTa encoders as XLNets, in.
+"""Loads RoBERTa encoders as XLNets.
 
 A RoBERTa is a BERT whose positions begin after the padding id. Its tokenizer is a byte-level BPE,
 which an `XLNetTokenizer` cannot express, so the XLNet takes RoBERTa's own ids.
@@ -16,7 +16,6 @@ from keras_xlnet.checkpoints.family import Family
 from keras_xlnet.checkpoints.huggingface import CONFIG
 from keras_xlnet.checkpoints.huggingface_tokenizer import read_if_there
 from keras_xlnet.checkpoints.tasks import get_task
-from keras_xlnet.models import XLNetBackbone
 from keras_xlnet.preset_files import file_in, local_directory
 from keras_xlnet.preset_files.files import quoted, read_json
 from keras_xlnet.types import PathLike
@@ -27,30 +26,30 @@ _SPECIAL = {"bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 1}
 _UNKNOWN = 3  # `<unk>`, which no entry names.
 
 
-def load_roberta(
+def open_roberta(
     directory: PathLike,
     task: str | None = None,
     *,
     sample_ids: Iterable[Sequence[int]] | None = None,
     ridge: float = RIDGE,
     **overrides: Any,
-) -> XLNetBackbone:
-    """Loads a RoBERTa encoder that transformers saved, as an XLNet.
+) -> OpenBert:
+    """Opens a RoBERTa encoder that transformers saved. Its `load` returns an XLNet.
 
-    The conversion is that of `load_bert`. The ids are RoBERTa's own: a row is the ids of a text,
-    `</s>` and `<s>`, in the segments 0 and, for `<s>`, 2.
+    It is converted as `load_bert` converts a BERT. The ids are RoBERTa's own: a row has the ids of
+    a text, `</s>` and `<s>`. The segment of `<s>` is 2, and the others are 0.
 
     Args:
         directory: Directory with `config.json` and `model.safetensors` (or its shards), or
             `hf://owner/name`, which needs `huggingface_hub`.
         task: Only `None`, for the encoder.
-        sample_ids: Lists of ids without special tokens, of some hundred texts of the kind that the
-            model is for, which the positions are fitted on. `None` for random ids.
+        sample_ids: Lists of ids without special tokens: a few hundred texts of the kind that the
+            model is for, to fit the positions on. `None` for random ids.
         ridge: As in `load_bert`.
         **overrides: As in `load_bert`.
 
     Returns:
-        An `XLNetBackbone`.
+        An `OpenBert`.
 
     Raises:
         FileNotFoundError, ValueError: As `load_bert`.
@@ -64,18 +63,6 @@ def load_roberta(
 
     Source: Liu et al. 2019, "RoBERTa"; transformers, `models/roberta`.
     """
-    return open_roberta(directory, task, sample_ids=sample_ids, ridge=ridge, **overrides).load()
-
-
-def open_roberta(
-    directory: PathLike,
-    task: str | None = None,
-    *,
-    sample_ids: Iterable[Sequence[int]] | None = None,
-    ridge: float = RIDGE,
-    **overrides: Any,
-) -> OpenBert:
-    """Builds the model of `load_roberta`, and returns it as an `OpenBert`."""
     get_task(task, ROBERTA)
     directory = local_directory(directory, [CONFIG], bert_files.WEIGHTS)
     file = file_in(directory, CONFIG)
@@ -131,7 +118,7 @@ def _checked_rows(sample_ids, vocabulary_size):
 
 
 def convert_roberta(directory: PathLike, **options: Any) -> BertConversion:
-    """Loads a RoBERTa encoder as an XLNet, with a report. Arguments as in `load_roberta`."""
+    """Loads a RoBERTa encoder as an XLNet, with a report. Arguments as in `open_roberta`."""
     are_given = options.get("sample_ids") is not None
     # The ids are RoBERTa's own.
     return open_roberta(directory, **options).convert(tokens_that_differ=0.0 if are_given else None)
@@ -142,7 +129,7 @@ ROBERTA = Family(
     owner="RoBERTa",
     files="a RoBERTa",
     detect=lambda path: read_if_there(path, CONFIG).get("model_type") == _MODEL_TYPE,
-    load=load_roberta,
+    load=lambda *args, **kwargs: open_roberta(*args, **kwargs).load(),
     open=open_roberta,
     no_tokenizer=(
         "The byte-level BPE of a RoBERTa cannot become an XLNetTokenizer. Make ids with the "

@@ -22,6 +22,7 @@ from keras_xlnet.checkpoints.bert_files import BertFiles, read_config, read_voca
 from keras_xlnet.checkpoints.bert_positions import sinusoids
 from keras_xlnet.layers import RelativePositionEncoding
 from keras_xlnet.tokenizers import WordPieceVocabulary
+from tests.checkpoints.transformers_encoders import save_encoder
 from tests.examples import spam_messages
 
 TEXTS = ["the turtle swims in the sea.", "in the sea, the turtle swims", "swimming, the turtles"]
@@ -167,22 +168,8 @@ def test_special_tokens_and_pieces_have_the_rows_of_bert(without_positions):
 @pytest.mark.parametrize("activation", ["gelu", "gelu_new", "relu"])
 def test_transformers_itself(head, activation, tmp_path, source, rng):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: transformers)")
-    transformers = pytest.importorskip(
-        "transformers", reason="transformers is not installed (extra: transformers)"
-    )
-    config = transformers.BertConfig(
-        **{"vocab_size": 72, "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4},
-        **{"intermediate_size": 40, "max_position_embeddings": 50, "hidden_act": activation},
-        initializer_range=0.3,
-    )
-    model = getattr(transformers, head)(config).eval()
-    encoder = getattr(model, "bert", model)
-    with torch.no_grad():
-        for name, weight in encoder.named_parameters():
-            if name.endswith("bias"):
-                weight.normal_(std=0.2)
-        encoder.embeddings.position_embeddings.weight.zero_()
-    model.save_pretrained(tmp_path)
+    sizes = {"vocab_size": 72, "max_position_embeddings": 50, "hidden_act": activation}
+    encoder = save_encoder("Bert", head, tmp_path, **sizes)
     shutil.copy(source / "vocab.txt", tmp_path)
     token_ids = [3, *map(int, rng.integers(6, 68, 20)), 4]
     with torch.no_grad():

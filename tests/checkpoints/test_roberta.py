@@ -17,6 +17,7 @@ from keras_xlnet.checkpoints import (
 )
 from keras_xlnet.checkpoints.bert_encoder import BertEncoder
 from keras_xlnet.checkpoints.roberta import open_roberta
+from tests.checkpoints.transformers_encoders import save_encoder
 
 # The special tokens of `golden/bert`, as entries of a RoBERTa's `config.json`.
 CLS, SEP, PAD = 3, 4, 1
@@ -108,23 +109,8 @@ def test_positions_are_fitted_as_those_of_a_bert(directory, golden_dir):
 @pytest.mark.parametrize("head", ["RobertaModel", "RobertaForMaskedLM"])
 def test_transformers_itself(head, tmp_path, rng):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: transformers)")
-    transformers = pytest.importorskip(
-        "transformers", reason="transformers is not installed (extra: transformers)"
-    )
-    config = transformers.RobertaConfig(
-        **{"vocab_size": 60, "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4},
-        **{"intermediate_size": 40, "max_position_embeddings": 52, "type_vocab_size": 1},
-        layer_norm_eps=1e-5,
-        initializer_range=0.3,
-    )
-    model = getattr(transformers, head)(config).eval()
-    encoder = getattr(model, "roberta", model)
-    with torch.no_grad():
-        for name, weight in encoder.named_parameters():
-            if name.endswith("bias"):
-                weight.normal_(std=0.2)
-        encoder.embeddings.position_embeddings.weight.zero_()
-    model.save_pretrained(tmp_path)
+    sizes = {"vocab_size": 60, "max_position_embeddings": 52, "type_vocab_size": 1}
+    encoder = save_encoder("Roberta", head, tmp_path, layer_norm_eps=1e-5, **sizes)
     texts = [rng.integers(4, 60, length).tolist() for length in (20, 13)]
     token_ids = torch.tensor([[0, *texts[0], 2], [0, *texts[1], 2, *[1] * 7]])
     with torch.no_grad():
