@@ -45,11 +45,10 @@ class BertConversion:
     Args:
         backbone: The `XLNetBackbone`.
         tokenizer: The `XLNetTokenizer` for it, or `None` if it has none.
-        position_residuals: Tuple of floats, for each layer how far XLNet's sinusoids are from the
-            function of the distance that stands for BERT's positions: root of the mean square,
-            relative to the size of the function.
-        shift_lengths: Tuple of floats, for each layer the length of the vector that is added to its
-            input.
+        position_residuals: Tuple of floats, for each layer the difference between XLNet's sinusoids
+            and the function of the distance that stands for BERT's positions: root mean square,
+            relative to the function's.
+        shift_lengths: Tuple of floats, for each layer the length of the vector added to its input.
         cosine: Float, the cosine between BERT's and the XLNet's mean states of the last layer,
             averaged over the sample texts.
         tokens_that_differ: Float, the fraction of BERT's tokens in the sample texts that the

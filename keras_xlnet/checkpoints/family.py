@@ -24,7 +24,7 @@ class Family:
             `load` refuses files with missing or unused weights.
         save: Function of a model, a directory and `tokenizer`. `None` if the format is only read.
         detect_task: Function of a path. Returns the name of the task, or `None` for an encoder.
-        has_task: Function of a `Task`. Returns whether the format has such a model.
+        has_task: Function of a `CheckpointTask`. Returns whether the format has such a model.
         tokenizer: Function of a directory. Returns its `XLNetTokenizer`, or `None` if it has no
             vocabulary. `None` if there is no tokenizer, or none that can be read.
         no_tokenizer: Why the tokenizer cannot be read, and what to do. Empty if there is none.

@@ -1,4 +1,4 @@
-"""Compiles the functions of a model again when a layer in it was changed.
+"""Notices that a layer of a model was changed, so that its functions are compiled again.
 
 Upstream: `predict`, `evaluate` and `fit` keep functions that were compiled before. `enable_lora`,
 `quantize`, `trainable` and `dtype_policy` of a layer do not reach the models that the layer is in,

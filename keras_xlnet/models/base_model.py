@@ -377,7 +377,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         texts. Nothing of this is computed in `fit` and `predict`.
 
         Args:
-            inputs: The inputs of the model; for a model with a preprocessor also raw text.
+            inputs: The inputs of the model, as in a call.
 
         Returns:
             `Inspection`: `outputs`; `attentions`, with the probabilities of each layer and stream,

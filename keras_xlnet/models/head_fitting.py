@@ -101,7 +101,7 @@ def read(
     Args:
         model: A `Task`.
         tensors: Nested structure of symbolic tensors of its graph.
-        examples: Its inputs, some of which may be omitted. Labels are not used.
+        examples: The inputs. Those with defaults may be omitted, and labels are not used.
         batch_size, verbose: As in `Task.predict`.
 
     Raises:
