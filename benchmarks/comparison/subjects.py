@@ -72,7 +72,7 @@ SUBJECTS = {
         _keras_hub("keras_hub-jax", backend="jax"),
         _subject("tf_models", "tf_models", SPEED, peer="tf_models"),
         _ours("keras_xlnet", ALL),
-        _ours("keras_xlnet-one_length", STRINGS, group_by_length=False),
+        _ours("keras_xlnet-one_length", STRINGS, pack=False),
         _ours("keras_xlnet-tf_data", ("W7",), pipeline=True),
         _ours("keras_xlnet-xla", (*SPEED, "W6"), jit=True),
         _ours("keras_xlnet-jax", SPEED, backend="jax"),

@@ -99,20 +99,20 @@ def predict_texts(workload, dtype="float32"):
     return answering(answer, workloads.texts(1024), workload, **model_facts(model))
 
 
-def fit_texts(workload, group_by_length=True):
-    model, texts, options = _many_texts(workload, group_by_length)
+def fit_texts(workload, pack=True):
+    model, texts, options = _many_texts(workload, pack)
     labels = np.arange(len(texts)) % 2
     call = functools.partial(model.fit, texts, labels, **options)
     return calling(lambda: call().history["loss"][0], **model_facts(model))
 
 
-def predict_many_texts(workload, group_by_length=True):
-    model, texts, options = _many_texts(workload, group_by_length)
+def predict_many_texts(workload, pack=True):
+    model, texts, options = _many_texts(workload, pack)
     return calling(lambda: model.predict(texts, **options), **model_facts(model))
 
 
-def _many_texts(workload, group_by_length):
-    options = {"batch_size": workload.batch_size, "group_by_length": group_by_length, "verbose": 0}
+def _many_texts(workload, pack):
+    options = {"batch_size": workload.batch_size, "pack": pack, "verbose": 0}
     return _text_classifier(workload, "float32"), workloads.texts(workload.units), options
 
 

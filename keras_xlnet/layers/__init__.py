@@ -16,6 +16,7 @@ from keras_xlnet.layers.relative_multi_head_attention import RelativeMultiHeadAt
 from keras_xlnet.layers.relative_position_encoding import RelativePositionEncoding
 from keras_xlnet.layers.sequence_pooling import SequencePooling, SequenceSummary
 from keras_xlnet.layers.span_mask_sampler import SpanMaskSampler
+from keras_xlnet.layers.text_packing import PackTexts, UnpackTexts
 from keras_xlnet.layers.token_prediction import LogitBias, MaskEmbedding
 from keras_xlnet.layers.transformer_xl_block import TransformerXLBlock
 from keras_xlnet.layers.two_stream_block import TwoStreamBlock
@@ -33,6 +34,7 @@ __all__ = [
     "HashDropout",
     "LogitBias",
     "MaskEmbedding",
+    "PackTexts",
     "PairComparison",
     "PermutationMaskGenerator",
     "RecurrentMemory",
@@ -45,5 +47,6 @@ __all__ = [
     "StatefulMemory",
     "TransformerXLBlock",
     "TwoStreamBlock",
+    "UnpackTexts",
     "gelu_tanh",
 ]

@@ -27,6 +27,9 @@ class AttentionMask(keras.layers.Layer):
         memory: Optional tensor `(..., memory_length, hidden_dim)`. Only its length is used.
         memory_mask: Optional tensor `(batch, memory_length)`, `True` / 1 for rows of memory that
             may be attended to. All by default, as in the original.
+        text_ids: Optional int tensor `(batch, content_length)`, for rows of several texts without
+            memory: tokens see only tokens of their own text. If it has the shape `(0, 0)`, each row
+            is one text.
 
     Returns:
         Two bool tensors `(batch, content_length, memory_length + content_length)`, `True` = may
@@ -70,6 +73,7 @@ class AttentionMask(keras.layers.Layer):
         permutation_mask: Tensor | None = None,
         memory: Tensor | None = None,
         memory_mask: Tensor | None = None,
+        text_ids: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         batch_size, content_length = ops.shape(content)[:2]
         memory_length = 0 if memory is None else ops.shape(memory)[-2]
@@ -87,6 +91,9 @@ class AttentionMask(keras.layers.Layer):
                 permutation_mask, batch_size, content_length, memory_length
             )
             allowed = ops.logical_and(allowed, visible)
+        if text_ids is not None and text_ids.shape[-1] != 0:
+            is_same = ops.equal(ops.expand_dims(text_ids, 2), ops.expand_dims(text_ids, 1))
+            allowed = ops.logical_and(allowed, is_same)
         return ops.logical_or(allowed, i == j), allowed
 
     def _allowed_by_order(self, i, j, memory_length):

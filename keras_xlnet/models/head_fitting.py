@@ -8,10 +8,10 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_xlnet.models.base_model import BaseModel
 from keras_xlnet.ops.linear_probe import check_l2, fit_linear
 from keras_xlnet.preprocessing.examples import Examples
 from keras_xlnet.preprocessing.weights import weights_by_class
-from keras_xlnet.training.distributed_training import DistributedTraining
 
 L2 = 0.3
 
@@ -109,14 +109,12 @@ def read(
     """
     # Not kept: layers may be quantized or get LoRA before the next call.
     reader = _Reader(model.input, tensors, name="reader")
-    x = keras.tree.map_structure(ops.convert_to_numpy, model._complete(examples.x))
-    if examples.group:
-        batches = dataclasses.replace(examples, x=x, y=None, sample_weight=None).by_length(
-            batch_size
-        )
-        values = batches.in_order(reader.predict(batches.as_keras_input(), verbose=verbose))
+    examples = dataclasses.replace(examples, y=None, sample_weight=None)
+    if examples.layout == "padded":
+        values = reader.predict(examples.x, batch_size=batch_size, verbose=verbose)
     else:
-        values = reader.predict(x, batch_size=batch_size, verbose=verbose)
+        batches = examples.batches(batch_size)
+        values = batches.in_order(reader.predict(batches.as_keras_input(), verbose=verbose))
     values = keras.tree.map_structure(lambda array: np.asarray(array, "float64"), values)
     for array in keras.tree.flatten(values):
         if not np.isfinite(array).all():
@@ -125,8 +123,11 @@ def read(
     return values
 
 
-class _Reader(DistributedTraining, keras.Model):
-    """A part of a model, which predicts on several devices too."""
+class _Reader(BaseModel):
+    """A part of a model, for inputs that the model has checked."""
+
+    def _check_ranges(self, x, y=None):
+        pass
 
 
 def _weights_of(dense):

@@ -73,6 +73,8 @@ def default_input(
         expected: The `input` of the model, a dict.
     """
     token_ids = inputs["token_ids"]
+    if key == "packing":  # Each text is a row: see `PackTexts`.
+        return ops.reshape(ops.cast(token_ids[:0, ..., :0], "int32"), (0, 0))
     if key == "memory":
         return _no_memory(token_ids, expected["memory"])
     if key == "reset_memory":
@@ -85,6 +87,20 @@ def default_input(
     if key.endswith("mask"):
         return ops.ones_like(like, dtype="bool")
     return ops.zeros_like(like, dtype="int32")
+
+
+def inputs_of_tokens(model: keras.Model) -> dict[str, keras.KerasTensor]:
+    """Returns the inputs of a model that have a value for each token, by name.
+
+    Args:
+        model: A task model.
+    """
+    rank = len(model.input["token_ids"].shape)
+    return {
+        key: value
+        for key, value in model.input.items()
+        if len(value.shape) == rank and key != "packing"
+    }
 
 
 def _no_memory(token_ids, memory):
@@ -108,6 +124,7 @@ def check_ranges(x: Any, vocabulary_size: int) -> None:
     length = ids.shape[-1]
     for key, low in (("target_positions", -1), ("start_positions", 0), ("cls_index", 0)):
         check_range(key, as_values(x.get(key)), low, length - 1, f"length {length}")
+    check_range("packing", as_values(x.get("packing")), -1, ids.size - 1, f"{ids.size} token_ids")
 
 
 def _quoted(names):

@@ -93,7 +93,7 @@ class Task(BaseModel):
                 f"The head of this {type(self).__name__} has the random weights that it was "
                 "created with, so its predictions mean nothing. Call `fit`, or load a trained "
                 "model",
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _default_optimizer(self):
@@ -301,7 +301,7 @@ class Task(BaseModel):
         class_weight: dict[Any, float] | None = None,
         sample_weight: Any = None,
         *,
-        group_by_length: bool = True,
+        pack: bool = True,
         head_first: bool = False,
         **kwargs: Any,
     ) -> keras.callbacks.History:
@@ -318,10 +318,11 @@ class Task(BaseModel):
             validation_split, validation_data: As in `keras.Model.fit`, also of raw text.
             class_weight: As in `BaseModel.fit`.
             sample_weight: Optional weights of the texts.
-            group_by_length: Bool, whether batches of raw text have texts of similar length, see
-                `LengthBatches`: they need less padding. There is no such grouping with several
-                replicas or devices, on TPUs, with `shuffle=False`, and of what needs one length for
-                all batches.
+            pack: Bool, whether batches of raw text have several texts in a row, without padding:
+                see `TextBatches`. The texts of a batch and its results are the same. Models with
+                memory have batches of texts of similar length instead, unless `shuffle=False`.
+                With several replicas or devices and on TPUs, all texts are padded to one length, as
+                with `pack=False`.
             head_first: Bool, whether `fit_head` is called on the same texts first. It helps
                 with fewer than a few hundred texts, not with a thousand.
             **kwargs: As in `keras.Model.fit`.
@@ -339,9 +340,9 @@ class Task(BaseModel):
         with self._learning_from_labels(y):
             if validation_data is not None:
                 x_held_out, labels, weights = keras.utils.unpack_x_y_sample_weight(validation_data)
-                held_out = self._read(x_held_out, labels, weights, group=group_by_length)
+                held_out = self._read(x_held_out, labels, weights, pack=pack)
                 validation_split = 0.0
-            examples = self._read(x, y, sample_weight, group=group_by_length and bool(shuffle))
+            examples = self._read(x, y, sample_weight, pack=pack, keeps_order=not shuffle)
             if validation_split and not is_batches(examples.x):
                 (examples, held_out), validation_split = examples.split(validation_split), 0.0
             if head_first:
@@ -422,11 +423,11 @@ class Task(BaseModel):
         verbose: str | int = "auto",
         sample_weight: Any = None,
         *,
-        group_by_length: bool = True,
+        pack: bool = True,
         **kwargs: Any,
     ) -> Any:
-        """Evaluates as `keras.Model.evaluate` does, also on raw text, grouped as in `fit`."""
-        examples = self._read(x, y, sample_weight, group=group_by_length)
+        """Evaluates as `keras.Model.evaluate` does, also on raw text, packed as in `fit`."""
+        examples = self._read(x, y, sample_weight, pack=pack)
         x, y, sample_weight, batch_size = examples.for_evaluate(batch_size, kwargs.get("steps"))
         return super().evaluate(x, y, batch_size, verbose, sample_weight, **kwargs)
 
@@ -438,26 +439,30 @@ class Task(BaseModel):
         steps: int | None = None,
         callbacks: Any = None,
         *,
-        group_by_length: bool = True,
+        pack: bool = True,
     ) -> Any:
-        """Predicts as `keras.Model.predict` does, also for raw text, grouped as in `fit`.
+        """Predicts as `keras.Model.predict` does, also for raw text, packed as in `fit`.
 
         It returns the outputs of the model as arrays, in the order of the texts, whatever the
         inputs are. A single batch of raw text is predicted at once, without a dataset and a
         progress bar, which take much longer than the model.
         """
+        examples = self._read(x, has_labels=False, pack=pack)
+        return self._predict(examples, batch_size, verbose, steps, callbacks)
+
+    def _predict(self, examples, batch_size=None, verbose="auto", steps=None, callbacks=None):
+        """The outputs for examples that have been read, in their order."""
         self._warn_if_untrained()
-        examples = self._read(x, has_labels=False, group=group_by_length)
         x, num_rows = examples.x, len(examples.encoded or ())
         if not num_rows or steps:
             return super().predict(x, batch_size, verbose, steps, callbacks)
         if num_rows <= (batch_size or BATCH_SIZE) and not (callbacks or self._has_replicas()):
             return self.predict_on_batch(x)
-        is_tokens = examples.has_token_labels
-        if not examples.group or (is_tokens and callbacks):
+        is_cut = examples.has_token_labels and examples.layout == "by_length"
+        if examples.layout == "padded" or (is_cut and callbacks):
             return super().predict(x, batch_size, verbose, callbacks=callbacks)
-        batches = examples.by_length(batch_size)
-        if is_tokens:
+        batches = examples.batches(batch_size)
+        if is_cut:
             return self._predict_tokens(batches, verbose)
         outputs = super().predict(batches.as_keras_input(), None, verbose, callbacks=callbacks)
         return batches.in_order(outputs)
@@ -473,8 +478,8 @@ class Task(BaseModel):
 
     # === Labels and batches ===
 
-    def _read(self, x, y=None, sample_weight=None, has_labels=True, group=True):
-        """The `Examples` of what a user passed, checked; without groups if the model has none."""
+    def _read(self, x, y=None, sample_weight=None, has_labels=True, pack=True, keeps_order=False):
+        """The `Examples` of what a user passed, checked, in the layout that the model can read."""
         reader = ExampleReader(
             self.preprocessor_cls,
             self.preprocessor,
@@ -485,8 +490,10 @@ class Task(BaseModel):
         )
         examples = reader.read(x, y, sample_weight, has_labels)
         self._check_ranges(examples.x)
-        group = group and examples.encoded is not None and self._can_group(examples.x)
-        return dataclasses.replace(examples, group=group)
+        layout = "padded"
+        if pack and examples.encoded is not None:
+            layout = self._layout(examples.x, keeps_order)
+        return dataclasses.replace(examples, layout=layout)
 
     @contextlib.contextmanager
     def _learning_from_labels(self, y):
@@ -512,17 +519,21 @@ class Task(BaseModel):
             return super()._weights_of_classes(class_weight)
         return self.classes.weights(class_weight)
 
-    def _can_group(self, features):
-        """Whether batches of arrays may have different lengths."""
-        if self._has_replicas() or keras.distribution.distribution() is not None:
-            return False
-        # TPUs compile a step for one shape.
-        if type(getattr(self, "distribute_strategy", None)).__name__.startswith("TPU"):
-            return False
-        if self.long_document == "memory" and self.gradient_segments is None:
-            return False
+    def _layout(self, features, keeps_order):
+        """The layout of batches of arrays: see `TextBatches`."""
+        # Each replica would need its own texts, and TPUs compile a step for one shape.
+        strategy = type(getattr(self, "distribute_strategy", None)).__name__
+        has_devices = keras.distribution.distribution() is not None or strategy.startswith("TPU")
+        if self._has_replicas() or has_devices:
+            return "padded"
+        if "packing" in self.input and self.long_document != "windows":
+            return "packed"
+        needs_one_length = self.long_document == "memory" and self.gradient_segments is None
         # Positions count from the left.
-        return "cls_index" not in features or self.preprocessor.padding_side == "right"
+        counts_from_left = "cls_index" in features and self.preprocessor.padding_side == "left"
+        if keeps_order or needs_one_length or counts_from_left:
+            return "padded"
+        return "by_length"
 
     # === From outputs to results ===
 
@@ -532,17 +543,16 @@ class Task(BaseModel):
         `inputs` is a function of the features to more inputs of the model.
         """
         x, is_one = one_row(x, *others)
-        encoded = self._read(x, has_labels=False).encoded
-        if encoded is None:
+        examples = self._read(x, has_labels=False)
+        if (encoded := examples.encoded) is None:
             raise ValueError(
                 f"`x` must be raw text, in a form that {self.preprocessor_cls.__name__} takes, for "
                 f"results of {type(self).__name__}. For other inputs use `predict`. Received: "
                 f"{type(x).__name__}"
             )
-        features = encoded.features
-        more = {} if inputs is None else inputs(features)
-        rows = dataclasses.replace(encoded, features={**features, **more})
-        outputs = self.predict(rows, batch_size=batch_size, verbose=verbose)
+        if inputs is not None:
+            examples = dataclasses.replace(examples, x={**examples.x, **inputs(examples.x)})
+        outputs = self._predict(examples, batch_size, verbose)
         if getattr(self, "activation", None) == "linear":
             outputs = ops.convert_to_numpy(ops.softmax(outputs))
         found = self.preprocessor.decode(outputs, encoded, **options)

@@ -10,10 +10,12 @@ from keras_xlnet.layers import (
     AttentionBiases,
     AttentionMask,
     HashDropout,
+    PackTexts,
     RecurrentMemory,
     RelativePositionEncoding,
     SegmentMatrix,
     TwoStreamBlock,
+    UnpackTexts,
 )
 from keras_xlnet.layers.activations import get_activation, serialize_activation
 from keras_xlnet.layers.initializers import (
@@ -25,6 +27,8 @@ from keras_xlnet.models.base_model import BaseModel
 from keras_xlnet.models.keeps_memory import next_memory, read_memories
 from keras_xlnet.registration import register
 from keras_xlnet.types import Activation, DType, Initializer, Tensor
+
+_OF_TOKENS = ("token_ids", "segment_ids", "padding_mask")
 
 
 def _config(num_layers, hidden_dim, num_heads):
@@ -96,6 +100,10 @@ class XLNetBackbone(BaseModel):
             not always detected: compiled graphs clamp them.
         segment_ids: `(batch, length)` int32. One segment by default.
         padding_mask: `(batch, length)` bool, `True` for real tokens. All real by default.
+        packing: `(rows, row_length)` int32: which token stands at each place of rows that hold
+            several texts, counted over `(batch, length)`; -1 for none, see `PackTexts`. Outputs of
+            real tokens do not depend on it. By default each text is a row. Not with a
+            `memory_length` or `bidirectional_data`.
         memory: `(batch, num_layers, rows, hidden_dim)`, at most `memory_length` rows. Empty by
             default. Only with `memory_length`, as the next two.
         memory_mask: `(batch, rows)` bool, `True` for rows that may be attended to. All by
@@ -190,21 +198,42 @@ class XLNetBackbone(BaseModel):
 
         # === Functional graph ===
         layers, inputs = _new_layers(config), _new_inputs(config)
-        content = layers.embedding_dropout(layers.token_embedding(inputs["token_ids"]))
+        # Its attributes are the layers that `pack`, `encode` and `unpack` use.
+        rows = XLNetBackbone.pack(layers, inputs)
+        content = layers.embedding_dropout(layers.token_embedding(rows.pop("token_ids")))
         content, _, layer_inputs = XLNetBackbone.encode(
-            layers,  # Its attributes are the layers that `encode` uses.
-            content,
-            segment_ids=inputs["segment_ids"],
-            padding_mask=inputs["padding_mask"],
-            **read_memories(inputs),
+            layers, content, **rows, **read_memories(inputs)
         )
+        content = layers.output_dropout(content)
         outputs = {
-            "sequence_output": layers.output_dropout(content),
+            "sequence_output": XLNetBackbone.unpack(layers, content, inputs),
             **next_memory(layers.recurrent_memory, layer_inputs, inputs),
         }
         super().__init__(inputs=inputs, outputs=outputs, name=name, **kwargs)
         for attribute, value in {**vars(config), **vars(layers)}.items():
             setattr(self, attribute, value)
+
+    def pack(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Returns `token_ids`, `segment_ids` and `padding_mask` in the rows of `packing`.
+
+        With `text_ids`, if the backbone takes `packing`.
+
+        Args:
+            inputs: The symbolic inputs of a model, a dict.
+        """
+        rows = {key: inputs[key] for key in _OF_TOKENS}
+        return self.pack_texts(rows, inputs["packing"]) if "packing" in inputs else rows
+
+    def unpack(self, content: Tensor, inputs: dict[str, Tensor]) -> Tensor:
+        """Returns the values of texts, `(batch, length, ...)`, from the rows of `pack`.
+
+        Args:
+            content: Tensor `(rows, row_length, ...)`.
+            inputs: As in `pack`.
+        """
+        if "packing" not in inputs:
+            return content
+        return self.unpack_texts(content, inputs["packing"], inputs["token_ids"])
 
     def encode(
         self,
@@ -218,6 +247,7 @@ class XLNetBackbone(BaseModel):
         read_memory: Callable[[int, Tensor], Tensor] | None = None,
         memory_mask: Tensor | None = None,
         memory_segment_ids: Tensor | None = None,
+        text_ids: Tensor | None = None,
     ) -> tuple[Tensor | None, Tensor | None, list[Tensor]]:
         """Runs the blocks on embedded tokens, with or without a query stream.
 
@@ -232,6 +262,7 @@ class XLNetBackbone(BaseModel):
                 `query`.
             read_memory: Optional function of a layer's index and input content stream that returns
                 the layer's memory. It is called once for each layer.
+            text_ids: Optional, for rows of several texts, as in `AttentionMask`.
 
         Returns:
             The last content stream, or `None` with a query stream; the last query stream, or
@@ -248,6 +279,7 @@ class XLNetBackbone(BaseModel):
             permutation_mask=permutation_mask,
             memory=memory,
             memory_mask=memory_mask,
+            text_ids=text_ids,
         )
         biases = None if self.attention_biases is None else self.attention_biases(positions)
         return run_blocks(
@@ -446,6 +478,8 @@ def _new_layers(config):
     layers.attention_mask = AttentionMask(
         config.attention_type, same_length=config.same_length, dtype=dtype, name="attention_mask"
     )
+    layers.pack_texts = PackTexts(dtype=dtype, name="pack_texts")
+    layers.unpack_texts = UnpackTexts(dtype=dtype, name="unpack_texts")
     layers.segment_matrix = SegmentMatrix(dtype=dtype, name="segment_matrix")
     layers.blocks = [
         TwoStreamBlock(
@@ -475,6 +509,8 @@ def _new_inputs(config):
         "segment_ids": keras.Input((None,), dtype="int32", name="segment_ids"),
         "padding_mask": keras.Input((None,), dtype="bool", name="padding_mask"),
     }
+    if not config.memory_length and not config.bidirectional_data:
+        inputs["packing"] = keras.Input((None,), dtype="int32", name="packing")
     if config.memory_length:
         inputs["memory"] = keras.Input(
             (config.num_layers, None, config.hidden_dim),

@@ -6,9 +6,9 @@ from keras_xlnet.arguments import check_choice
 from keras_xlnet.models.task import Task, check_preprocessor
 from keras_xlnet.models.task_graph import (
     SUMMARY_ROWS,
-    JoinChoices,
     SplitChoices,
     check_backbone,
+    join_choices,
     pooled_logits,
     token_inputs,
 )
@@ -97,7 +97,7 @@ class XLNetMultipleChoice(Task):
         check_backbone(backbone)
         check_preprocessor(preprocessor, backbone, self.preprocessor_cls)
         inputs = token_inputs(backbone, (None, None))
-        texts = {key: JoinChoices(name=f"all_{key}")(value) for key, value in inputs.items()}
+        texts = join_choices(inputs)
         logits, summarize, logits_dense = pooled_logits(backbone, texts, 1, pooling, dropout)
         logits = SplitChoices(name="choices")(logits, inputs["padding_mask"])
         # Half precision is too coarse for probabilities near 0 and 1.

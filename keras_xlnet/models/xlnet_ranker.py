@@ -5,9 +5,9 @@ import keras
 from keras_xlnet.arguments import check_number
 from keras_xlnet.models.task import Task, check_preprocessor
 from keras_xlnet.models.task_graph import (
-    JoinChoices,
     SplitChoices,
     check_backbone,
+    join_choices,
     pooled_logits,
     token_inputs,
 )
@@ -149,7 +149,7 @@ class XLNetRanker(Task):
         check_backbone(backbone)
         check_preprocessor(preprocessor, backbone, self.preprocessor_cls)
         inputs = token_inputs(backbone, (None, None))
-        texts = {key: JoinChoices(name=f"all_{key}")(value) for key, value in inputs.items()}
+        texts = join_choices(inputs)
         logits, summarize, logits_dense = pooled_logits(backbone, texts, 1, pooling, dropout)
         scores = SplitChoices(name="scores")(logits, inputs["padding_mask"])
         super().__init__(backbone, inputs=inputs, outputs=scores, name=name, **kwargs)

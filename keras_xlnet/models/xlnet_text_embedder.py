@@ -7,7 +7,7 @@ from keras import ops
 from keras_xlnet.arguments import check_number, check_positive_int
 from keras_xlnet.layers import SequencePooling
 from keras_xlnet.models.task import Task, check_preprocessor
-from keras_xlnet.models.task_graph import JoinChoices, check_backbone, token_inputs
+from keras_xlnet.models.task_graph import check_backbone, join_choices, token_inputs
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.ops.contrastive import in_batch_negatives_loss
 from keras_xlnet.ops.vector_search import most_similar, unit_length
@@ -123,7 +123,7 @@ class XLNetTextEmbedder(Task):
         check_preprocessor(preprocessor, backbone, self.preprocessor_cls)
         check_number("scale", scale)
         inputs = token_inputs(backbone, (None, None))
-        texts = {key: JoinChoices(name=f"all_{key}")(value) for key, value in inputs.items()}
+        texts = join_choices(inputs)
         pool = SequencePooling(
             pooling,
             num_heads=backbone.num_heads,
@@ -155,8 +155,8 @@ class XLNetTextEmbedder(Task):
 
     # === Training on pairs ===
 
-    def _read(self, x, y=None, sample_weight=None, has_labels=True, group=True):
-        found = super()._read(x, y, sample_weight, has_labels, group)
+    def _read(self, x, y=None, sample_weight=None, has_labels=True, **options):
+        found = super()._read(x, y, sample_weight, has_labels, **options)
         if not has_labels:
             return found
         if isinstance(found.x, dict) and np.shape(found.x["token_ids"])[1] == 1:
@@ -187,9 +187,8 @@ class XLNetTextEmbedder(Task):
 
     # === Using the embeddings ===
 
-    def predict(self, *args: Any, **kwargs: Any) -> Any:
-        """Predicts as `Task.predict` does: `(texts, hidden_dim)` for single texts."""
-        outputs = super().predict(*args, **kwargs)
+    def _predict(self, *args, **kwargs):
+        outputs = super()._predict(*args, **kwargs)
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
     def embed(
@@ -212,15 +211,14 @@ class XLNetTextEmbedder(Task):
         texts = plain_texts(texts)
         if isinstance(texts, list) and not isinstance((texts or [None])[0], (list, tuple)):
             texts = as_texts(texts, "texts")
-        if not is_batches(texts):
-            encoded = self._read(texts, has_labels=False).encoded
-            if encoded is None or len(encoded.columns) > 1:
-                raise ValueError(
-                    "`texts` must be a string or a list of strings. Received: "
-                    f"{'pairs of texts' if encoded else type(texts).__name__}"
-                )
-            texts = encoded
-        return np.asarray(self.predict(texts, batch_size=batch_size, verbose=verbose))
+        examples = self._read(texts, has_labels=False)
+        encoded = examples.encoded
+        if not is_batches(texts) and (encoded is None or len(encoded.columns) > 1):
+            raise ValueError(
+                "`texts` must be a string or a list of strings. Received: "
+                f"{'pairs of texts' if encoded else type(texts).__name__}"
+            )
+        return np.asarray(self._predict(examples, batch_size, verbose))
 
     def similarity(
         self,

@@ -1,7 +1,6 @@
 """The inputs and results of models: a preprocessor for each form of input."""
 
 from keras_xlnet.preprocessing.answer_decoding import Answer, AnswerPrediction
-from keras_xlnet.preprocessing.length_batches import LengthBatches, batch_by_length
 from keras_xlnet.preprocessing.multiple_choice_preprocessor import (
     Choice,
     XLNetMultipleChoicePreprocessor,
@@ -12,6 +11,7 @@ from keras_xlnet.preprocessing.question_answering_preprocessor import (
 )
 from keras_xlnet.preprocessing.ranker_preprocessor import RankedDocument, XLNetRankerPreprocessor
 from keras_xlnet.preprocessing.tags import Entity
+from keras_xlnet.preprocessing.text_batches import TextBatches, batch_by_length
 from keras_xlnet.preprocessing.text_classifier_preprocessor import (
     Classification,
     XLNetTextClassifierPreprocessor,
@@ -30,10 +30,10 @@ __all__ = [
     "Classification",
     "Encoded",
     "Entity",
-    "LengthBatches",
     "Preprocessor",
     "RankedDocument",
     "TaggedSentence",
+    "TextBatches",
     "XLNetMultipleChoicePreprocessor",
     "XLNetQuestionAnsweringPreprocessor",
     "XLNetRankerPreprocessor",

@@ -13,14 +13,14 @@ import numpy as np
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.labels import Classes, check_number_of_rows
-from keras_xlnet.preprocessing.length_batches import (
-    LengthBatches,
+from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
+from keras_xlnet.preprocessing.text_batches import (
     Passes,
+    TextBatches,
     are_arrays,
     first_batches,
     split_rows,
 )
-from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
 from keras_xlnet.preprocessing.texts import (
     check_container,
     is_dataset,
@@ -41,15 +41,14 @@ class Examples:
     Args:
         x, y, sample_weight: As in `keras.Model.fit`.
         encoded: The `Encoded` of raw text, `None` for other inputs.
-        group: Bool, whether batches have rows of similar length.
-        padding_side, has_token_labels: As in `LengthBatches`.
+        layout, padding_side, has_token_labels: As in `TextBatches`.
     """
 
     x: Any
     y: Any = None
     sample_weight: Any = None
     encoded: Encoded | None = None
-    group: bool = False
+    layout: str = "padded"
     padding_side: str = "left"
     has_token_labels: bool = False
 
@@ -66,19 +65,19 @@ class Examples:
     def _with(self, x, y, sample_weight):
         return dataclasses.replace(self, x=x, y=y, sample_weight=sample_weight, encoded=None)
 
-    def by_length(
+    def batches(
         self, batch_size: int | None = None, shuffle: bool = False, steps: int | None = None
-    ) -> LengthBatches:
-        """Returns arrays as batches, of rows of similar length if `group`.
+    ) -> TextBatches:
+        """Returns arrays as batches of the `layout`.
 
         Args:
             batch_size: Int, 32 by default.
-            shuffle: As in `LengthBatches`.
+            shuffle: As in `TextBatches`.
             steps: Optional int, for the rows of so many batches.
         """
         batch_size = batch_size or BATCH_SIZE
         x, y, sample_weight = first_batches(self.rows, steps, batch_size)
-        return LengthBatches(
+        return TextBatches(
             x,
             y,
             sample_weight,
@@ -86,14 +85,14 @@ class Examples:
             shuffle=shuffle,
             padding_side=self.padding_side,
             has_token_labels=self.has_token_labels,
-            group=self.group,
+            layout=self.layout,
         )
 
     def for_evaluate(self, batch_size: int | None, steps: int | None) -> tuple[Any, ...]:
         """Returns `x`, `y`, `sample_weight` and `batch_size` for `keras.Model.evaluate`."""
-        if not self.group:
+        if self.layout == "padded":
             return *self.rows, batch_size
-        return self.by_length(batch_size, steps=steps).as_keras_input(), None, None, None
+        return self.batches(batch_size, steps=steps).as_keras_input(), None, None, None
 
     def for_fit(
         self, batch_size: int | None, shuffle: bool, steps: int | None, is_one_device: bool
@@ -106,8 +105,8 @@ class Examples:
                 and the next one goes on with it.
             is_one_device: Bool, whether batches need not be divided.
         """
-        if self.group or steps and is_one_device and are_arrays(self.rows):
-            batches = self.by_length(batch_size, bool(shuffle))
+        if self.layout != "padded" or steps and is_one_device and are_arrays(self.rows):
+            batches = self.batches(batch_size, bool(shuffle))
             return {"x": batches.as_keras_input(has_end=not steps), "shuffle": False}
         x, y, sample_weight = self.rows
         if steps and isinstance(x, keras.utils.PyDataset) and x.num_batches:

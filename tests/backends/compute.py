@@ -916,15 +916,15 @@ def steps_and_batch_sizes(directory, weights):
     labels = np.resize(LABELS, 16)
     model = small_classifier(preprocessor)
     results = {}
-    for group_by_length in (True, False):
+    for pack in (True, False):
         counts = TextCounts(16)
         model.compile(keras.optimizers.SGD(0.0), weighted_metrics=[counts])
         # Three passes over four batches of four texts, in steps that do not divide a pass.
         model.fit(
             texts, labels, 4, 4, 0, sample_weight=np.arange(16), steps_per_epoch=3,
-            group_by_length=group_by_length,
+            pack=pack,
         )  # fmt: skip
-        results[f"counts_{group_by_length}"] = ops.convert_to_numpy(counts.counts)
+        results[f"counts_{pack}"] = ops.convert_to_numpy(counts.counts)
     loss = keras.losses.SparseCategoricalCrossentropy(ignore_class=1)
     model.compile(keras.optimizers.SGD(0.0), loss)
     sample_weight = np.linspace(0.5, 2.0, 16)

@@ -193,8 +193,8 @@ def test_tags_of_texts_of_different_lengths(tokenizer):
     preprocessor = XLNetTokenClassifierPreprocessor(tokenizer, 96)
     model = eager(XLNetTokenClassifier(small_backbone(), 3, preprocessor))
     found = [
-        values_at(model, size, words, tags, sample_weight=WEIGHTS, group_by_length=is_grouped)
-        for size, is_grouped in ((2, True), (ROWS, True), (4, False))
+        values_at(model, size, words, tags, sample_weight=WEIGHTS, pack=is_packed)
+        for size, is_packed in ((2, True), (ROWS, True), (4, False))
     ]
     for each in found[1:]:
         assert each == pytest.approx(found[0], rel=1e-5)

@@ -1,7 +1,8 @@
-"""Batches of rows of similar length, each without the padding that none of its rows needs."""
+"""Batches of texts with little padding: of packed rows, or of rows of similar length."""
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_xlnet.arguments import check_choice
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.lazy_modules import tf
+from keras_xlnet.preprocessing.rows_of_texts import RowPlan
 
 # Rows of similar length are brought together within this many batches at most, and within a quarter
 # of them: if length correlates with the label, as in spam, batches sorted over all lengths would
@@ -18,6 +21,9 @@ from keras_xlnet.lazy_modules import tf
 _POOL = 8
 _POOLS = 4
 _SHORTEST = 16
+LAYOUTS = ("packed", "by_length", "padded")
+# The shapes of packed rows suit the batches of so many epochs, or as soon as there are so many.
+_PLANNED_PASSES, _PLANNED_BATCHES = 10, 1000
 
 
 class Passes(keras.utils.PyDataset):
@@ -58,13 +64,20 @@ class Passes(keras.utils.PyDataset):
         self.batches.on_epoch_begin()
 
 
-class LengthBatches(keras.utils.PyDataset):
-    """Arrays of a preprocessor as batches of rows of similar length.
+class TextBatches(keras.utils.PyDataset):
+    """Arrays of a preprocessor as batches with little padding.
 
-    Within pools of 8 batches, or of a quarter of the batches, rows are sorted by their length. Each
-    batch is cut to the length of its longest row, rounded up to one of few lengths: 16, 32, 48, 64,
-    96, 128, 192, 256, 384 and so on, so that few shapes are compiled. Each row is in one batch of
-    an epoch; the last batch may be smaller than the others.
+    With `layout="packed"`, batches have the rows in their order, or in any order if `shuffle`, and
+    one more feature, `packing`, with which the backbone reads several texts in one row: see
+    `PackTexts`. All batches have rows of one length, and one of at most three numbers of rows, so
+    that few shapes are compiled. `plan` says which.
+
+    With `layout="by_length"`, for models that cannot read packed rows, rows are sorted by their
+    length within pools of 8 batches, or of a quarter of the batches. Each batch is cut to the
+    length of its longest row, rounded up to one of few lengths: 16, 32, 48, 64, 96, 128, 192, 256,
+    384 and so on.
+
+    Each row is in one batch of an epoch; the last batch may be smaller than the others.
 
     Args:
         features: Dict of arrays of a preprocessor, with `padding_mask` `(rows, ..., length)`.
@@ -72,20 +85,22 @@ class LengthBatches(keras.utils.PyDataset):
         weights: Optional weights of rows with labels.
         batch_size: Int, rows of a batch.
         shuffle: Bool, whether rows and batches are shuffled for each epoch, with a seed that is
-            drawn from `np.random`. Otherwise all rows are sorted by their length.
+            drawn from `np.random`. Otherwise `"by_length"` sorts all rows by their length.
         padding_side: `"left"` or `"right"`.
         has_token_labels: Bool, whether each token has a label. Such labels, and weights of their
             shape, are cut with the tokens.
-        group: Bool. With `False`, batches have the rows in their order, or in any order if
-            `shuffle`, and are not cut.
+        layout: `"packed"`, `"by_length"`, or `"padded"` for batches of the rows as they are.
 
     Example:
 
-    >>> from keras_xlnet.preprocessing.length_batches import LengthBatches
+    >>> from keras_xlnet.preprocessing import TextBatches
     >>> mask = np.arange(100) >= np.array([[95], [20], [90]])
-    >>> batches = LengthBatches({"token_ids": mask * 7, "padding_mask": mask}, batch_size=2,
-    ...                         shuffle=False)
-    >>> [batch["token_ids"].shape for (batch,) in batches]
+    >>> features = {"token_ids": mask * 7, "padding_mask": mask}
+    >>> packed = TextBatches(features, batch_size=3, shuffle=False)
+    >>> [batch["packing"].shape for (batch,) in packed]
+    [(1, 96)]
+    >>> grouped = TextBatches(features, batch_size=2, shuffle=False, layout="by_length")
+    >>> [batch["token_ids"].shape for (batch,) in grouped]
     [(2, 16), (1, 96)]
     """
 
@@ -98,20 +113,23 @@ class LengthBatches(keras.utils.PyDataset):
         shuffle: bool = True,
         padding_side: str = "left",
         has_token_labels: bool = False,
-        group: bool = True,
+        layout: str = "packed",
     ) -> None:
         super().__init__()
+        check_choice("layout", layout, LAYOUTS)
         self.features = features
         # As Keras passes them: a batch without labels or weights has no place for them.
         self.others = tuple(part for part in (labels, weights) if part is not None)
         self.batch_size = batch_size
         self.padding_side = padding_side
         self.has_token_labels = has_token_labels
-        self.group = group
+        self.layout = layout
         # Sorting equal lengths keeps the order of rows.
         rows = _number_of_rows(features)
-        self.lengths = lengths_of(features["padding_mask"]) if group else np.zeros(rows, int)
+        is_grouped = layout == "by_length"
+        self.lengths = lengths_of(features["padding_mask"]) if is_grouped else np.zeros(rows, int)
         self._rng = np.random.default_rng(np.random.randint(2**31)) if shuffle else None
+        self.plan = self._new_plan() if layout == "packed" else None
         self.batches = self._new_batches()
 
     def __len__(self) -> int:
@@ -180,8 +198,11 @@ class LengthBatches(keras.utils.PyDataset):
             return tf.TensorSpec(shape, array.dtype)
 
         arrays = (self.features, *self.others)
-        cut = self._cut_to(0, arrays) if self.group else arrays
-        return keras.tree.map_structure(spec, arrays, cut)
+        cut = self._cut_to(0, arrays) if self.layout == "by_length" else arrays
+        specs = keras.tree.map_structure(spec, arrays, cut)
+        if self.plan is not None:
+            specs[0]["packing"] = tf.TensorSpec((None, self.plan.row_length), tf.int32)
+        return specs
 
     def _epoch(self) -> Iterator[tuple[Any, ...]]:
         """The batches of one epoch. The next one has others."""
@@ -189,11 +210,22 @@ class LengthBatches(keras.utils.PyDataset):
         self.on_epoch_end()
         yield from map(self._take, batches)
 
-    def _new_batches(self):
+    def _new_plan(self):
+        """The shapes of packed rows, for the batches of the first epochs."""
+        lengths = _text_lengths(self.features["padding_mask"]).reshape(len(self.lengths), -1)
+        rng, batches = copy.deepcopy(self._rng), []
+        for _ in range(1 if rng is None else _PLANNED_PASSES):
+            batches += [lengths[rows].reshape(-1) for rows in self._new_batches(rng)]
+            if len(batches) > _PLANNED_BATCHES:
+                break
+        return RowPlan.of_batches(batches)
+
+    def _new_batches(self, rng=None):
         """Int arrays, the rows of each batch."""
-        if self._rng is None:
+        rng = rng or self._rng
+        if rng is None:
             return self._cut(np.argsort(self.lengths, kind="stable"))
-        order = self._rng.permutation(len(self.lengths))
+        order = rng.permutation(len(self.lengths))
         pool = min(_POOL, max(1, len(order) // self.batch_size // _POOLS))
         size = pool * self.batch_size
         pools = [order[i : i + size] for i in range(0, len(order), size)]
@@ -203,7 +235,7 @@ class LengthBatches(keras.utils.PyDataset):
             for batch in self._cut(pool[np.argsort(self.lengths[pool], kind="stable")])
         ]
         full = [batch for batch in batches if len(batch) == self.batch_size]
-        shuffled = [full[i] for i in self._rng.permutation(len(full))]
+        shuffled = [full[i] for i in rng.permutation(len(full))]
         return shuffled + [batch for batch in batches if len(batch) < self.batch_size]
 
     def _cut(self, rows):
@@ -211,7 +243,11 @@ class LengthBatches(keras.utils.PyDataset):
 
     def _take(self, rows):
         arrays = keras.tree.map_structure(lambda x: x[rows], (self.features, *self.others))
-        if not self.group:
+        if self.plan is not None:
+            mask = arrays[0]["padding_mask"]
+            packing = self.plan.packing(_text_lengths(mask), mask.shape[-1], self.padding_side)
+            return ({**arrays[0], "packing": packing}, *arrays[1:])
+        if self.layout == "padded":
             return arrays
         full = self.features["padding_mask"].shape[-1]
         return self._cut_to(batch_length(int(self.lengths[rows].max()), full), arrays)
@@ -270,8 +306,12 @@ def lengths_of(padding_mask: np.ndarray) -> np.ndarray:
     Args:
         padding_mask: Bool array `(rows, ..., length)`.
     """
-    counts = padding_mask.sum(axis=-1)
-    return counts.reshape(len(counts), -1).max(axis=1)
+    return _text_lengths(padding_mask).reshape(len(padding_mask), -1).max(axis=1)
+
+
+def _text_lengths(padding_mask):
+    """The number of tokens of each text, of all choices of all rows."""
+    return padding_mask.sum(axis=-1).reshape(-1)
 
 
 def batch_length(longest: int, most: int) -> int:
@@ -290,9 +330,10 @@ def batch_by_length(
 ) -> Callable[[tf.data.Dataset], tf.data.Dataset]:
     """Returns a transformation of a `tf.data.Dataset` to batches of rows of similar length.
 
-    It does what `LengthBatches` does, for data that does not fit in memory: rows are sorted by
-    their length within pools of 8 batches, the batches of a pool are shuffled, and each is cut to
-    the length of its longest row, rounded up to one of few lengths. Shuffle the rows before.
+    It does what `TextBatches` does with `layout="by_length"`, for data that does not fit in memory:
+    rows are sorted by their length within pools of 8 batches, the batches of a pool are shuffled,
+    and each is cut to the length of its longest row, rounded up to one of few lengths. Shuffle the
+    rows before.
 
     Args:
         batch_size: Int, rows of a batch.

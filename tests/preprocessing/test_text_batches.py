@@ -1,4 +1,4 @@
-"""Batches of texts of similar length: each text once, few lengths, and nothing else changes."""
+"""Batches of packed texts, or of texts of similar length: nothing but the shapes changes."""
 
 import dataclasses
 import warnings
@@ -16,8 +16,8 @@ from keras_xlnet.preprocessing import (
     XLNetTokenClassifierPreprocessor,
 )
 from keras_xlnet.preprocessing.examples import ExampleReader
-from keras_xlnet.preprocessing.length_batches import (
-    LengthBatches,
+from keras_xlnet.preprocessing.text_batches import (
+    TextBatches,
     batch_by_length,
     batch_length,
     lengths_of,
@@ -37,27 +37,34 @@ TEXTS = texts_of(np.random.default_rng(1).permutation(np.arange(1, 71) // 2 + 1)
 LABELS = np.arange(70) % 3
 
 
-def classifier(tokenizer, side="left", **arguments):
+def classifier(tokenizer, side="left", memory_length=None, **arguments):
+    """A model, with memory one that cannot read packed rows."""
     keras.utils.set_random_seed(5)
-    backbone = XLNetBackbone(200, 1, 2, 16, 32, dropout=0.0, attention_dropout=0.0)
+    backbone = XLNetBackbone(
+        200, 1, 2, 16, 32, dropout=0.0, attention_dropout=0.0, memory_length=memory_length
+    )
     preprocessor = XLNetTextClassifierPreprocessor(tokenizer, LENGTH, padding_side=side)
     model = XLNetTextClassifier(backbone, 3, preprocessor, dropout=0.0, **arguments)
     model.compile(keras.optimizers.SGD(0.1))
     return model
 
 
-def is_grouped(model):
-    """Whether `predict` makes batches of different lengths."""
-    lengths, call = [], model.call
+def layout_of(model):
+    """The layout of the batches of `predict`."""
+    seen, call = [], model.call
 
     def noted(inputs, **kwargs):
-        lengths.append(inputs["token_ids"].shape[1])
+        seen.append(
+            (inputs["token_ids"].shape[1], inputs.get("packing", np.zeros((0, 0))).shape[1])
+        )
         return call(inputs, **kwargs)
 
     model.call, model.predict_function = noted, None
     model.predict(TEXTS, batch_size=8, verbose=0)
     model.call = call
-    return None in lengths
+    if any(row_length for _, row_length in seen):
+        return "packed"
+    return "by_length" if None in {length for length, _ in seen} else "padded"
 
 
 def random_features(lengths, side="left", width=200):
@@ -84,7 +91,7 @@ def test_lengths_are_few():
 def test_each_row_is_once_in_an_epoch_with_all_of_its_tokens(lengths, batch_size, side, shuffle):
     features = random_features(lengths, side)
     rows = np.arange(len(lengths))
-    batches = LengthBatches(features, rows, rows * 2.0, batch_size, shuffle, side)
+    batches = TextBatches(features, rows, rows * 2.0, batch_size, shuffle, side, layout="by_length")
     assert len(batches) == -(-len(lengths) // batch_size)
     for _ in range(2):
         order = batches.order
@@ -105,7 +112,7 @@ def test_each_row_is_once_in_an_epoch_with_all_of_its_tokens(lengths, batch_size
 def test_batches_are_of_like_length_and_shuffled():
     lengths = np.random.default_rng(2).permutation(np.arange(1024) % 200 + 1)
     np.random.seed(3)
-    batches = LengthBatches(random_features(lengths), batch_size=16)
+    batches = TextBatches(random_features(lengths), batch_size=16, layout="by_length")
     widths = [batches[i][0]["token_ids"].shape[1] for i in range(len(batches))]
     shuffled = [lengths[i : i + 16].max() for i in range(0, 1024, 16)]
     assert np.mean(widths) < 0.7 * np.mean(shuffled)
@@ -114,14 +121,15 @@ def test_batches_are_of_like_length_and_shuffled():
     batches.on_epoch_end()
     assert (batches.order != first).any()
     np.random.seed(3)
-    assert (LengthBatches(random_features(lengths), batch_size=16).order == first).all()
+    again = TextBatches(random_features(lengths), batch_size=16, layout="by_length")
+    assert (again.order == first).all()
 
 
 def test_few_batches_are_not_sorted_by_length():
     # If length correlates with the label, batches have several labels.
     lengths = np.random.default_rng(2).permutation(np.arange(40) * 4 + 10)
     np.random.seed(3)
-    batches = LengthBatches(random_features(lengths), lengths > 90, batch_size=8)
+    batches = TextBatches(random_features(lengths), lengths > 90, batch_size=8, layout="by_length")
     assert len({batches[i][0]["token_ids"].shape[1] for i in range(5)}) <= 2
     assert all(0 < labels.sum() < 8 for _, labels in batches)
 
@@ -132,25 +140,70 @@ def test_lengths_of_choices():
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_predictions_are_in_the_order_of_the_texts(side, tokenizer):
-    model = classifier(tokenizer, side)
-    expected = model.predict(TEXTS, group_by_length=False, verbose=0)
+@pytest.mark.parametrize("memory_length", [None, 4])
+def test_predictions_are_in_the_order_of_the_texts(side, memory_length, tokenizer):
+    model = classifier(tokenizer, side, memory_length)
+    expected = model.predict(TEXTS, pack=False, verbose=0)
     for x in (TEXTS, model.preprocessor.encode(TEXTS)):
         found = model.predict(x, batch_size=8, verbose=0)
         np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_evaluate_is_the_same(tokenizer):
-    model = classifier(tokenizer)
+@pytest.mark.parametrize("memory_length", [None, 4])
+def test_evaluate_is_the_same(memory_length, tokenizer):
+    model = classifier(tokenizer, memory_length=memory_length)
     weights = np.arange(70) % 5 + 1.0
     expected, found = (
         model.evaluate(
-            TEXTS, LABELS, 8, sample_weight=weights, group_by_length=flag, return_dict=True,
+            TEXTS, LABELS, 8, sample_weight=weights, pack=flag, return_dict=True,
             verbose=0,
         )
         for flag in (False, True)
     )  # fmt: skip
     assert found == pytest.approx(expected, rel=1e-5)
+
+
+@settings(max_examples=60)
+@given(
+    lengths=st.lists(st.integers(0, 50), min_size=1, max_size=90).filter(any),
+    batch_size=st.integers(1, 40),
+    side=st.sampled_from(["left", "right"]),
+    shuffle=st.booleans(),
+)
+def test_packed_rows_have_each_token_once(lengths, batch_size, side, shuffle):
+    features = random_features(lengths, side, width=52)
+    rows = np.arange(len(lengths))
+    np.random.seed(4)
+    batches = TextBatches(features, rows, None, batch_size, shuffle, side)
+    np.random.seed(4)
+    padded = TextBatches(features, rows, None, batch_size, shuffle, side, layout="padded")
+    for _ in range(2):
+        assert batches.order.tolist() == padded.order.tolist()  # A plain shuffle.
+        for inputs, labels in batches:
+            packing = inputs["packing"]
+            np.testing.assert_array_equal(inputs["token_ids"], features["token_ids"][labels])
+            assert packing.dtype == "int32" and packing.shape[1] == batches.plan.row_length
+            assert packing.shape[0] in batches.plan.counts
+            is_token = packing >= 0
+            expected = np.flatnonzero(inputs["padding_mask"])
+            np.testing.assert_array_equal(np.sort(packing[is_token]), expected)
+            # A text stands in one row, its tokens one after the other.
+            for row in packing:
+                texts = row[row >= 0] // 52
+                starts = np.flatnonzero(np.diff(texts, prepend=-1))
+                assert len(set(texts[starts])) == len(starts)
+                assert (np.delete(np.diff(row[row >= 0], prepend=0), starts) == 1).all()
+        for batch in (batches, padded):
+            batch.on_epoch_end()
+
+
+def test_packed_rows_are_full_and_of_few_shapes():
+    rng = np.random.default_rng(0)
+    lengths = np.clip(rng.gamma(3.0, 8.0, 4000).astype(int), 3, 64)
+    batches = TextBatches(random_features(lengths, width=64), batch_size=32)
+    shapes = [batch["packing"].shape for (batch,) in batches]
+    assert len(set(shapes)) <= 3
+    assert lengths.sum() / sum(map(np.prod, shapes)) > 0.9
 
 
 def rows_of(token_ids):
@@ -177,16 +230,17 @@ def seen_by(model, *args, **kwargs):
 
 def test_fit_reads_each_text_once_an_epoch(tokenizer):
     ids = np.arange(70) % 3
-    history, seen = seen_by(classifier(tokenizer), TEXTS, ids, batch_size=2, epochs=2)
+    model = classifier(tokenizer, memory_length=4)
+    history, seen = seen_by(model, TEXTS, ids, batch_size=2, epochs=2)
     assert len(seen) == 70 and len(history["loss"]) == 2
     for epoch in (seen[:35], seen[35:]):
         labels = [label for _, batch, _ in epoch for label in batch]
         assert sorted(labels) == sorted(ids.tolist())
     assert len({width for width, *_ in seen}) > 2
-    _, flat = seen_by(classifier(tokenizer), TEXTS, ids, batch_size=8, group_by_length=False)
+    _, flat = seen_by(classifier(tokenizer), TEXTS, ids, batch_size=8, pack=False)
     assert len({width for width, *_ in flat}) == 1
     for arguments in ({"shuffle": False}, {"x_is": "features"}):
-        model = classifier(tokenizer)
+        model = classifier(tokenizer, memory_length=4)
         x = TEXTS
         if arguments.pop("x_is", None):
             x = model.preprocessor.encode(TEXTS).features
@@ -206,7 +260,7 @@ def test_a_seed_gives_the_same_run(tokenizer):
 def test_validation_split_is_the_last_rows(tokenizer):
     found, expected = (
         classifier(tokenizer).fit(
-            TEXTS, LABELS, batch_size=70, validation_split=0.3, group_by_length=flag, verbose=0
+            TEXTS, LABELS, batch_size=70, validation_split=0.3, pack=flag, verbose=0
         ).history
         for flag in (True, False)
     )  # fmt: skip
@@ -227,7 +281,7 @@ def test_validation_data_weights_and_class_weights(tokenizer):
             class_weight={"b": 3.0},
             validation_data=(TEXTS[:20], LABELS[:20], weights[:20]),
             validation_batch_size=7,
-            group_by_length=flag,
+            pack=flag,
             verbose=0,
         ).history
         for flag in (True, False)
@@ -247,16 +301,18 @@ class Texts(keras.utils.PyDataset):
         return TEXTS[rows], LABELS[rows]
 
 
-@pytest.mark.parametrize("form", ["grouped", "padded", "in order", "features", "PyDataset"])
+@pytest.mark.parametrize(
+    "form", ["packed", "grouped", "padded", "in order", "features", "PyDataset"]
+)
 def test_steps_per_epoch_read_pass_after_pass(form, tokenizer):
     # 9 batches, the last of 6 rows, and 4 steps an epoch: epochs end within passes.
-    model = classifier(tokenizer)
+    model = classifier(tokenizer, memory_length=4 if form == "grouped" else None)
     x, y, arguments = TEXTS, LABELS, {"batch_size": 8}
     if form == "features":
         x = model.preprocessor.encode(TEXTS).features
     if form == "PyDataset":
         x, y, arguments = Texts(), None, {}
-    arguments["group_by_length"] = form != "padded"
+    arguments["pack"] = form != "padded"
     arguments["shuffle"] = form != "in order"
     with warnings.catch_warnings():
         warnings.filterwarnings("error", ".*ran out of data")
@@ -280,7 +336,7 @@ def test_steps_are_the_first_batches_in_the_order_of_the_texts(tokenizer):
     assert expected != pytest.approx(model.evaluate(TEXTS, LABELS, verbose=0, return_dict=True))
     forms = {
         "texts": ((TEXTS, LABELS), {"batch_size": 8}),
-        "padded": ((TEXTS, LABELS), {"batch_size": 8, "group_by_length": False}),
+        "padded": ((TEXTS, LABELS), {"batch_size": 8, "pack": False}),
         "features": ((model.preprocessor.encode(TEXTS).features, LABELS), {"batch_size": 8}),
         "encoded": ((model.preprocessor.encode(TEXTS), LABELS), {"batch_size": 8}),
         "PyDataset": ((Texts(),), {}),
@@ -293,19 +349,20 @@ def test_steps_are_the_first_batches_in_the_order_of_the_texts(tokenizer):
     validation = {"validation_steps": 2, "validation_batch_size": 8, "verbose": 0}
     for held_out in (
         {"validation_data": (TEXTS, LABELS)},
-        {"validation_data": (TEXTS, LABELS), "group_by_length": False},
+        {"validation_data": (TEXTS, LABELS), "pack": False},
         {"validation_data": (TEXTS, LABELS), "steps_per_epoch": 2},
     ):
         history = model.fit(TEXTS[:4], LABELS[:4], **held_out, **validation).history
         assert history["val_loss"] == pytest.approx([expected["loss"]], rel=1e-5), held_out
     texts, labels = [*TEXTS[:30], *TEXTS], np.append(LABELS[:30], LABELS)
-    for arguments in ({}, {"steps_per_epoch": 2, "group_by_length": False}):
+    for arguments in ({}, {"steps_per_epoch": 2, "pack": False}):
         history = model.fit(texts, labels, validation_split=0.7, **arguments, **validation).history
         assert history["val_loss"] == pytest.approx([expected["loss"]], rel=1e-5)
 
 
-def test_one_graph_for_all_lengths(tokenizer):
-    model = classifier(tokenizer)
+@pytest.mark.parametrize("memory_length", [None, 4])
+def test_one_graph_for_all_lengths(memory_length, tokenizer):
+    model = classifier(tokenizer, memory_length=memory_length)
     traces = []
     call = model.call
 
@@ -315,7 +372,7 @@ def test_one_graph_for_all_lengths(tokenizer):
 
     model.call = count
     model.fit(TEXTS, LABELS, batch_size=8, epochs=2, verbose=0)
-    assert len(traces) <= 3 and any(shape[1] is None for shape in traces)
+    assert len(traces) <= 3
 
 
 def test_one_length_with_several_replicas(tokenizer):
@@ -325,15 +382,22 @@ def test_one_length_with_several_replicas(tokenizer):
         pytest.skip("needs two logical devices")
     with strategy.scope():
         model = classifier(tokenizer)
-    assert not is_grouped(model)
+    assert layout_of(model) == "padded"
 
 
 def test_shapes_but_rows_and_length_are_known():
     features = {**random_features([9, 70]), "cls_index": np.array([8, 69])}
-    dataset = LengthBatches(features, np.ones((2, 1)), np.ones(2)).as_keras_input()
+    dataset, packed = (
+        TextBatches(features, np.ones((2, 1)), np.ones(2), layout=layout).as_keras_input()
+        for layout in ("by_length", "packed")
+    )
     inputs, labels, weights = dataset.element_spec
     assert {key: spec.shape.as_list() for key, spec in inputs.items()} == {
         "token_ids": [None, None], "padding_mask": [None, None], "cls_index": [None],
+    }  # fmt: skip
+    assert {key: spec.shape.as_list() for key, spec in packed.element_spec[0].items()} == {
+        "token_ids": [None, 200], "padding_mask": [None, 200], "cls_index": [None],
+        "packing": [None, 80],
     }  # fmt: skip
     assert labels.shape.as_list() == [None, 1] and weights.shape.as_list() == [None]
 
@@ -346,28 +410,31 @@ def test_one_length_on_tpus(tokenizer, monkeypatch):
             return getattr(tf.distribute.get_strategy(), name)
 
     model = classifier(tokenizer)
-    assert is_grouped(model)
+    assert layout_of(model) == "packed"
     strategy = property(lambda self: TPUStrategyV2())
     monkeypatch.setattr(XLNetTextClassifier, "distribute_strategy", strategy, raising=False)
-    assert not is_grouped(model)
+    assert layout_of(model) == "padded"
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_tags_are_cut_with_their_tokens(side, tokenizer):
+@pytest.mark.parametrize("memory_length", [None, 4])
+def test_tags_are_cut_with_their_tokens(side, memory_length, tokenizer):
     keras.utils.set_random_seed(2)
-    backbone = XLNetBackbone(200, 1, 2, 16, 32, dropout=0.0, attention_dropout=0.0)
+    backbone = XLNetBackbone(
+        200, 1, 2, 16, 32, dropout=0.0, attention_dropout=0.0, memory_length=memory_length
+    )
     preprocessor = XLNetTokenClassifierPreprocessor(tokenizer, LENGTH, side)
     model = XLNetTokenClassifier(backbone, 2, preprocessor=preprocessor, dropout=0.0)
     sentences = [text.split()[:14] for text in TEXTS]
     tags = [[int(word == "ship") for word in words] for words in sentences]
     weights = [[1.0 + (word == "rose") for word in words] for words in sentences]
     reader = ExampleReader(XLNetTokenClassifierPreprocessor, preprocessor, model.classes)
-    examples = dataclasses.replace(reader.read(sentences, tags, weights), group=True)
-    batches = examples.by_length(8)
+    examples = dataclasses.replace(reader.read(sentences, tags, weights), layout="by_length")
+    batches = examples.batches(8)
     assert batches[0][1].shape == batches[0][2].shape == batches[0][0]["token_ids"].shape
     model.compile(keras.optimizers.SGD(0.1))
     found, expected = (
-        model.evaluate(sentences, tags, 70, sample_weight=weights, group_by_length=flag, verbose=0)
+        model.evaluate(sentences, tags, 70, sample_weight=weights, pack=flag, verbose=0)
         for flag in (True, False)
     )
     assert found == pytest.approx(expected, rel=1e-4)
@@ -381,12 +448,13 @@ def test_tags_are_cut_with_their_tokens(side, tokenizer):
 def test_outputs_for_tokens_are_joined_in_order(side, tokenizer, capsys):
     keras.utils.set_random_seed(2)
     preprocessor = XLNetTokenClassifierPreprocessor(tokenizer, LENGTH, side)
-    model = XLNetTokenClassifier(XLNetBackbone(200, 1, 2, 16, 32), 2, preprocessor)
+    backbone = XLNetBackbone(200, 1, 2, 16, 32, memory_length=4)
+    model = XLNetTokenClassifier(backbone, 2, preprocessor)
     sentences = [text.split()[:14] for text in TEXTS]
     is_token = preprocessor.encode(sentences).features["padding_mask"]
     found = model.predict(sentences, batch_size=8, verbose=1)
     assert "9/9" in capsys.readouterr().out
-    expected = model.predict(sentences, batch_size=8, group_by_length=False, verbose=0)
+    expected = model.predict(sentences, batch_size=8, pack=False, verbose=0)
     assert found.shape == expected.shape
     np.testing.assert_allclose(found[is_token], expected[is_token], atol=1e-5)
     lengths = []
@@ -399,10 +467,10 @@ def test_outputs_for_tokens_are_joined_in_order(side, tokenizer, capsys):
 
 
 def test_memory_of_all_segments_needs_one_length(tokenizer):
-    model = classifier(tokenizer)
-    assert is_grouped(model)
+    model = classifier(tokenizer, memory_length=4)
+    assert layout_of(model) == "by_length"
     model.long_document, model.gradient_segments = "memory", None
-    assert not is_grouped(model)
+    assert layout_of(model) == "padded"
 
 
 @pytest.mark.parametrize("side", ["left", "right"])

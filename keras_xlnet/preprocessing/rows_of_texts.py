@@ -1,0 +1,116 @@
+"""Rows that hold several texts: their length, their number, and where each text stands."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+# A place of a row costs as much again for each so many places that it attends to.
+_COST_LENGTH = 1024
+_MULTIPLE = 8
+# Each number of rows is compiled.
+_MOST_COUNTS = 3
+# The length of rows is chosen with about so many batches.
+_SAMPLE = 32
+
+
+@dataclasses.dataclass(frozen=True)
+class RowPlan:
+    """The shapes of the rows of all batches.
+
+    Args:
+        row_length: Int, the tokens that a row has place for.
+        counts: Sorted ints, the numbers of rows that a batch may have.
+    """
+
+    row_length: int
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of_batches(cls, batches: Iterable[np.ndarray]) -> RowPlan:
+        """Returns the plan that costs least for batches.
+
+        Args:
+            batches: For each batch an int array, the numbers of tokens of its texts.
+        """
+        batches = [lengths.tolist() for lengths in batches]
+        longest = max(max(lengths) for lengths in batches)
+        shortest = -(-max(longest, 1) // _MULTIPLE) * _MULTIPLE
+        sample = batches[:: 1 + len(batches) // _SAMPLE]
+
+        def cost(row_length):
+            rows, _ = _best_counts(sample, row_length)
+            return rows * row_length * (1 + row_length / _COST_LENGTH)
+
+        row_length = min(range(shortest, 2 * shortest + 1, _MULTIPLE), key=cost)
+        return cls(row_length, _best_counts(batches, row_length)[1])
+
+    def packing(self, lengths: np.ndarray, length: int, padding_side: str = "left") -> np.ndarray:
+        """Returns the `packing` of a batch, as `PackTexts` takes it.
+
+        Args:
+            lengths: Int array, the numbers of tokens of the texts of the batch.
+            length: Int, the length of the arrays that hold the texts.
+            padding_side: Where they are padded.
+
+        Returns:
+            Int32 array `(rows, row_length)`. There are as many rows as the smallest of `counts`
+            that is enough, or as needed.
+        """
+        rows, offsets = place_texts(lengths.tolist(), self.row_length)
+        needed = 1 + max(rows)
+        count = min((c for c in self.counts if c >= needed), default=needed)
+        packing = np.full(count * self.row_length, -1, "int32")
+        before = np.cumsum(lengths) - lengths
+        tokens = np.arange(lengths.sum())
+        first = np.arange(len(lengths)) * length
+        if padding_side == "left":
+            first += length - lengths
+        place = np.array(rows) * self.row_length + np.array(offsets)
+        packing[tokens + np.repeat(place - before, lengths)] = tokens + np.repeat(
+            first - before, lengths
+        )
+        return packing.reshape(count, self.row_length)
+
+
+def place_texts(lengths: Sequence[int], row_length: int) -> tuple[list[int], list[int]]:
+    """Returns the row of each text, and the place in it where the text begins.
+
+    From the longest to the shortest, each text stands in the row that it fills best.
+
+    Args:
+        lengths: The number of tokens of each text, at most `row_length`.
+        row_length: Int, the tokens that a row has place for.
+    """
+    rows, offsets, room = [0] * len(lengths), [0] * len(lengths), []
+    for text in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
+        length = lengths[text]
+        best, least = -1, row_length + 1
+        for row, left in enumerate(room):
+            if length <= left < least:
+                best, least = row, left
+        if best < 0:
+            best, least = len(room), row_length
+            room.append(row_length)
+        rows[text], offsets[text] = best, row_length - least
+        room[best] = least - length
+    return rows, offsets
+
+
+def _best_counts(batches, row_length):
+    """The rows of all batches, and the at most three numbers of rows that make them fewest."""
+    needed = [1 + max(place_texts(lengths, row_length)[0]) for lengths in batches]
+    values, batches = np.unique(needed, return_counts=True)
+    # The least sum for the batches that need at most `values[i]` rows, with ever more numbers.
+    found = [(0, ())] + [(np.inf, ())] * len(values)
+    for _ in range(_MOST_COUNTS):
+        found = [found[0]] + [
+            min(
+                (found[j][0] + values[i] * batches[j : i + 1].sum(), (*found[j][1], int(values[i])))
+                for j in range(i + 1)
+            )
+            for i in range(len(values))
+        ]
+    return found[-1]
