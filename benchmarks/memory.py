@@ -121,10 +121,8 @@ def compare_loading(options):
     with tempfile.TemporaryDirectory() as folder:
         for name in in_process(write_checkpoints, folder=folder, size=options.size):
             found = in_process(measure_loading, folder=folder, size=options.size, format=name)
-            print(
-                name.ljust(12) + "{weights:12.0f}{peak:12.0f}{ratio:8.2f}".format(**found), end=""
-            )
-            print(f"{found['seconds']:9.1f}", flush=True)
+            row = "{weights:12.0f}{peak:12.0f}{ratio:8.2f}{seconds:9.1f}".format(**found)
+            print(name.ljust(12) + row, flush=True)
 
 
 TABLES = {

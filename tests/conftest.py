@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import pathlib
+import random
 from unittest import mock
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -107,19 +108,15 @@ def _is_quick(config):
 
 @pytest.fixture(autouse=True, scope="module")
 def _seed_fixtures():
+    import tensorflow as tf
+
+    tf.random.set_seed(SEED)
     _seed()
 
 
 @pytest.fixture(autouse=True)
 def _seed_test(_seed_fixtures):
-    import tensorflow as tf
-
-    if tf.compat.v1.get_seed(1)[0] != SEED:  # The test before seeded it, and `fit` shuffles by it.
-        return _seed()
-    # When it is seeded, TensorFlow forgets the kernels of all eager operations, and to make one
-    # takes 0.4 ms or more.
-    with mock.patch.object(tf.random, "set_seed", lambda seed: None):
-        _seed()
+    _seed()
 
 
 def _seed():
@@ -127,6 +124,26 @@ def _seed():
     import keras
 
     keras.utils.set_random_seed(SEED)
+
+
+def _keep_kernels():
+    """Makes `keras.utils.set_random_seed` keep TensorFlow's kernels of eager operations.
+
+    TensorFlow forgets them all, so that its random operations start again, and making one takes
+    0.4 ms or more. Keras passes seeds to its operations. `tf.random.set_seed` forgets them still.
+    """
+    import keras
+    import tensorflow as tf
+    from tensorflow.python.eager import context
+
+    def set_seed(seed):
+        context.context()._seed, context.context()._rng = seed, random.Random(seed)
+
+    def set_random_seed(seed, set_all=keras.utils.set_random_seed):
+        with mock.patch.object(tf.random, "set_seed", set_seed):
+            set_all(seed)
+
+    keras.utils.set_random_seed = set_random_seed
 
 
 def pytest_configure(config):
@@ -139,5 +156,6 @@ def pytest_configure(config):
     tf.config.set_logical_device_configuration(
         processor, [tf.config.LogicalDeviceConfiguration()] * 2
     )
+    _keep_kernels()
     if _is_quick(config):
         quick_compiler.use_in_this_process()

@@ -1,6 +1,15 @@
 """Models that run in milliseconds, with weights large enough to tell right from wrong."""
 
+import keras
+
+from keras_xlnet import models
 from keras_xlnet.models import XLNetBackbone
+
+PUBLIC_MODELS = [
+    cls
+    for cls in map(vars(models).get, models.__all__)
+    if isinstance(cls, type) and issubclass(cls, keras.Model) and cls is not models.Task
+]
 
 
 def small_backbone(**arguments):

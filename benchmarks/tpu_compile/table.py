@@ -28,11 +28,8 @@ def define_flags():
         "compiler_python", ".venv-tpu/bin/python", "Python that has requirements.txt."
     )
     flags.DEFINE_list("sizes", ["xlnet_base", "xlnet_large"], "Names of backbones' sizes.")
-    flags.DEFINE_list(
-        "workloads",
-        ["classify:128:32", "classify:512:8", "pretrain:512:8"],
-        "Task:length:batch of a core.",
-    )
+    workloads = ["classify:128:32", "classify:512:8", "pretrain:512:8"]
+    flags.DEFINE_list("workloads", workloads, "Task:length:batch of a core.")
     flags.DEFINE_list("chips", list(MEMORY), "Generations of TPUs.")
     flags.DEFINE_bool("gradient_checkpointing", False, "Keep only the inputs of blocks.")
     flags.DEFINE_bool("largest", False, "Double the batch until no chip holds it.")

@@ -35,8 +35,6 @@ def main():
     parser.add_argument("--teacher", type=pathlib.Path, help="a folder; with --preset not needed")
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--preset", help="name or path of a preset of a language model")
-    parser.add_argument("--samples", choices=("corpus", "random"), default="corpus")
-    parser.add_argument("--ridge", type=float, default=1e-3)
     parser.add_argument("--save", type=pathlib.Path, help="directory to write the preset to")
     arguments = parser.parse_args()
     if arguments.preset:
@@ -44,9 +42,8 @@ def main():
         return
     if not arguments.teacher:
         parser.error("--teacher or --preset is needed")
-    texts = corpus_texts(arguments.data) if arguments.samples == "corpus" else None
     start = time.time()
-    conversion = convert_bert(arguments.teacher, texts, ridge=arguments.ridge)
+    conversion = convert_bert(arguments.teacher, corpus_texts(arguments.data))
     print(f"converted in {time.time() - start:.0f} s\n{conversion}", flush=True)
     if arguments.save:
         conversion.backbone.save_to_preset(arguments.save, conversion.tokenizer)

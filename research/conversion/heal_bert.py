@@ -12,8 +12,7 @@ single lines and of long parts of documents alternate.
 
 It trains for `--hours`, and `--start` continues from a preset. `log.csv` and `curves.png` have the
 losses and the bits per character of held-out text after each epoch. It needs PyTorch and
-transformers for the teacher, and runs on every backend. `--prepare` writes the texts as arrays, and
-`--prepared` reads them on a machine that has no corpus.
+transformers for the teacher, and runs on every backend.
 """
 
 import argparse
@@ -55,9 +54,7 @@ _WORKERS = 8
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--teacher", type=pathlib.Path, required=True)
-    parser.add_argument("--data", type=pathlib.Path, help="not needed with --prepared")
-    parser.add_argument("--prepare", type=pathlib.Path, help="writes the texts there, and ends")
-    parser.add_argument("--prepared", type=pathlib.Path)
+    parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("runs/mini"))
     parser.add_argument("--start", help="a preset to go on from, instead of a conversion")
     parser.add_argument("--hours", type=float, default=4.0)
@@ -68,9 +65,7 @@ def main():
     arguments = parser.parse_args()
     keras.utils.set_random_seed(0)
     lm, tokenizer = starting_model(arguments)
-    texts = read_texts(arguments, tokenizer)
-    if arguments.prepare:
-        return
+    texts = (read_texts(arguments, tokenizer, name) for name in ("train", "valid"))
     teacher = Teacher(arguments.teacher)
     train, held_out = (Batches(part, tokenizer, teacher, arguments.tokens) for part in texts)
     model = heal(lm, tokenizer, teacher.variance, arguments)
@@ -83,7 +78,6 @@ def main():
         validation_steps=_VALIDATION_STEPS,
         callbacks=[
             Hours(arguments.hours, arguments.learning_rate),
-            LogTime(),
             keras.callbacks.CSVLogger(arguments.output / "log.csv"),
         ],
         verbose=2,
@@ -102,22 +96,12 @@ def documents(file):
         return [list(map(str.strip, group)) for is_text, group in groups if is_text]
 
 
-def read_texts(arguments, tokenizer):
-    """Returns the `AlignedTexts` to train on and the held-out ones."""
-    parts = []
-    for name in ("train", "valid"):
-        if arguments.prepared:
-            arrays = dict(np.load(arguments.prepared / f"{name}.npz"))
-        else:
-            texts = documents(arguments.data / "corpus" / f"redistributable.{name}.txt.xz")
-            ids = teacher_ids(arguments.teacher, tokenizer)
-            teacher = read_vocabulary(arguments.teacher)
-            arrays = AlignedTexts.split(texts, tokenizer, teacher, ids)
-        if arguments.prepare:
-            arguments.prepare.mkdir(parents=True, exist_ok=True)
-            np.savez(arguments.prepare / f"{name}.npz", **arrays)
-        parts.append(AlignedTexts(arrays))
-    return parts
+def read_texts(arguments, tokenizer, name):
+    """Returns the `AlignedTexts` of a part of the corpus."""
+    texts = documents(arguments.data / "corpus" / f"redistributable.{name}.txt.xz")
+    ids = teacher_ids(arguments.teacher, tokenizer)
+    arrays = AlignedTexts.split(texts, tokenizer, read_vocabulary(arguments.teacher), ids)
+    return AlignedTexts(arrays)
 
 
 # === The model ===
@@ -328,7 +312,10 @@ def _on_the_left(rows, mask, length, ends, padding):
 
 
 class Hours(keras.callbacks.Callback):
-    """Ends the training after some hours; the learning rate follows a cosine of the time to 0."""
+    """Ends the training after some hours; the learning rate follows a cosine of the time to 0.
+
+    It logs the hours of each epoch.
+    """
 
     def __init__(self, hours, learning_rate):
         super().__init__()
@@ -338,25 +325,17 @@ class Hours(keras.callbacks.Callback):
         self._start = time.time()
 
     def on_epoch_begin(self, epoch, logs=None):
+        self._start_of_epoch = time.time()
         rate = self._rate * (1 + math.cos(math.pi * min(1.0, self._done()))) / 2
         # In the first epoch, Adam's moments average few batches.
         self.model.optimizer.learning_rate = rate if epoch else rate / 4
 
     def on_epoch_end(self, epoch, logs=None):
+        logs["hours"] = (time.time() - self._start_of_epoch) / 3600
         self.model.stop_training = self._done() >= 1
 
     def _done(self):
         return (time.time() - self._start) / self._seconds
-
-
-class LogTime(keras.callbacks.Callback):
-    """Logs the hours of each epoch."""
-
-    def on_epoch_begin(self, epoch, logs=None):
-        self._start = time.time()
-
-    def on_epoch_end(self, epoch, logs=None):
-        logs["hours"] = (time.time() - self._start) / 3600
 
 
 def draw(log, file):

@@ -4,7 +4,6 @@ import keras
 import numpy as np
 import pytest
 
-from keras_xlnet import models
 from keras_xlnet.checkpoints import (
     FORMATS,
     TASKS,
@@ -25,15 +24,11 @@ from keras_xlnet.models import (
 from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
 from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.checkpoints.new_models import new_model
+from tests.small_models import PUBLIC_MODELS
 
 # What other implementations do not have is refused by name.
 NOT_THERE = [("original", "token_classifier")] + [
     (format, task) for format in ("original", "huggingface") for task in ("ranker", "text_embedder")
-]
-PUBLIC_MODELS = [
-    cls
-    for cls in map(vars(models).get, models.__all__)
-    if isinstance(cls, type) and issubclass(cls, keras.Model) and cls is not models.Task
 ]
 
 
@@ -64,6 +59,8 @@ def test_models_come_back_with_every_weight(task, format, rng, tmp_path):
     assert {weight.path for weight in copy.weights} == set(expected)
     for weight in copy.weights:
         np.testing.assert_array_equal(weight, expected[weight.path], err_msg=weight.path)
+    if task not in ("permutation_lm", "language_model", "text_classifier"):
+        return
     encoder = load_checkpoint(tmp_path)
     for weight in encoder.weights:
         np.testing.assert_array_equal(weight, expected[weight.path], err_msg=weight.path)

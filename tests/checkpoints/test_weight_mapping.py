@@ -1,5 +1,6 @@
 """The weight mapping: each weight of each model has one row, and docs/names.md shows every row."""
 
+import functools
 import pathlib
 import re
 
@@ -19,8 +20,13 @@ ALL_TASKS = {None: BACKBONE, **TASKS}
 CLUSTERS = {"cutoffs": (6, 12), "embedding_dim": 12}
 
 
+@functools.cache
 def models_of(task):
-    """Every variant of a task's model that has other weights."""
+    """Every variant of a task's model that has other weights. Tests may change their values."""
+    return [*_models_of(task)]
+
+
+def _models_of(task):
     if task == "language_model":
         for ties in (False, True):
             variants = ({}, {"embedding_dim": 12}, CLUSTERS, {**CLUSTERS, "div_val": 2})

@@ -1,6 +1,5 @@
-"""The command `xlnet`: every pair of formats, reports, and errors that are lines."""
+"""The command `xlnet`: conversions, reports, and errors that are lines."""
 
-import itertools
 import json
 import shutil
 import subprocess
@@ -43,8 +42,12 @@ def sources(golden_dir, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("source, target", list(itertools.product(FORMATS, FORMATS)))
-def test_every_pair(source, target, sources, tmp_path, capsys):
+# Reading a format and writing one do not know each other: each format is read and written once.
+PAIRS = [*zip(FORMATS, [*FORMATS[1:], FORMATS[0]], strict=True), ("preset", "preset")]
+
+
+@pytest.mark.parametrize("source, target", PAIRS)
+def test_conversions(source, target, sources, tmp_path, capsys):
     flags = "--from", source, "--to", target
     assert xlnet("convert", *flags, sources / source, tmp_path / "out") == 0
     message = capsys.readouterr().out
@@ -76,7 +79,8 @@ def test_tasks_are_found(task, tmp_path, capsys):
     assert f"as {task}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("task", ["backbone", *TASKS])
+# tests/checkpoints/test_formats.py has every task.
+@pytest.mark.parametrize("task", ["backbone", "language_model", "token_classifier", "ranker"])
 def test_every_model_is_converted_whole_or_refused_by_name(task, tmp_path, capsys):
     model = new_model(None if task == "backbone" else task)
     model.save_to_preset(tmp_path / "preset")

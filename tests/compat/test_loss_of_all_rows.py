@@ -76,8 +76,10 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case, weights",
+    [*((case, WEIGHTS) for case in CASES), *((case, None) for case in ("softmax", "tags"))],
+)
 def test_tasks(case, weights):
     task, arguments, compiled, x, y, losses_of = CASES[case]
     model = eager(task(small_backbone(), **arguments), **compiled)
@@ -94,10 +96,9 @@ def test_tasks(case, weights):
         "ignored": (y != 0).sum(),
     }.get(case, losses.size)
     expected = (losses * of_labels).sum() / divisor
-    found = [values_at(model, size, x, y, sample_weight=weights) for size in (1, 2, 4, ROWS)]
+    found = [values_at(model, size, x, y, sample_weight=weights) for size in (2, ROWS)]
     assert found[0]["loss"] == pytest.approx(expected, rel=1e-5)
-    for each in found[1:]:
-        assert each == pytest.approx(found[0], rel=1e-5)
+    assert found[1] == pytest.approx(found[0], rel=1e-5)
 
 
 def test_several_outputs_have_their_own_counts():
@@ -212,8 +213,15 @@ def language_model(make, batch_size):
     return XLNetPermutationLM(backbone, stateful=stateful, batch_size=batch_size)
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
-@pytest.mark.parametrize("make", ["causal", "permutation", "permutation, mean of all"])
+@pytest.mark.parametrize(
+    "make, weights",
+    [
+        ("causal", None),
+        ("causal", WEIGHTS),
+        ("permutation", WEIGHTS),
+        ("permutation, mean of all", WEIGHTS),
+    ],
+)
 def test_language_models(make, weights):
     rng = np.random.default_rng(6)
     if make == "causal":

@@ -65,8 +65,9 @@ def test_the_authors_sliding_windows(name, protocol):
         np.testing.assert_allclose(-found, golden[name], rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("arguments", [{}, {"attend_to_empty_memory": True}])
-@pytest.mark.parametrize("num_tokens", [2, 30, 97])
+@pytest.mark.parametrize(
+    "num_tokens, arguments", [(2, {}), (30, {"attend_to_empty_memory": True}), (97, {})]
+)
 def test_the_batch_size_changes_nothing(num_tokens, arguments):
     model = causal_model(30, memory_length=5, **arguments)
     tokens = np.random.default_rng(0).integers(0, 30, num_tokens)

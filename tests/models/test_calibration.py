@@ -40,11 +40,9 @@ def labels_of(probabilities, activation="softmax", seed=3):
     return np.array([rng.choice(len(row), p=row / row.sum()) for row in p.astype("float64")])
 
 
-@pytest.mark.parametrize(
-    "activation, num_classes", [("softmax", 2), ("softmax", 3), ("sigmoid", 3)]
-)
-def test_the_loss_falls_and_the_order_of_classes_stays(preprocessor, activation, num_classes):
-    model = classifier_of(preprocessor, num_classes, activation)
+@pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
+def test_the_loss_falls_and_the_order_of_classes_stays(preprocessor, activation):
+    model = classifier_of(preprocessor, 3, activation)
     texts = texts_of(300, 0)
     before = model.predict(texts, verbose=0)
     labels = labels_of(before, activation)

@@ -77,14 +77,14 @@ class Batches(keras.utils.PyDataset):
 
 @pytest.mark.parametrize("make", [causal, permutation])
 def test_arrays_have_the_batch_size_of_the_model_and_their_order(make):
-    x, y = rows_of(make, 4 * BATCH)
+    x, y = rows_of(make, 2 * BATCH)
     expected = trained(make, x, y, batch_size=BATCH, shuffle=False, epochs=2)
-    assert_same(trained(make, x, y, epochs=2), expected)
     assert_same(trained(make, x, y, None, 2), expected)
-    assert_same(trained(make, x, pd.DataFrame(y), epochs=2), expected)
-    tensors = keras.tree.map_structure(keras.ops.convert_to_tensor, (x, y))
-    assert_same(trained(make, *tensors, epochs=2), expected)
-    assert_same(trained(make, Batches(x, y), epochs=2), expected)
+    if make is causal:  # What `fit` takes does not depend on the model.
+        assert_same(trained(make, x, pd.DataFrame(y), epochs=2), expected)
+        tensors = keras.tree.map_structure(keras.ops.convert_to_tensor, (x, y))
+        assert_same(trained(make, *tensors, epochs=2), expected)
+        assert_same(trained(make, Batches(x, y), epochs=2), expected)
     # The order of the batches matters, because of the memory.
     turned = keras.tree.map_structure(lambda a: a[::-1].copy(), (x, y))
     assert np.abs(trained(make, *turned, epochs=2)[0][0] - expected[0][0]).max() > 1e-5
@@ -105,8 +105,7 @@ def test_what_does_not_fit_a_stateful_model_is_refused(make):
         model.fit(Batches(*full), shuffle=True)
 
 
-@pytest.mark.parametrize("make", [causal, permutation])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("make, weighted", [(causal, False), (permutation, True)])
 def test_training_rows_fill_no_batch(make, weighted):
     """The same as with one more row, which has the weight 0."""
     x, y = rows_of(make, 2 * BATCH + 1)
@@ -117,8 +116,7 @@ def test_training_rows_fill_no_batch(make, weighted):
     assert_same(found, trained(make, *filled, sample_weight=expected_weights, epochs=2))
 
 
-@pytest.mark.parametrize("make", [causal, permutation])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("make, weighted", [(causal, True), (permutation, False)])
 def test_validation_rows_fill_no_batch(make, weighted):
     x, y = rows_of(make, 2 * BATCH)
     validation = keras.tree.map_structure(lambda a: a[: BATCH + 1], (x, y))

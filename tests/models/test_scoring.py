@@ -111,7 +111,7 @@ def test_batches_and_padding_change_nothing(order, large):
         assert len(alone.log_probs[i]) == len(text)
 
 
-@pytest.mark.parametrize("segment_length", [1, 4, 7, 512])
+@pytest.mark.parametrize("segment_length", [1, 7, 512])
 def test_segments_that_memory_holds_change_nothing(segment_length):
     model = causal_model(50)
     texts = texts_of([5, 2, 31, 14])

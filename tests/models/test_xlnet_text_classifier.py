@@ -67,9 +67,8 @@ def as_features(preprocessor, texts):
 
 @pytest.mark.parametrize(
     "form",
-    [list, np.array, lambda t: np.array(t, object), tf.constant, lambda t: {"text": t},
-     lambda t: tf.data.Dataset.from_tensor_slices(t).batch(5)],
-)  # fmt: skip
+    [list, lambda t: {"text": t}, lambda t: tf.data.Dataset.from_tensor_slices(t).batch(5)],
+)
 def test_every_form_of_text_gives_the_same(untrained, expected_of, form):
     found = untrained.predict(form(TEXTS), verbose=0)
     np.testing.assert_allclose(found, expected_of("single"), atol=1e-6)
@@ -79,7 +78,6 @@ def test_every_form_of_text_gives_the_same(untrained, expected_of, form):
     "form",
     [
         lambda a, b: (a, b),
-        lambda a, b: (np.array(a), np.array(b)),
         lambda a, b: {"text": a, "pair": np.array(b)},
         lambda a, b: tf.data.Dataset.from_tensor_slices(((a, b),)).batch(4),
         lambda a, b: tf.data.Dataset.from_tensor_slices({"text": a, "pair": b}).batch(4),

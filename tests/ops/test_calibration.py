@@ -75,7 +75,7 @@ def test_all_are_positive_at_0_and_none_is_above_1():
     assert best_threshold(np.array([1.0, 1.0]), np.array([0, 0]), "accuracy")[1] == 0
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(st.integers(0, 20), st.booleans()), min_size=1, max_size=30))
 def test_threshold_is_the_best_of_all(rows):
     scores, labels = np.array([s / 20 for s, _ in rows]), np.array([int(y) for _, y in rows])

@@ -270,7 +270,7 @@ def test_keras_file_with_a_shared_tokenizer(tokenizer, single_rows, tmp_path):
     assert lists(right) == lists(sides[1](A)) != single_rows
 
 
-@pytest.mark.parametrize("backend", ["jax", "torch"])
+@pytest.mark.parametrize("backend", ["jax", pytest.param("torch", marks=pytest.mark.slow)])
 def test_other_backends(pair_rows, backend):
     if importlib.util.find_spec(backend) is None:
         pytest.skip(f"needs {backend}")

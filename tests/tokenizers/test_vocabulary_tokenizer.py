@@ -53,7 +53,7 @@ OTHERS = [
 ]
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(
     st.lists(
         st.one_of(st.sampled_from(PLACES + OTHERS), st.text(st.characters(codec="utf-8"))),

@@ -15,28 +15,14 @@ import statistics
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-from pretraining_runs import read_json, run_pretraining, train_vocabulary
+from pretraining_runs import RECIPE, read_json, run_pretraining, train_vocabulary
 
 from keras_xlnet.evaluation import BitsPerCharacter
 from keras_xlnet.models import XLNetPermutationLM
 from keras_xlnet.pretraining import PermutationBatches, TokenRecords
 
-BASE = {
-    "num_layers": 4,
-    "hidden_dim": 256,
-    "sequence_length": 64,
-    "memory_length": 32,
-    "predicted_share": 0.33,
-    "batch_size": 32,
-    "learning_rate": 1e-3,
-    "optimizer": "adamw",
-    "embeddings": "cooccurrence",
-    "dtype": "mixed_bfloat16",
-    "lines": "paragraphs",
-    "steps_per_epoch": 200,
-    "validation_steps": 5,
-    "vocabulary_size": 8000,
-}
+BASE = RECIPE | {"num_layers": 4, "bidirectional_data": True, "vocabulary_size": 8000}
+BASE |= {"steps_per_epoch": 200, "validation_steps": 5}
 VARIANTS = {
     "4 x 256": {},
     "Muon": {"optimizer": "muon"},

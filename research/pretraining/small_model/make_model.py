@@ -28,7 +28,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 from absl import app, flags
 from corpus import prepare_corpus
 from model_card import write_card
-from pretraining_runs import read_json, run_pretraining, train_vocabulary
+from pretraining_runs import RECIPE, read_json, run_pretraining, train_vocabulary
 
 from keras_xlnet.models import XLNetPermutationLM
 from keras_xlnet.preset_files import write_preset_info
@@ -43,25 +43,6 @@ flags.DEFINE_float("cpu_minutes", 600, "Processor time of the pretraining.", 0.1
 flags.DEFINE_multi_string("recipe", [], "A flag of run_pretraining.py that replaces one of RECIPE.")
 flags.DEFINE_string("description", "An XLNet made by make_model.py", "One line about the preset.")
 flags.DEFINE_string("notes", None, "Markdown file about data, licences and limits for the card.")
-
-# The results of the search (compare_recipes.py, docs/small_model.md).
-RECIPE = {
-    "num_layers": 6,
-    "hidden_dim": 256,
-    "sequence_length": 64,
-    "memory_length": 32,
-    "predicted_share": 0.33,
-    # Reversed rows help only tasks that read backward; fine-tuning reads forward.
-    "bidirectional_data": False,
-    "batch_size": 32,
-    "embeddings": "cooccurrence",
-    "learning_rate": 1e-3,
-    "optimizer": "adamw",
-    "dtype": "mixed_bfloat16",
-    "lines": "paragraphs",
-    "steps_per_epoch": 1000,
-    "validation_steps": 10,
-}
 
 
 def main(arguments):

@@ -12,6 +12,24 @@ from keras_xlnet.tokenizers import XLNetTokenizer
 PRETRAIN = pathlib.Path(__file__).parents[1] / "run_pretraining.py"
 # Characters of text that a vocabulary is trained on.
 SAMPLE = 30_000_000
+# The results of the search (compare_recipes.py, docs/small_model.md).
+RECIPE = {
+    "num_layers": 6,
+    "hidden_dim": 256,
+    "sequence_length": 64,
+    "memory_length": 32,
+    "predicted_share": 0.33,
+    # Reversed rows help only tasks that read backward; fine-tuning reads forward.
+    "bidirectional_data": False,
+    "batch_size": 32,
+    "embeddings": "cooccurrence",
+    "learning_rate": 1e-3,
+    "optimizer": "adamw",
+    "dtype": "mixed_bfloat16",
+    "lines": "paragraphs",
+    "steps_per_epoch": 1000,
+    "validation_steps": 10,
+}
 
 
 def train_vocabulary(folder, train, size):
