@@ -111,6 +111,14 @@ def _is_of_this_package(cls):
     return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
+def constructor_arguments(instance: Any) -> list[str]:
+    """Returns the names of the constructor arguments of an object, as a class of this package.
+
+    A subclass outside of this package adds its own arguments to the config.
+    """
+    return _argument_names(next(c for c in type(instance).__mro__ if _is_of_this_package(c)))
+
+
 def _check_names(cls, given):
     own = _argument_names(cls)
     for name in given:

@@ -39,7 +39,16 @@ BELOW = {
     "pretraining": {"compat", "layers", "models", "tokenizers"},
     "evaluation": {"compat", "layers", "models", "ops", "preprocessing"},
     "visualization": {"compat", "layers", "models"},
-    "checkpoints": {"compat", "layers", "models", "preprocessing", "preset_files", "tokenizers"},
+    "conversion": {"layers", "models", "preprocessing", "preset_files", "tokenizers"},
+    "checkpoints": {
+        "compat",
+        "conversion",
+        "layers",
+        "models",
+        "preprocessing",
+        "preset_files",
+        "tokenizers",
+    },
     "serving": {"compat", "layers", "models", "preprocessing", "preset_files", "tokenizers"},
     "server": set(),
     "cli": {

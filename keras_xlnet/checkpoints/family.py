@@ -1,9 +1,23 @@
 """The record of a checkpoint family: all that this package knows about one format."""
 
 import dataclasses
+import functools
+import inspect
 import pathlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ParamSpec
+
+P = ParamSpec("P")
+
+
+def loads(open: Callable[P, Any]) -> Callable[P, Any]:
+    """Makes a function that opens a checkpoint one that loads it. `Family.open` is the original."""
+
+    @functools.wraps(open)
+    def load(*args: P.args, **kwargs: P.kwargs) -> Any:
+        return open(*args, **kwargs).load()
+
+    return load
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,10 +32,9 @@ class Family:
         files: What errors call its checkpoints.
         detect: Function of a path that exists, or of the prefix of a checkpoint. Returns whether
             the files there are in this format.
-        load: Function of a path, the name of a task or `None`, and overrides. Returns the model.
-        open: Function of the same arguments. Returns an object with `model`, `unused()`,
-            `missing_of_encoder()` and `missing_of_head()`, as `OpenCheckpoint` has them. `None` if
-            `load` refuses files with missing or unused weights.
+        load: Function of a path, the name of a task or `None`, and overrides. Returns the model. It
+            is made by `loads` from a function that returns an `OpenCheckpoint`, or another object
+            with `model`, `unused()`, `missing_of_encoder()`, `missing_of_head()` and `load()`.
         save: Function of a model, a directory and `tokenizer`. `None` if the format is only read.
         detect_task: Function of a path. Returns the name of the task, or `None` for an encoder.
         has_task: Function of a `CheckpointTask`. Returns whether the format has such a model.
@@ -40,7 +53,6 @@ class Family:
     files: str
     detect: Callable[[pathlib.Path], bool]
     load: Callable[..., Any]
-    open: Callable[..., Any] | None = None
     save: Callable[..., None] | None = None
     detect_task: Callable[[pathlib.Path], str | None] = lambda path: None
     has_task: Callable[[Any], Any] = lambda task: False
@@ -49,3 +61,8 @@ class Family:
     left_out: Callable[[Any], list[str]] = lambda model: []
     convert: Callable[..., Any] | None = None
     flags: Mapping[str, Callable[[Any], Any]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def open(self) -> Callable[..., Any]:
+        """Function of the arguments of `load`. Returns the open checkpoint."""
+        return inspect.unwrap(self.load)

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 
 from keras_xlnet.checkpoints import huggingface_config, huggingface_tokenizer, transformer_xl
-from keras_xlnet.checkpoints.family import Family
+from keras_xlnet.checkpoints.family import Family, loads
 from keras_xlnet.checkpoints.opening import OpenCheckpoint, build, tokenizer_to_save
 from keras_xlnet.checkpoints.tasks import (
     get_task,
@@ -37,6 +37,7 @@ _OPTIONAL = ("*.safetensors", _INDEX, *huggingface_tokenizer.FILES)
 _PREFIX = "transformer."
 
 
+@loads
 def load_huggingface(directory: PathLike, task: str | None = None, **overrides: Any) -> Any:
     """Loads an XLNet or a Transformer-XL that transformers saved as `model.safetensors`.
 
@@ -80,13 +81,6 @@ def load_huggingface(directory: PathLike, task: str | None = None, **overrides: 
 
     Source: transformers, `models/xlnet`.
     """
-    return open_huggingface(directory, task, **overrides).load()
-
-
-def open_huggingface(
-    directory: PathLike, task: str | None = None, **overrides: Any
-) -> OpenCheckpoint:
-    """Builds the model of `load_huggingface`, and returns it as an `OpenCheckpoint`."""
     entry = get_task(task, HUGGINGFACE)
     directory = local_directory(directory, [CONFIG], _OPTIONAL)
     config_file = file_in(directory, CONFIG)
@@ -300,7 +294,6 @@ HUGGINGFACE = Family(
     files="directories of transformers",
     detect=lambda path: "model_type" in huggingface_tokenizer.read_if_there(path, CONFIG),
     load=load_huggingface,
-    open=open_huggingface,
     save=save_huggingface,
     detect_task=lambda path: task_of_config(huggingface_config.read_config(file_in(path, CONFIG))),
     has_task=lambda task: task.architectures,

@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from keras_xlnet.checkpoints.family import Family
+from keras_xlnet.checkpoints.family import Family, loads
 from keras_xlnet.checkpoints.hdf5_files import HDF5File
 from keras_xlnet.checkpoints.huggingface_tokenizer import read_if_there
 from keras_xlnet.checkpoints.opening import OpenCheckpoint, build
@@ -64,6 +64,7 @@ ROWS = [
 ]
 
 
+@loads
 def load_keras_hub(directory: PathLike, task: str | None = None, **overrides: Any) -> Any:
     """Loads the XLNet encoder that KerasHub saved with `backbone.save_to_preset`.
 
@@ -94,13 +95,6 @@ def load_keras_hub(directory: PathLike, task: str | None = None, **overrides: An
 
     Source: keras-team/keras-hub, `models/xlnet`. Compared with what KerasHub 0.32 computed.
     """
-    return open_keras_hub(directory, task, **overrides).load()
-
-
-def open_keras_hub(
-    directory: PathLike, task: str | None = None, **overrides: Any
-) -> OpenCheckpoint:
-    """Builds the model of `load_keras_hub`, and returns it as an `OpenCheckpoint`."""
     get_task(task, KERAS_HUB)
     directory = local_directory(directory, [CONFIG], [_WEIGHTS])
     config_file = file_in(directory, CONFIG)
@@ -186,5 +180,4 @@ KERAS_HUB = Family(
     files="presets of KerasHub",
     detect=_is_keras_hub,
     load=load_keras_hub,
-    open=open_keras_hub,
 )

@@ -5,7 +5,7 @@ import pathlib
 import re
 from typing import Any
 
-from keras_xlnet.checkpoints.family import Family
+from keras_xlnet.checkpoints.family import Family, loads
 from keras_xlnet.checkpoints.hdf5_files import HDF5File
 from keras_xlnet.checkpoints.opening import OpenCheckpoint, build
 from keras_xlnet.checkpoints.tasks import TASKS, get_task
@@ -44,6 +44,7 @@ _IN_LAYER = {
 }
 
 
+@loads
 def load_keras_xlnet_h5(
     path: PathLike, task: str | None = None, *, num_heads: int | None = None, **overrides: Any
 ) -> Any:
@@ -81,13 +82,6 @@ def load_keras_xlnet_h5(
     Source: CyberZHG/keras-xlnet, `xlnet.py` and `attention.py`. Compared with what keras-xlnet
     0.20.0 computed.
     """
-    return open_keras_xlnet_h5(path, task, num_heads=num_heads, **overrides).load()
-
-
-def open_keras_xlnet_h5(
-    path: PathLike, task: str | None = None, *, num_heads: int | None = None, **overrides: Any
-) -> OpenCheckpoint:
-    """Builds the model of `load_keras_xlnet_h5`, and returns it as an `OpenCheckpoint`."""
     get_task(task, KERAS_XLNET_H5)
     files = open_file(path)
     layers = _layers_of_config(files)
@@ -279,7 +273,6 @@ KERAS_XLNET_H5 = Family(
     files="files of the old keras-xlnet",
     detect=lambda path: path.is_file() and path.suffix in _SUFFIXES,
     load=load_keras_xlnet_h5,
-    open=open_keras_xlnet_h5,
     detect_task=lambda path: "permutation_lm" if _LOGIT_BIAS in open_file(path).shapes else None,
     has_task=lambda task: task is TASKS["permutation_lm"],
     flags={"num_heads": int},

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 
 from keras_xlnet.checkpoints import original_files, transformer_xl
-from keras_xlnet.checkpoints.family import Family
+from keras_xlnet.checkpoints.family import Family, loads
 from keras_xlnet.checkpoints.opening import OpenCheckpoint, build, tokenizer_to_save
 from keras_xlnet.checkpoints.tasks import (
     get_task,
@@ -34,6 +34,7 @@ _UNSTATED = (
 _UNSTATED_OF_TRANSFORMER_XL = ("normalize_first", "layer_norm_epsilon", "activation")
 
 
+@loads
 def load_original(
     path: PathLike,
     task: str | None = None,
@@ -83,17 +84,6 @@ def load_original(
 
     Source: zihangdai/xlnet, `xlnet.py`, `modeling.py` and `function_builder.py`.
     """
-    return open_original(path, task, task_name, config_file, **overrides).load()
-
-
-def open_original(
-    path: PathLike,
-    task: str | None = None,
-    task_name: str | None = None,
-    config_file: PathLike | None = None,
-    **overrides: Any,
-) -> OpenCheckpoint:
-    """Builds the model of `load_original`, and returns it as an `OpenCheckpoint`."""
     entry = get_task(task, ORIGINAL)
     files = original_files.OriginalCheckpoint(path)
     is_language_model = task_of_variables(files.shapes) == "language_model"
@@ -214,7 +204,6 @@ ORIGINAL = Family(
     files="original checkpoints",
     detect=_is_original,
     load=load_original,
-    open=open_original,
     save=save_original,
     detect_task=lambda path: task_of_variables(original_files.OriginalCheckpoint(path).shapes),
     has_task=lambda task: task.sign,

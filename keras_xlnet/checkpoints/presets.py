@@ -1,12 +1,14 @@
 """Presets of this package, as a format of checkpoints."""
 
 import pathlib
+import types
 from typing import Any
 
 import keras
 
-from keras_xlnet.checkpoints.family import Family
+from keras_xlnet.checkpoints.family import Family, loads
 from keras_xlnet.checkpoints.huggingface_tokenizer import read_if_there
+from keras_xlnet.checkpoints.opening import OpenCheckpoint
 from keras_xlnet.checkpoints.tasks import BACKBONE, TASKS, get_task
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preset_files import file_in, shipped_directory
@@ -20,6 +22,7 @@ def located(path: PathLike) -> pathlib.Path:
     return shipped_directory(path) or pathlib.Path(path)
 
 
+@loads
 def _load(path, task=None, **overrides):
     get_task(task)
     if task is None:
@@ -29,11 +32,11 @@ def _load(path, task=None, **overrides):
     else:
         found = _detect_task(located(path))
     model = (TASKS[found] if found else BACKBONE).model.from_preset(path, **overrides)
-    if task == found:
-        return model
-    if task is None:
-        return backbone_of(model)
-    raise ValueError(f"{path} is a preset for the task {found!r}, not {task!r}")
+    if task not in (None, found):
+        raise ValueError(f"{path} is a preset for the task {found!r}, not {task!r}")
+    # `from_preset` has assigned all weights, and refuses files with missing or unused ones.
+    files = types.SimpleNamespace(shapes={})
+    return OpenCheckpoint(model if task == found else backbone_of(model), files, [], set())
 
 
 def _detect_task(path):

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from keras_xlnet.checkpoints import bert_files
-from keras_xlnet.checkpoints.bert import RIDGE, BertConversion, OpenBert, TokenIds, random_rows
-from keras_xlnet.checkpoints.family import Family
+from keras_xlnet.checkpoints.bert import RIDGE, OpenBert
+from keras_xlnet.checkpoints.family import Family, loads
 from keras_xlnet.checkpoints.huggingface import CONFIG
 from keras_xlnet.checkpoints.huggingface_tokenizer import read_if_there
 from keras_xlnet.checkpoints.tasks import get_task
+from keras_xlnet.conversion.bert_to_xlnet import TokenIds
+from keras_xlnet.conversion.bert_vocabulary import random_rows
 from keras_xlnet.preset_files import file_in, local_directory
 from keras_xlnet.preset_files.files import quoted, read_json
 from keras_xlnet.types import PathLike
@@ -26,15 +28,16 @@ _SPECIAL = {"bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 1}
 _UNKNOWN = 3  # `<unk>`, which no entry names.
 
 
-def open_roberta(
+@loads
+def load_roberta(
     directory: PathLike,
     task: str | None = None,
     *,
     sample_ids: Iterable[Sequence[int]] | None = None,
     ridge: float = RIDGE,
     **overrides: Any,
-) -> OpenBert:
-    """Opens a RoBERTa encoder that transformers saved. Its `load` returns an XLNet.
+) -> Any:
+    """Loads a RoBERTa encoder that transformers saved, as an XLNet.
 
     It is converted as `load_bert` converts a BERT. The ids are RoBERTa's own: a row has the ids of
     a text, `</s>` and `<s>`. The segment of `<s>` is 2, and the others are 0.
@@ -49,7 +52,7 @@ def open_roberta(
         **overrides: As in `load_bert`.
 
     Returns:
-        An `OpenBert`.
+        An `XLNetBackbone` for RoBERTa's ids.
 
     Raises:
         FileNotFoundError, ValueError: As `load_bert`.
@@ -87,6 +90,8 @@ def open_roberta(
         rows,
         ridge,
         overrides,
+        # The ids are RoBERTa's own.
+        tokenize=lambda: (None, None if sample_ids is None else 0.0),
     )
 
 
@@ -117,24 +122,16 @@ def _checked_rows(sample_ids, vocabulary_size):
     return rows
 
 
-def convert_roberta(directory: PathLike, **options: Any) -> BertConversion:
-    """Loads a RoBERTa encoder as an XLNet, with a report. Arguments as in `open_roberta`."""
-    are_given = options.get("sample_ids") is not None
-    # The ids are RoBERTa's own.
-    return open_roberta(directory, **options).convert(tokens_that_differ=0.0 if are_given else None)
-
-
-ROBERTA = Family(
+ROBERTA: Family = Family(
     "roberta",
     owner="RoBERTa",
     files="a RoBERTa",
     detect=lambda path: read_if_there(path, CONFIG).get("model_type") == _MODEL_TYPE,
-    load=lambda *args, **kwargs: open_roberta(*args, **kwargs).load(),
-    open=open_roberta,
+    load=load_roberta,
     no_tokenizer=(
         "The byte-level BPE of a RoBERTa cannot become an XLNetTokenizer. Make ids with the "
         "AutoTokenizer of transformers (`add_special_tokens=False`), append `</s>` and `<s>`, and "
         "pass them as `token_ids`, with `segment_ids` of 0, and 2 for `<s>`"
     ),
-    convert=convert_roberta,
+    convert=lambda path, **options: ROBERTA.open(path, **options).convert(),
 )

@@ -1,6 +1,7 @@
 """The table of tasks: the models that can be loaded and saved, and their counterparts."""
 
 import dataclasses
+import functools
 import inspect
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -109,23 +110,26 @@ _LANGUAGE_MODELS = {
 class _Tasks(Mapping[str, CheckpointTask]):
     """The language models, and the registered task models that declare a `task`, by name."""
 
+    @property
     def _entries(self):
         registered = keras.saving.get_custom_objects().values()
-        declared = [x for x in registered if isinstance(x, type) and issubclass(x, models.Task)]
-        return _LANGUAGE_MODELS | {
-            cls.task: CheckpointTask(cls, **cls.checkpoint)
-            for cls in declared
-            if "task" in vars(cls)  # A subclass that does not say otherwise is of the same task.
-        }
+        declared = (x for x in registered if isinstance(x, type) and issubclass(x, models.Task))
+        # A subclass that does not say otherwise is of the same task.
+        return _entries_of(tuple(cls for cls in declared if "task" in vars(cls)))
 
     def __getitem__(self, name: str) -> CheckpointTask:
-        return self._entries()[name]
+        return self._entries[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._entries())
+        return iter(self._entries)
 
     def __len__(self) -> int:
-        return len(self._entries())
+        return len(self._entries)
+
+
+@functools.lru_cache(maxsize=1)
+def _entries_of(classes):
+    return _LANGUAGE_MODELS | {cls.task: CheckpointTask(cls, **cls.checkpoint) for cls in classes}
 
 
 #: The tasks of checkpoints by name, such as `"text_classifier"`: the model, the names of its

@@ -45,13 +45,8 @@ def _report(arguments, path):
     task = task_of(arguments.task, path, format)
     given = arguments_of_format(arguments, format)
     family = FAMILIES[format]
-    if family.open:
-        opened = family.open(path, task, **given)
-        model, unused = opened.model, opened.unused()
-        missing = opened.missing_of_encoder() + opened.missing_of_head()
-    else:
-        # Loading refuses missing and unused weights.
-        model, missing, unused = family.load(path, task), [], []
+    opened = family.open(path, task, **given)
+    model = opened.model
     backbone = backbone_of(model)
     sizes = {name: getattr(backbone, name) for name in _SIZES if hasattr(backbone, name)}
     return {
@@ -61,8 +56,8 @@ def _report(arguments, path):
         "sizes": {name: getattr(value, "__name__", value) for name, value in sizes.items()},
         "parameters": _parameters(model, backbone),
         "tokenizer": _tokenizer(load_tokenizer(path, format) if family.tokenizer else None),
-        "missing": missing,
-        "unused": unused,
+        "missing": opened.missing_of_encoder() + opened.missing_of_head(),
+        "unused": opened.unused(),
     }
 
 

@@ -8,12 +8,13 @@ from keras import ops
 
 from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.compat.sublayers import RestoresSublayers
-from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
+from keras_xlnet.layers.configured_layer import ConfiguredLayer
+from keras_xlnet.layers.initializers import get_kernel_initializer
 from keras_xlnet.registration import register
 from keras_xlnet.types import Initializer, Shape, Tensor
 
 
-class ClusteredVocabulary(RestoresSublayers, keras.layers.Layer):
+class ClusteredVocabulary(RestoresSublayers, ConfiguredLayer):
     """Base class of `AdaptiveEmbedding` and `AdaptiveSoftmax`: a vocabulary in clusters.
 
     Args:
@@ -66,22 +67,6 @@ class ClusteredVocabulary(RestoresSublayers, keras.layers.Layer):
     def is_projected(self) -> bool:
         """Whether embeddings are projected to the hidden width, or from it."""
         return self.div_val > 1 or self.embedding_dim != self.hidden_dim
-
-    def add_kernel(self, name: str, shape: Shape) -> keras.Variable:
-        """Returns a new weight with the initializer of the layer."""
-        initializer = clone_initializer(self.kernel_initializer)
-        return self.add_weight(shape=shape, initializer=initializer, name=name)
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "hidden_dim": self.hidden_dim,
-            "cutoffs": list(self.cutoffs),
-            "div_val": self.div_val,
-            "embedding_dim": self.embedding_dim,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-        }
 
 
 @register

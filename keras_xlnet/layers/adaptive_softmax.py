@@ -205,9 +205,6 @@ class AdaptiveSoftmax(ClusteredVocabulary):
         shape = (*inputs.shape[:-1], self.vocabulary_size) if targets is None else targets.shape
         return keras.KerasTensor(shape, dtype="float32")
 
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "tail_share": self.tail_share}
-
 
 def _logits(rows, projection, table, bias):
     """Logits in float32: half precision is too coarse for a large vocabulary."""

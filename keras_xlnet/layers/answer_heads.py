@@ -6,10 +6,10 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_rate
-from keras_xlnet.compat.lora import Dense
 from keras_xlnet.compat.sublayers import RestoresSublayers
+from keras_xlnet.layers.configured_layer import ConfiguredLayer
 from keras_xlnet.layers.hash_dropout import HashDropout
-from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
+from keras_xlnet.layers.initializers import get_kernel_initializer
 from keras_xlnet.registration import register
 from keras_xlnet.types import Initializer, Shape, Tensor
 
@@ -18,7 +18,7 @@ _FORBIDDEN = -1e30
 
 
 @register
-class AnswerStart(RestoresSublayers, keras.layers.Layer):
+class AnswerStart(RestoresSublayers, ConfiguredLayer):
     """A head for the log-probability that the answer to a question starts at a token.
 
     Args:
@@ -58,15 +58,9 @@ class AnswerStart(RestoresSublayers, keras.layers.Layer):
     ) -> keras.KerasTensor:
         return keras.KerasTensor(sequence.shape[:2], dtype="float32")
 
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-        }
-
 
 @register
-class AnswerEnd(RestoresSublayers, keras.layers.Layer):
+class AnswerEnd(RestoresSublayers, ConfiguredLayer):
     """A head for the log-probability that an answer ends at a token, given its start.
 
     Args:
@@ -107,7 +101,7 @@ class AnswerEnd(RestoresSublayers, keras.layers.Layer):
 
     def build(self, sequence_shape: Shape) -> None:
         _, length, hidden_dim = sequence_shape
-        self.dense_0 = _tanh_dense(self, hidden_dim, "dense_0")
+        self.dense_0 = self.new_dense("dense_0", hidden_dim, activation="tanh")
         shape = (None, length, hidden_dim)
         self.dense_0.build((*shape[:-1], 2 * hidden_dim))
         self.norm.build(shape)
@@ -139,16 +133,9 @@ class AnswerEnd(RestoresSublayers, keras.layers.Layer):
         shape = (sequence.shape[0], start_positions.shape[1], sequence.shape[1])
         return keras.KerasTensor(shape, dtype="float32")
 
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-        }
-
 
 @register
-class Answerability(RestoresSublayers, keras.layers.Layer):
+class Answerability(RestoresSublayers, ConfiguredLayer):
     """A head for the logit that a text does NOT contain the answer to a question.
 
     The features are the `<cls>` token, and the mean of the tokens weighted by the probability that
@@ -197,7 +184,7 @@ class Answerability(RestoresSublayers, keras.layers.Layer):
 
     def build(self, sequence_shape: Shape) -> None:
         batch_size, _, hidden_dim = sequence_shape
-        self.dense_0 = _tanh_dense(self, hidden_dim, "dense_0")
+        self.dense_0 = self.new_dense("dense_0", hidden_dim, activation="tanh")
         self.dense_0.build((batch_size, 2 * hidden_dim))
         self.dense_1.build((batch_size, hidden_dim))
         self.restore_sublayers()
@@ -219,35 +206,10 @@ class Answerability(RestoresSublayers, keras.layers.Layer):
     def compute_output_spec(self, sequence: Tensor, *args: Any, **kwargs: Any) -> keras.KerasTensor:
         return keras.KerasTensor(sequence.shape[:1], dtype="float32")
 
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "dropout": self.dropout,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "seed": self.seed,
-        }
-
-
-def _tanh_dense(head, units, name):
-    """A dense layer with tanh, with the initializer and the dtype policy of `head`."""
-    return Dense(
-        units,
-        activation="tanh",
-        kernel_initializer=clone_initializer(head.kernel_initializer),
-        dtype=head.dtype_policy,
-        name=name,
-    )
-
 
 def _float32_logit(head, name, use_bias=True):
     """A dense layer with one output. Half precision is too coarse to compare logits."""
-    return Dense(
-        1,
-        use_bias=use_bias,
-        kernel_initializer=clone_initializer(head.kernel_initializer),
-        dtype="float32",
-        name=name,
-    )
+    return head.new_dense(name, 1, use_bias=use_bias, dtype="float32")
 
 
 def _masked_log_softmax(logits, mask=None):

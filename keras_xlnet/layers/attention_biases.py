@@ -1,17 +1,17 @@
 from typing import Any
 
-import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.compat.sublayers import RestoresSublayers
-from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
+from keras_xlnet.layers.configured_layer import ConfiguredLayer
+from keras_xlnet.layers.initializers import get_kernel_initializer
 from keras_xlnet.registration import register
 from keras_xlnet.types import Initializer, Shape, Tensor
 
 
 @register
-class AttentionBiases(RestoresSublayers, keras.layers.Layer):
+class AttentionBiases(RestoresSublayers, ConfiguredLayer):
     """The three query biases of relative attention: content, position and segment.
 
     `RelativeMultiHeadAttention` has biases of its own. To share biases between several attention
@@ -56,17 +56,11 @@ class AttentionBiases(RestoresSublayers, keras.layers.Layer):
         self.has_segments = has_segments
 
     def build(self, reference_shape: Shape) -> None:
-        self.content_bias = self._add_bias("content_bias")
-        self.position_bias = self._add_bias("position_bias")
-        self.segment_bias = self._add_bias("segment_bias") if self.has_segments else None
+        shape = self.num_heads, self.head_dim
+        self.content_bias = self.add_kernel("content_bias", shape)
+        self.position_bias = self.add_kernel("position_bias", shape)
+        self.segment_bias = self.add_kernel("segment_bias", shape) if self.has_segments else None
         self.restore_sublayers()
-
-    def _add_bias(self, name):
-        return self.add_weight(
-            shape=(self.num_heads, self.head_dim),
-            initializer=clone_initializer(self.kernel_initializer),
-            name=name,
-        )
 
     def call(self, reference: Tensor) -> Tensor:
         biases = [self.content_bias, self.position_bias]
@@ -75,12 +69,3 @@ class AttentionBiases(RestoresSublayers, keras.layers.Layer):
 
     def compute_output_shape(self, reference_shape: Shape) -> Shape:
         return (3 if self.has_segments else 2, self.num_heads, self.head_dim)
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "head_dim": self.head_dim,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "has_segments": self.has_segments,
-        }

@@ -4,12 +4,13 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_choice, check_positive_int
+from keras_xlnet.layers.configured_layer import ConfiguredLayer
 from keras_xlnet.registration import register
 from keras_xlnet.types import Tensor
 
 
 @register
-class AttentionMask(keras.layers.Layer):
+class AttentionMask(ConfiguredLayer):
     """The attention masks of both streams: which context rows a content row may attend to.
 
     Args:
@@ -117,16 +118,9 @@ class AttentionMask(keras.layers.Layer):
         # Two objects: a functional graph tells its tensors apart by identity.
         return keras.KerasTensor(shape, dtype="bool"), keras.KerasTensor(shape, dtype="bool")
 
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "attention_type": self.attention_type,
-            "same_length": self.same_length,
-        }
-
 
 @register
-class SegmentMatrix(keras.layers.Layer):
+class SegmentMatrix(ConfiguredLayer):
     """A matrix of the pairs of content and context rows that are in different segments.
 
     Call arguments:
@@ -184,9 +178,6 @@ class SegmentMatrix(keras.layers.Layer):
         unknown = content_length is None or memory_length is None
         context_length = None if unknown else memory_length + content_length
         return keras.KerasTensor((batch_size, content_length, context_length), dtype="bool")
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config()
 
 
 def _prepend_memory_columns(permutation_mask, batch_size, content_length, memory_length):

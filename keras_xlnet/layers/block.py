@@ -22,21 +22,26 @@ class Block(RestoresSublayers, keras.layers.Layer):
             layer_norm_epsilon, kernel_initializer, seed, attention_chunk_size,
             gradient_checkpointing: As in `TwoStreamBlock`.
         **kwargs: As in `keras.layers.Layer`.
+
+    Attributes:
+        norm_names: The names of the attributes of the two layers that normalize.
     """
+
+    norm_names: tuple[str, str]
 
     def __init__(
         self,
         num_heads: int,
         head_dim: int,
         intermediate_dim: int,
-        dropout: float,
-        attention_dropout: float,
-        activation: Activation,
-        layer_norm_epsilon: float,
-        kernel_initializer: Initializer | None,
-        seed: int | None,
-        attention_chunk_size: int | None,
-        gradient_checkpointing: bool,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        activation: Activation = "gelu_tanh",
+        layer_norm_epsilon: float = 1e-12,
+        kernel_initializer: Initializer | None = None,
+        seed: int | None = None,
+        attention_chunk_size: int | None = None,
+        gradient_checkpointing: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -46,9 +51,7 @@ class Block(RestoresSublayers, keras.layers.Layer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.seed = seed
         self.gradient_checkpointing = gradient_checkpointing
-        attention_seed, feed_forward_seed, *self._output_seeds = spawn_seeds(
-            seed, 4, type(self).__name__
-        )
+        attention_seed, feed_forward_seed, *output_seeds = spawn_seeds(seed, 4, type(self).__name__)
         self.attention = RelativeMultiHeadAttention(
             num_heads,
             head_dim,
@@ -68,11 +71,22 @@ class Block(RestoresSublayers, keras.layers.Layer):
             dtype=self.dtype_policy,
             name="feed_forward",
         )
+        for name, output_seed in zip(("attention", "feed_forward"), output_seeds, strict=True):
+            self.create_norm(name, output_seed)
+
+    def create_norm(self, name: str, seed: int | None) -> None:
+        """Sets the attributes of the layers that normalize, and drop out, what a sublayer returns.
+
+        Args:
+            name: The name of the sublayer, `"attention"` or `"feed_forward"`.
+            seed: The seed of the dropout, an int or `None`.
+        """
+        raise NotImplementedError
 
     def build_parts(
         self, content_shape: Shape, position_encoding_shape: Shape | None, **shapes: Any
     ) -> None:
-        """Builds the attention and the feed-forward network.
+        """Builds the sublayers.
 
         Args:
             content_shape, position_encoding_shape: As in `build`.
@@ -81,6 +95,9 @@ class Block(RestoresSublayers, keras.layers.Layer):
         positions = check_positions(position_encoding_shape)
         self.attention.build(content_shape, content_shape, positions, **shapes)
         self.feed_forward.build(content_shape)
+        for name in self.norm_names:
+            getattr(self, name).build(content_shape)
+        self.restore_sublayers()
 
     def query_of(self, stream: Tensor) -> Tensor:
         """Returns the queries of the attention for a stream that enters the block."""

@@ -5,18 +5,18 @@ from keras import ops
 
 from keras_xlnet.arguments import check_positive_int, check_rate
 from keras_xlnet.compat.fused import fused
-from keras_xlnet.compat.lora import Dense
 from keras_xlnet.compat.sublayers import RestoresSublayers
-from keras_xlnet.layers.activations import get_activation, serialize_activation
+from keras_xlnet.layers.activations import get_activation
+from keras_xlnet.layers.configured_layer import ConfiguredLayer
 from keras_xlnet.layers.hash_dropout import HashDropout
-from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
+from keras_xlnet.layers.initializers import get_kernel_initializer
 from keras_xlnet.ops.random import hash_dropout
 from keras_xlnet.registration import register
 from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 
 
 @register
-class FeedForward(RestoresSublayers, keras.layers.Layer):
+class FeedForward(RestoresSublayers, ConfiguredLayer):
     """The position-wise feed-forward network: dense, activation, dropout, dense.
 
     The dropout of its output, the residual connection and the normalization are computed by
@@ -60,21 +60,13 @@ class FeedForward(RestoresSublayers, keras.layers.Layer):
         self.activation = get_activation(activation)
         self.kernel_initializer = get_kernel_initializer(kernel_initializer)
         self.seed = seed
-        self.intermediate_dense = self._dense(intermediate_dim, "intermediate")
+        self.intermediate_dense = self.new_dense("intermediate", intermediate_dim)
         self.intermediate_dropout = HashDropout(
             dropout, seed=seed, dtype=self.dtype_policy, name="intermediate_dropout"
         )
 
-    def _dense(self, units, name):
-        return Dense(
-            units,
-            kernel_initializer=clone_initializer(self.kernel_initializer),
-            dtype=self.dtype_policy,
-            name=name,
-        )
-
     def build(self, input_shape: Shape) -> None:
-        self.output_dense = self._dense(input_shape[-1], "output")
+        self.output_dense = self.new_dense("output", input_shape[-1])
         self.intermediate_dense.build(input_shape)
         self.output_dense.build((*input_shape[:-1], self.intermediate_dim))
         self.restore_sublayers()
@@ -95,16 +87,6 @@ class FeedForward(RestoresSublayers, keras.layers.Layer):
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return tuple(input_shape)
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "intermediate_dim": self.intermediate_dim,
-            "dropout": self.dropout,
-            "activation": serialize_activation(self.activation),
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "seed": self.seed,
-        }
 
 
 @fused

@@ -4,12 +4,39 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_positive_int, check_shape
+from keras_xlnet.layers.configured_layer import ConfiguredLayer
 from keras_xlnet.registration import register
 from keras_xlnet.types import Shape, Tensor
 
 
+class Memory(ConfiguredLayer):
+    """Base class of layers that remember the newest rows of sequences.
+
+    Args:
+        memory_length, reuse_length: As in `RecurrentMemory`.
+    """
+
+    def __init__(self, memory_length: int, reuse_length: int | None = None, **kwargs: Any) -> None:
+        # Ids and masks are remembered too, and must not be cast to floats.
+        super().__init__(**{"autocast": False, **kwargs})
+        self.memory_length = check_positive_int("memory_length", memory_length)
+        self.reuse_length = reuse_length or None
+        if reuse_length:
+            check_positive_int("reuse_length", reuse_length)
+
+    def newest_rows(self, content: Tensor, memory: Tensor | None) -> Tensor:
+        """Returns what is remembered of memory and content. Arguments as in `RecurrentMemory`."""
+        axis = _time_axis(content.shape)
+        rows = content
+        if self.reuse_length is not None:
+            rows = _slice(content, slice(None, self.reuse_length))
+        if memory is not None:
+            rows = ops.concatenate([ops.cast(memory, rows.dtype), rows], axis=axis)
+        return ops.stop_gradient(_slice(rows, slice(-self.memory_length, None)))
+
+
 @register
-class RecurrentMemory(keras.layers.Layer):
+class RecurrentMemory(Memory):
     """Memory of earlier segments as input and output: memory in, new memory out.
 
     Memory carries no gradient. `StatefulMemory` keeps it in variables.
@@ -41,13 +68,8 @@ class RecurrentMemory(keras.layers.Layer):
     Source: Dai et al. 2019 (Transformer-XL), section 3.2; Yang et al. 2019 (XLNet), section 2.4.
     """
 
-    def __init__(self, memory_length: int, reuse_length: int | None = None, **kwargs: Any) -> None:
-        # Ids and masks are remembered too, and must not be cast to floats.
-        super().__init__(**{"autocast": False, **kwargs})
-        self.memory_length, self.reuse_length = _check_lengths(memory_length, reuse_length)
-
     def call(self, content: Tensor, memory: Tensor | None = None) -> Tensor:
-        return _newest_rows(content, memory, self.memory_length, self.reuse_length)
+        return self.newest_rows(content, memory)
 
     def compute_output_spec(
         self, content: Tensor, memory: Tensor | None = None
@@ -64,16 +86,9 @@ class RecurrentMemory(keras.layers.Layer):
             shape[axis] = min(self.memory_length, remembered + length)
         return keras.KerasTensor(shape, dtype=content.dtype)
 
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "memory_length": self.memory_length,
-            "reuse_length": self.reuse_length,
-        }
-
 
 @register
-class StatefulMemory(keras.layers.Layer):
+class StatefulMemory(Memory):
     """Memory of earlier segments in variables: returns what was remembered BEFORE the call.
 
     As with a stateful RNN of Keras, row `r` of a batch must continue row `r` of the batch before.
@@ -115,11 +130,6 @@ class StatefulMemory(keras.layers.Layer):
     Source: Dai et al. 2019 (Transformer-XL), section 3.2; Yang et al. 2019 (XLNet), section 2.4.
     """
 
-    def __init__(self, memory_length: int, reuse_length: int | None = None, **kwargs: Any) -> None:
-        # As in `RecurrentMemory`.
-        super().__init__(**{"autocast": False, **kwargs})
-        self.memory_length, self.reuse_length = _check_lengths(memory_length, reuse_length)
-
     def build(self, content_shape: Shape, reset_shape: Shape | None = None) -> None:
         if None in content_shape[: _time_axis(content_shape)]:
             raise ValueError(
@@ -151,8 +161,7 @@ class StatefulMemory(keras.layers.Layer):
             reset = ensure_batch_size(reset, state.shape[0])
             reset = ops.reshape(ops.cast(reset, "bool"), (-1, *[1] * (len(memory.shape) - 1)))
             memory = ops.where(reset, ops.zeros_like(memory), memory)
-        newest = _newest_rows(content, memory, self.memory_length, self.reuse_length)
-        state.assign(ops.cast(newest, state.dtype))
+        state.assign(ops.cast(self.newest_rows(content, memory), state.dtype))
         return memory
 
     def reset_state(self) -> None:
@@ -193,13 +202,6 @@ class StatefulMemory(keras.layers.Layer):
         shape = list(content.shape)
         shape[_time_axis(shape)] = self.memory_length
         return keras.KerasTensor(shape, dtype=content.dtype)
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "memory_length": self.memory_length,
-            "reuse_length": self.reuse_length,
-        }
 
 
 def join_memory(content: Tensor, memory: Tensor | None) -> Tensor:
@@ -252,21 +254,6 @@ def ensure_batch_size(x: Tensor, batch_size: int) -> Tensor:
         return x
     shape = (batch_size, *x.shape[1:])
     return tf.ensure_shape(x, shape, name="stateful_memory_needs_full_batches")
-
-
-def _check_lengths(memory_length, reuse_length):
-    reuse_length = check_positive_int("reuse_length", reuse_length) if reuse_length else None
-    return check_positive_int("memory_length", memory_length), reuse_length
-
-
-def _newest_rows(content, memory, memory_length, reuse_length):
-    axis = _time_axis(content.shape)
-    rows = content
-    if reuse_length is not None:
-        rows = _slice(content, slice(None, reuse_length))
-    if memory is not None:
-        rows = ops.concatenate([ops.cast(memory, rows.dtype), rows], axis=axis)
-    return ops.stop_gradient(_slice(rows, slice(-memory_length, None)))
 
 
 def _time_axis(shape):

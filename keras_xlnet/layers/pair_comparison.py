@@ -1,11 +1,11 @@
 from typing import Any
 
-import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_positive_int, check_rate
 from keras_xlnet.compat.lora import Dense
 from keras_xlnet.compat.sublayers import RestoresSublayers
+from keras_xlnet.layers.configured_layer import ConfiguredLayer
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.ops.similarity import pair_similarity
 from keras_xlnet.registration import register
@@ -18,7 +18,7 @@ _USUAL_SIMILARITY, _SCALE = 0.6, 8.0
 
 
 @register
-class PairComparison(RestoresSublayers, keras.layers.Layer):
+class PairComparison(RestoresSublayers, ConfiguredLayer):
     """Compares two texts that a model read together, `[A, <sep>, B, <sep>, <cls>]`.
 
     Each token is matched with the most similar token of the other text, on every level that is
@@ -121,11 +121,3 @@ class PairComparison(RestoresSublayers, keras.layers.Layer):
 
     def compute_output_shape(self, levels_shape: Shape) -> Shape:
         return (levels_shape[0], self.units)
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "dropout": self.dropout,
-            "seed": self.seed,
-        }

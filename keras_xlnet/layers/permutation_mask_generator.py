@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.compat.replica_seed_generator import ReplicaSeedGenerator
+from keras_xlnet.layers.configured_layer import ConfiguredLayer
 from keras_xlnet.ops.permutation import (
     factorization_ranks,
     first_targets,
@@ -18,7 +19,7 @@ from keras_xlnet.types import Tensor
 
 
 @register
-class PermutationMaskGenerator(keras.layers.Layer):
+class PermutationMaskGenerator(ConfiguredLayer):
     """A random factorization order, and the masks, targets and labels that follow from it.
 
     Tokens that are not predicted come first in the order, so all tokens see them. Targets follow
@@ -251,14 +252,4 @@ class PermutationMaskGenerator(keras.layers.Layer):
             name: keras.KerasTensor((batch_size, columns), dtype=dtype),
             "labels": keras.KerasTensor((batch_size, columns), dtype="int32"),
             "sample_weight": keras.KerasTensor((batch_size, columns), dtype="float32"),
-        }
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "num_predictions": self.num_predictions,
-            "permutation_length": self.permutation_length,
-            "reuse_length": self.reuse_length,
-            "special_token_ids": list(self.special_token_ids),
-            "seed": self.seed,
         }

@@ -7,6 +7,7 @@ from keras import ops
 from keras_xlnet.arguments import check_positive_int, check_rate, check_shape, check_sizes
 from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.layers.attention_masks import without_padding
+from keras_xlnet.layers.configured_layer import ConfiguredLayer
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.head_projection import HeadProjection
 from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
@@ -30,7 +31,7 @@ _BLOCK_SIZE = 128
 
 
 @register
-class RelativeMultiHeadAttention(RestoresSublayers, keras.layers.Layer):
+class RelativeMultiHeadAttention(RestoresSublayers, ConfiguredLayer):
     """Multi-head attention with relative positions.
 
     The score of a query row for a context row depends on the content of both, on the distance
@@ -115,16 +116,17 @@ class RelativeMultiHeadAttention(RestoresSublayers, keras.layers.Layer):
         self.kernel_initializer = get_kernel_initializer(kernel_initializer)
         self.seed = seed
         self.query_dense, self.key_dense, self.value_dense, self.position_dense = (
-            self._head_projection(name) for name in ("query", "key", "value", "position")
+            self._head_projection(name, 1, (num_heads, head_dim))
+            for name in ("query", "key", "value", "position")
         )
         self.dropout_layer = HashDropout(
             dropout, seed=seed, dtype=self.dtype_policy, name="dropout"
         )
 
-    def _head_projection(self, name):
+    def _head_projection(self, name, num_contracted, output_sizes):
         return HeadProjection(
-            num_contracted=1,
-            output_sizes=(self.num_heads, self.head_dim),
+            num_contracted,
+            output_sizes,
             kernel_initializer=clone_initializer(self.kernel_initializer),
             dtype=self.dtype_policy,
             name=name,
@@ -142,30 +144,18 @@ class RelativeMultiHeadAttention(RestoresSublayers, keras.layers.Layer):
         self.key_dense.build(context_shape)
         self.value_dense.build(context_shape)
         self.position_dense.build(position_encoding_shape)
-        self.output_dense = HeadProjection(
-            num_contracted=2,
-            output_sizes=query_shape[-1:],
-            kernel_initializer=clone_initializer(self.kernel_initializer),
-            dtype=self.dtype_policy,
-            name="output",
-        )
+        self.output_dense = self._head_projection("output", 2, query_shape[-1:])
         self.output_dense.build((*query_shape[:2], self.num_heads, self.head_dim))
         has_segments = segment_matrix_shape is not None
+        heads = self.num_heads, self.head_dim
         if attention_biases_shape is None:
-            self.content_bias = self._add_head_weight("content_bias")
-            self.position_bias = self._add_head_weight("position_bias")
-            self.segment_bias = self._add_head_weight("segment_bias") if has_segments else None
+            self.content_bias = self.add_kernel("content_bias", heads)
+            self.position_bias = self.add_kernel("position_bias", heads)
+            self.segment_bias = self.add_kernel("segment_bias", heads) if has_segments else None
         self.segment_embeddings = (
-            self._add_head_weight("segment_embeddings", 2) if has_segments else None
+            self.add_kernel("segment_embeddings", (2, *heads)) if has_segments else None
         )
         self.restore_sublayers()
-
-    def _add_head_weight(self, name, *leading):
-        return self.add_weight(
-            shape=(*leading, self.num_heads, self.head_dim),
-            initializer=clone_initializer(self.kernel_initializer),
-            name=name,
-        )
 
     def call(
         self,
@@ -406,14 +396,3 @@ class RelativeMultiHeadAttention(RestoresSublayers, keras.layers.Layer):
         if return_attention_scores:
             return tuple(keras.KerasTensor(s, dtype=self.compute_dtype) for s in shapes)
         return keras.KerasTensor(shapes, dtype=self.compute_dtype)
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "head_dim": self.head_dim,
-            "dropout": self.dropout,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "seed": self.seed,
-            "attention_chunk_size": self.attention_chunk_size,
-        }

@@ -1,16 +1,16 @@
 from typing import Any
 
-import keras
 import numpy as np
 from keras import ops
 
 from keras_xlnet.arguments import check_choice, check_positive_int
+from keras_xlnet.layers.configured_layer import ConfiguredLayer
 from keras_xlnet.registration import register
 from keras_xlnet.types import Shape, Tensor
 
 
 @register
-class RelativePositionEncoding(keras.layers.Layer):
+class RelativePositionEncoding(ConfiguredLayer):
     """The position table: sinusoids of the distances between a query row and the context rows.
 
     Row `n` of the table encodes the distance `context_length - n`, which is positive where the
@@ -114,12 +114,3 @@ class RelativePositionEncoding(keras.layers.Layer):
             future = content_length if self.attention_type == "bi" else 1
             num_positions = context_length + future
         return (2 if self.bidirectional_data else 1, num_positions, self.hidden_dim)
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "hidden_dim": self.hidden_dim,
-            "attention_type": self.attention_type,
-            "clamp_length": self.clamp_length,
-            "bidirectional_data": self.bidirectional_data,
-        }

@@ -4,8 +4,8 @@ import keras
 from keras import ops
 
 from keras_xlnet.arguments import check_choice, check_positive_int, check_rate
-from keras_xlnet.compat.lora import Dense
 from keras_xlnet.compat.sublayers import RestoresSublayers, set_trainable
+from keras_xlnet.layers.configured_layer import ConfiguredLayer
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.initializers import (
     clone_initializer,
@@ -18,8 +18,49 @@ from keras_xlnet.types import Initializer, Shape, Tensor
 _MODES = ("last", "first", "mean", "attention", "cls")
 
 
+class OneRow(RestoresSublayers, ConfiguredLayer):
+    """Base class of layers that make one row of a sequence. Arguments as in `SequencePooling`."""
+
+    def __init__(
+        self,
+        mode: str = "last",
+        num_heads: int | None = None,
+        head_dim: int | None = None,
+        dropout: float = 0.0,
+        layer_norm_epsilon: float = 1e-12,
+        kernel_initializer: Initializer | None = None,
+        cls_token_id: int = 3,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.input_spec = keras.layers.InputSpec(ndim=3)
+        self.mode = check_choice("mode", mode, _MODES)
+        if mode == "attention":
+            check_positive_int("num_heads", num_heads)
+            check_positive_int("head_dim", head_dim)
+        self.num_heads = num_heads
+        self.head_dim = head_dim
+        self.dropout = check_rate("dropout", dropout)
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.kernel_initializer = get_kernel_initializer(kernel_initializer)
+        self.cls_token_id = cls_token_id
+        self.seed = seed
+        self._create_layers()
+
+    def _create_layers(self):
+        """Creates the sublayers that do not need a shape."""
+
+    def compute_mask(self, sequence: Tensor, mask: Tensor | None = None) -> None:
+        return None  # There is one row for each text.
+
+    def compute_output_shape(self, sequence_shape: Shape) -> Shape:
+        return (sequence_shape[0], sequence_shape[-1])
+
+
 @register
-class SequencePooling(RestoresSublayers, keras.layers.Layer):
+class SequencePooling(OneRow):
     """Pooling: one vector for the real tokens of a sequence, with padding on either side.
 
     Args:
@@ -58,43 +99,12 @@ class SequencePooling(RestoresSublayers, keras.layers.Layer):
     Source: the original's `summarize_sequence`.
     """
 
-    def __init__(
-        self,
-        mode: str = "last",
-        num_heads: int | None = None,
-        head_dim: int | None = None,
-        dropout: float = 0.0,
-        layer_norm_epsilon: float = 1e-12,
-        kernel_initializer: Initializer | None = None,
-        cls_token_id: int = 3,
-        seed: int | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.supports_masking = True
-        self.input_spec = keras.layers.InputSpec(ndim=3)
-        self.mode = check_choice("mode", mode, _MODES)
-        if mode == "attention":
-            check_positive_int("num_heads", num_heads)
-            check_positive_int("head_dim", head_dim)
-        self.num_heads = num_heads
-        self.head_dim = head_dim
-        self.dropout = check_rate("dropout", dropout)
-        self.layer_norm_epsilon = layer_norm_epsilon
-        self.kernel_initializer = get_kernel_initializer(kernel_initializer)
-        self.cls_token_id = cls_token_id
-        self.seed = seed
-
     def build(self, sequence_shape: Shape) -> None:
         if self.mode != "attention":
             return
         attention_seed, dropout_seed = spawn_seeds(self.seed, 2, "SequencePooling")
         hidden_dim = sequence_shape[-1]
-        self.query = self.add_weight(
-            shape=(hidden_dim,),
-            initializer=clone_initializer(self.kernel_initializer),
-            name="query",
-        )
+        self.query = self.add_kernel("query", (hidden_dim,))
         self.attention = keras.layers.MultiHeadAttention(
             self.num_heads,
             self.head_dim,
@@ -163,28 +173,9 @@ class SequencePooling(RestoresSublayers, keras.layers.Layer):
         attended = self.dropout_layer(attended, training=training)
         return ops.squeeze(self.norm(attended), 1)
 
-    def compute_mask(self, sequence: Tensor, mask: Tensor | None = None) -> None:
-        return None  # There is one row for each text.
-
-    def compute_output_shape(self, sequence_shape: Shape) -> Shape:
-        return (sequence_shape[0], sequence_shape[-1])
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "mode": self.mode,
-            "num_heads": self.num_heads,
-            "head_dim": self.head_dim,
-            "dropout": self.dropout,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "cls_token_id": self.cls_token_id,
-            "seed": self.seed,
-        }
-
 
 @register
-class SequenceSummary(RestoresSublayers, keras.layers.Layer):
+class SequenceSummary(OneRow):
     """A summary of a sequence: pooling, a dense layer with tanh, dropout.
 
     Args:
@@ -219,48 +210,26 @@ class SequenceSummary(RestoresSublayers, keras.layers.Layer):
     Source: the original's `summarize_sequence`.
     """
 
-    def __init__(
-        self,
-        mode: str = "last",
-        num_heads: int | None = None,
-        head_dim: int | None = None,
-        dropout: float = 0.0,
-        layer_norm_epsilon: float = 1e-12,
-        kernel_initializer: Initializer | None = None,
-        cls_token_id: int = 3,
-        seed: int | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.supports_masking = True
-        self.input_spec = keras.layers.InputSpec(ndim=3)
-        self.kernel_initializer = get_kernel_initializer(kernel_initializer)
-        self.seed = seed
-        dropout_seed, pooling_seed = spawn_seeds(seed, 2, "SequenceSummary")
+    def _create_layers(self):
+        dropout_seed, pooling_seed = spawn_seeds(self.seed, 2, "SequenceSummary")
         self.pooling = SequencePooling(
-            mode,
-            num_heads=num_heads,
-            head_dim=head_dim,
-            dropout=dropout,
-            layer_norm_epsilon=layer_norm_epsilon,
+            self.mode,
+            num_heads=self.num_heads,
+            head_dim=self.head_dim,
+            dropout=self.dropout,
+            layer_norm_epsilon=self.layer_norm_epsilon,
             kernel_initializer=clone_initializer(self.kernel_initializer),
-            cls_token_id=cls_token_id,
+            cls_token_id=self.cls_token_id,
             seed=pooling_seed,
             dtype=self.dtype_policy,
             name="pooling",
         )
         self.dropout_layer = HashDropout(
-            dropout, seed=dropout_seed, dtype=self.dtype_policy, name="dropout"
+            self.dropout, seed=dropout_seed, dtype=self.dtype_policy, name="dropout"
         )
 
     def build(self, sequence_shape: Shape) -> None:
-        self.dense = Dense(
-            sequence_shape[-1],
-            activation="tanh",
-            kernel_initializer=clone_initializer(self.kernel_initializer),
-            dtype=self.dtype_policy,
-            name="dense",
-        )
+        self.dense = self.new_dense("dense", sequence_shape[-1], activation="tanh")
         self.pooling.build(sequence_shape)
         self.dense.build((sequence_shape[0], sequence_shape[-1]))
         self.restore_sublayers()
@@ -278,13 +247,3 @@ class SequenceSummary(RestoresSublayers, keras.layers.Layer):
             sequence, padding_mask=padding_mask, token_ids=token_ids, training=training
         )
         return self.dropout_layer(self.dense(pooled), training=training)
-
-    def compute_mask(self, sequence: Tensor, mask: Tensor | None = None) -> None:
-        return None  # There is one row for each text.
-
-    def compute_output_shape(self, sequence_shape: Shape) -> Shape:
-        return (sequence_shape[0], sequence_shape[-1])
-
-    def get_config(self) -> dict[str, Any]:
-        # All arguments of the pooling, without the base class's and the seed.
-        return {**self.pooling.get_config(), **super().get_config(), "seed": self.seed}

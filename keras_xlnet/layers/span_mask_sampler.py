@@ -6,13 +6,14 @@ from keras import ops
 
 from keras_xlnet.arguments import check_choice, check_positive_int
 from keras_xlnet.compat.replica_seed_generator import ReplicaSeedGenerator
+from keras_xlnet.layers.configured_layer import ConfiguredLayer
 from keras_xlnet.ops.spans import fill_targets, max_spans, span_targets
 from keras_xlnet.registration import register
 from keras_xlnet.types import Tensor
 
 
 @register
-class SpanMaskSampler(keras.layers.Layer):
+class SpanMaskSampler(ConfiguredLayer):
     """A random choice of the tokens to predict: spans of words, then single tokens.
 
     A span has `n` words, `n` from 1 to `max_gram` with a probability proportional to `1 / n`, and
@@ -192,17 +193,6 @@ class SpanMaskSampler(keras.layers.Layer):
 
     def compute_output_spec(self, word_starts: Tensor, **kwargs: Any) -> keras.KerasTensor:
         return keras.KerasTensor(word_starts.shape, dtype="bool")
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "num_predictions": self.num_predictions,
-            "max_gram": self.max_gram,
-            "alpha": self.alpha,
-            "beta": self.beta,
-            "unit": self.unit,
-            "seed": self.seed,
-        }
 
 
 def _is_concrete(x):

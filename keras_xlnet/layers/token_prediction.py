@@ -4,12 +4,13 @@ import keras
 from keras import ops
 
 from keras_xlnet.compat.sublayers import RestoresSublayers
+from keras_xlnet.layers.configured_layer import ConfiguredLayer
 from keras_xlnet.registration import register
 from keras_xlnet.types import Initializer, Shape, Tensor
 
 
 @register
-class MaskEmbedding(RestoresSublayers, keras.layers.Layer):
+class MaskEmbedding(RestoresSublayers, ConfiguredLayer):
     """One trainable vector that replaces the embedding of each token to predict.
 
     Args:
@@ -65,16 +66,9 @@ class MaskEmbedding(RestoresSublayers, keras.layers.Layer):
     ) -> keras.KerasTensor:
         return keras.KerasTensor((*target_mask.shape, self.hidden_dim), dtype=self.compute_dtype)
 
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "hidden_dim": self.hidden_dim,
-            "initializer": keras.initializers.serialize(self.initializer),
-        }
-
 
 @register
-class LogitBias(RestoresSublayers, keras.layers.Layer):
+class LogitBias(RestoresSublayers, ConfiguredLayer):
     """A trainable bias for the logits of a softmax that is tied to an embedding.
 
     Call arguments:
@@ -104,6 +98,3 @@ class LogitBias(RestoresSublayers, keras.layers.Layer):
 
     def compute_output_shape(self, logits_shape: Shape) -> Shape:
         return logits_shape
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config()

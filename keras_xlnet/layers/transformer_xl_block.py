@@ -62,6 +62,8 @@ class TransformerXLBlock(Block):
     Source: Dai et al. 2019 (Transformer-XL), section 3.3.
     """
 
+    norm_names = ("attention_norm", "feed_forward_norm")
+
     def __init__(
         self,
         num_heads: int,
@@ -93,20 +95,14 @@ class TransformerXLBlock(Block):
             **kwargs,
         )
         self.normalize_first = normalize_first
-        self.attention_norm, self.feed_forward_norm = (
-            keras.layers.LayerNormalization(
-                epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name=name
-            )
-            for name in ("attention_norm", "feed_forward_norm")
+
+    def create_norm(self, name: str, seed: int | None) -> None:
+        dtype, norm, dropout = self.dtype_policy, f"{name}_norm", f"{name}_output_dropout"
+        normalization = keras.layers.LayerNormalization(
+            epsilon=self.layer_norm_epsilon, dtype=dtype, name=norm
         )
-        self.attention_output_dropout, self.feed_forward_output_dropout = (
-            HashDropout(dropout, seed=s, dtype=self.dtype_policy, name=name)
-            for s, name in zip(
-                self._output_seeds,
-                ("attention_output_dropout", "feed_forward_output_dropout"),
-                strict=True,
-            )
-        )
+        setattr(self, norm, normalization)
+        setattr(self, dropout, HashDropout(self.dropout, seed=seed, dtype=dtype, name=dropout))
 
     def build(
         self,
@@ -119,9 +115,6 @@ class TransformerXLBlock(Block):
             position_encoding_shape,
             attention_biases_shape=attention_biases_shape,
         )
-        self.attention_norm.build(content_shape)
-        self.feed_forward_norm.build(content_shape)
-        self.restore_sublayers()
 
     @recomputable
     def call(

@@ -11,7 +11,7 @@ from keras_xlnet.layers.attention_masks import mask_of_context, without_padding
 from keras_xlnet.layers.block import Block
 from keras_xlnet.layers.memory import join_memory
 from keras_xlnet.registration import register
-from keras_xlnet.types import Activation, Initializer, Shape, Tensor
+from keras_xlnet.types import Shape, Tensor
 
 
 @register
@@ -87,43 +87,13 @@ class TwoStreamBlock(VaryingOutputs, Block):
     Source: Yang et al. 2019 (XLNet), section 2.3 and appendix A.2.
     """
 
-    def __init__(
-        self,
-        num_heads: int,
-        head_dim: int,
-        intermediate_dim: int,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        activation: Activation = "gelu_tanh",
-        layer_norm_epsilon: float = 1e-12,
-        kernel_initializer: Initializer | None = None,
-        seed: int | None = None,
-        attention_chunk_size: int | None = None,
-        gradient_checkpointing: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            num_heads,
-            head_dim,
-            intermediate_dim,
-            dropout,
-            attention_dropout,
-            activation,
-            layer_norm_epsilon,
-            kernel_initializer,
-            seed,
-            attention_chunk_size,
-            gradient_checkpointing,
-            **kwargs,
-        )
-        self.attention_add_and_norm, self.feed_forward_add_and_norm = (
-            AddAndNorm(dropout, layer_norm_epsilon, s, dtype=self.dtype_policy, name=name)
-            for s, name in zip(
-                self._output_seeds,
-                ("attention_add_and_norm", "feed_forward_add_and_norm"),
-                strict=True,
-            )
-        )
+    norm_names = ("attention_add_and_norm", "feed_forward_add_and_norm")
+
+    def create_norm(self, name: str, seed: int | None) -> None:
+        name += "_add_and_norm"
+        epsilon = self.layer_norm_epsilon
+        norm = AddAndNorm(self.dropout, epsilon, seed, dtype=self.dtype_policy, name=name)
+        setattr(self, name, norm)
 
     def build(
         self,
@@ -138,9 +108,6 @@ class TwoStreamBlock(VaryingOutputs, Block):
             segment_matrix_shape=segment_matrix_shape,
             attention_biases_shape=attention_biases_shape,
         )
-        self.attention_add_and_norm.build(content_stream_shape)
-        self.feed_forward_add_and_norm.build(content_stream_shape)
-        self.restore_sublayers()
 
     @recomputable
     def call(

@@ -1,8 +1,14 @@
 """Reads and writes the parts of a SentencePiece model that this package changes.
 
-`sentencepiece` has message classes for them, but these need a `protobuf` that it does not install,
-of a release that TensorFlow may not accept. A model is a sequence of fields: pieces, the settings
-of the trainer and of the normalizer. Everything but the pieces stays as bytes.
+No library reads them in every environment of this package. The message classes of `sentencepiece`
+need protobuf, which its wheel does not require: with JAX or PyTorch it may be missing. The classes
+of sentencepiece 0.2.3 need protobuf 7.36 or newer, but Beam needs protobuf 6 (docs/upstream.md,
+"sentencepiece 0.2.3 does not say that it needs protobuf 7"). `tokenizers` needs the
+same classes. A `SentencePieceProcessor` returns neither the normalization rules nor the types of
+all pieces, and cannot write a model with other pieces.
+
+A model is a sequence of fields: pieces, the settings of the trainer and of the normalizer.
+Everything but the pieces stays as bytes.
 
 Source: https://protobuf.dev/programming-guides/encoding and `sentencepiece_model.proto`.
 """

@@ -20,8 +20,8 @@ from scipy.stats import pearsonr, spearmanr
 from sklearn.linear_model import LogisticRegression
 
 from keras_xlnet.checkpoints import convert_bert
-from keras_xlnet.checkpoints.bert import tokens_that_differ
 from keras_xlnet.checkpoints.bert_files import read_vocabulary
+from keras_xlnet.conversion.bert_vocabulary import tokens_that_differ
 from keras_xlnet.models import XLNetPermutationLM, XLNetTextEmbedder
 from keras_xlnet.preprocessing import XLNetTextEmbedderPreprocessor
 from keras_xlnet.task_files import read_table

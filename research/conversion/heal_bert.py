@@ -34,8 +34,8 @@ import numpy as np
 from aligned_texts import AlignedTexts
 
 from keras_xlnet.checkpoints import load_bert
-from keras_xlnet.checkpoints.bert import bert_ids
 from keras_xlnet.checkpoints.bert_files import read_vocabulary
+from keras_xlnet.conversion.bert_vocabulary import bert_ids
 from keras_xlnet.evaluation import BitsPerCharacter
 from keras_xlnet.layers import PermutationMaskGenerator, SpanMaskSampler
 from keras_xlnet.models import XLNetPermutationLM

@@ -16,10 +16,10 @@ from keras_xlnet.checkpoints import (
     load_checkpoint,
     load_tokenizer,
 )
-from keras_xlnet.checkpoints.bert import bert_ids, random_texts
-from keras_xlnet.checkpoints.bert_encoder import BertEncoder
 from keras_xlnet.checkpoints.bert_files import BertFiles, read_config, read_vocabulary
-from keras_xlnet.checkpoints.bert_positions import sinusoids
+from keras_xlnet.conversion.bert_encoder import BertEncoder
+from keras_xlnet.conversion.bert_positions import sinusoids
+from keras_xlnet.conversion.bert_vocabulary import bert_ids, random_texts
 from keras_xlnet.layers import RelativePositionEncoding
 from keras_xlnet.tokenizers import WordPieceVocabulary
 from tests.checkpoints.transformers_encoders import save_encoder

@@ -9,7 +9,7 @@ import pytest
 
 import keras_xlnet
 from keras_xlnet.checkpoints import detect_format, detect_task, load_checkpoint, load_keras_hub
-from keras_xlnet.checkpoints.keras_hub import ROWS, open_keras_hub
+from keras_xlnet.checkpoints.keras_hub import KERAS_HUB, ROWS
 
 LAYER = "layers/xl_net_encoder"
 MASK = "layers/xl_net_attention_mask_layer/vars/0"
@@ -42,7 +42,7 @@ def test_outputs_are_those_of_keras_hub(preset, golden):
 
 
 def test_every_weight_is_used_once(preset):
-    opened = open_keras_hub(preset)
+    opened = KERAS_HUB.open(preset)
     names = [match.name for match in opened.matches]
     assert len(set(names)) == len(names) == len(opened.model.weights)
     # Each has one row, and each row is of a weight.

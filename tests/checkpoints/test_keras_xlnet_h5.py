@@ -16,7 +16,7 @@ from keras_xlnet.checkpoints import (
     load_checkpoint,
     load_keras_xlnet_h5,
 )
-from keras_xlnet.checkpoints.keras_xlnet_h5 import keras_xlnet_rows, open_keras_xlnet_h5
+from keras_xlnet.checkpoints.keras_xlnet_h5 import KERAS_XLNET_H5, keras_xlnet_rows
 
 FILES = ("encoder.h5", "trainer.h5")
 PADDING = 5
@@ -83,7 +83,7 @@ def test_the_trainer(folder, expected):
     "name, task", [("encoder.h5", None), ("trainer.h5", "permutation_lm"), ("trainer.h5", None)]
 )
 def test_every_weight_is_used_once(name, task, folder):
-    opened = open_keras_xlnet_h5(folder / name, task, num_heads=2)
+    opened = KERAS_XLNET_H5.open(folder / name, task, num_heads=2)
     kernels = {match.name for match in opened.matches if match.name.endswith("/kernel")}
     assert kernels == {"Attention-1/kernel", "Attention-2/kernel"}
     places = [(match.name, str(match.view)) for match in opened.matches]

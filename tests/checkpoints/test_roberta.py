@@ -15,8 +15,8 @@ from keras_xlnet.checkpoints import (
     load_checkpoint,
     load_tokenizer,
 )
-from keras_xlnet.checkpoints.bert_encoder import BertEncoder
-from keras_xlnet.checkpoints.roberta import open_roberta
+from keras_xlnet.checkpoints.roberta import ROBERTA
+from keras_xlnet.conversion.bert_encoder import BertEncoder
 from tests.checkpoints.transformers_encoders import save_encoder
 
 # The special tokens of `golden/bert`, as entries of a RoBERTa's `config.json`.
@@ -87,7 +87,7 @@ def test_without_positions_the_outputs_are_those_of_bert(directory, golden):
 
 def test_positions_begin_after_the_padding_id(directory, golden):
     expected = golden("bert/outputs.npz")
-    encoder = BertEncoder(open_roberta(directory)._files.read(), 2, 1e-12, "gelu")
+    encoder = BertEncoder(ROBERTA.open(directory)._files.read(), 2, 1e-12, "gelu")
     token_ids = expected["token_ids"]
     states = encoder.embed(token_ids, np.arange(len(token_ids)))
     for layer in range(encoder.num_layers):

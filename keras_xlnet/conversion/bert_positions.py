@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_xlnet.checkpoints.bert_encoder import BertEncoder
+from keras_xlnet.conversion.bert_encoder import BertEncoder
 
 # The functions are constant from this distance on, where BERT's positions have no more effect.
 _FARTHEST = 24

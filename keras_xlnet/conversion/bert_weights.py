@@ -23,8 +23,8 @@ import math
 
 import numpy as np
 
-from keras_xlnet.checkpoints.bert_encoder import BertEncoder
-from keras_xlnet.checkpoints.bert_positions import PositionBiases
+from keras_xlnet.conversion.bert_encoder import BertEncoder
+from keras_xlnet.conversion.bert_positions import PositionBiases
 
 # The ratio of the length of the biases to the vectors they are multiplied by.
 _LENGTH = 100.0

@@ -1,0 +1,1 @@
+"""The numerics of converting BERT encoders to XLNets: arrays in, arrays out, no files."""
