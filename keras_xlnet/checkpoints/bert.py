@@ -20,7 +20,7 @@ from keras_xlnet.checkpoints.huggingface_tokenizer import read_if_there
 from keras_xlnet.checkpoints.opening import build
 from keras_xlnet.checkpoints.tasks import get_task
 from keras_xlnet.models import XLNetBackbone
-from keras_xlnet.preprocessing.packing import SEGMENT_A, SEGMENT_CLS, SEGMENT_PADDING, pack
+from keras_xlnet.preprocessing.packing import SEGMENT_PADDING, Layout, as_rows, pack_texts
 from keras_xlnet.preset_files import file_in, local_directory
 from keras_xlnet.preset_files.files import quoted
 from keras_xlnet.preset_files.weights import assign_in_blocks, model_weights
@@ -330,15 +330,12 @@ class OpenBert:
         theirs, cls, sep, pad = self._ids
         # Of several ids of the XLNet with one id of BERT, the first.
         ours = {index: place for place, index in reversed([*enumerate(theirs.tolist())])}
-        end = (np.array([sep]), SEGMENT_A), (np.array([cls]), SEGMENT_CLS)
-        rows = [
-            [(np.array([ours[index] for index in row.tolist()]), SEGMENT_A), *end]
-            for row in self._rows
-        ]
+        layout = Layout(_MOST_TOKENS + 2, "left", pad, SEGMENT_PADDING, sep, cls)
+        rows = [np.array([ours[index] for index in row.tolist()], "int32") for row in self._rows]
         cosines = []
         for start in range(0, len(rows), _BATCH_SIZE):
             batch = rows[start : start + _BATCH_SIZE]
-            features = pack(batch, _MOST_TOKENS + 2, "left", pad, SEGMENT_PADDING)
+            features, _ = pack_texts(as_rows(batch), None, layout, np, shorten=True)
             outputs = self.model(features, training=False)["sequence_output"]
             outputs = keras.ops.convert_to_numpy(outputs).astype("float64")
             mask = features["padding_mask"]
