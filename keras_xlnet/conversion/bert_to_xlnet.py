@@ -16,7 +16,7 @@ from keras_xlnet.conversion.bert_encoder import BertEncoder
 from keras_xlnet.conversion.bert_positions import fit_positions
 from keras_xlnet.conversion.bert_weights import find_shift, xlnet_weights
 from keras_xlnet.models import XLNetBackbone
-from keras_xlnet.preprocessing.packing import SEGMENT_A, SEGMENT_CLS, SEGMENT_PADDING, pack
+from keras_xlnet.preprocessing.packing import SEGMENT_PADDING, Layout, as_rows, pack_texts
 from keras_xlnet.preset_files.weights import assign_in_blocks, model_weights
 from keras_xlnet.tokenizers import XLNetTokenizer
 
@@ -115,12 +115,12 @@ def _cosine(model, ids, rows, states):
     """Returns the mean cosine between the means of the last states of BERT and of the model."""
     # If several ids of the XLNet have one id of BERT, the first of them is used.
     ours = {index: place for place, index in reversed([*enumerate(ids.theirs.tolist())])}
-    end = (np.array([ids.sep]), SEGMENT_A), (np.array([ids.cls]), SEGMENT_CLS)
-    parts = [[(np.array([ours[index] for index in row.tolist()]), SEGMENT_A), *end] for row in rows]
-    length, cosines = max(map(len, rows)) + 2, []
+    layout = Layout(max(map(len, rows)) + 2, "left", ids.pad, SEGMENT_PADDING, ids.sep, ids.cls)
+    texts = [np.array([ours[index] for index in row.tolist()], "int32") for row in rows]
+    cosines = []
     for start in range(0, len(rows), _BATCH_SIZE):
         batch = slice(start, start + _BATCH_SIZE)
-        features = pack(parts[batch], length, "left", ids.pad, SEGMENT_PADDING)
+        features, _ = pack_texts(as_rows(texts[batch]), None, layout, np)
         outputs = model(features, training=False)["sequence_output"]
         outputs = keras.ops.convert_to_numpy(outputs).astype("float64")
         for row, is_real, state in zip(

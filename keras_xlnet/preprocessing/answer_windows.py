@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_xlnet.preprocessing.answers import GoldAnswer
-from keras_xlnet.preprocessing.packing import window_of_most_context
+from keras_xlnet.preprocessing.packing import Rows, ranges, starts, window_of_most_context
 from keras_xlnet.preprocessing.preprocessor import Encoded
 
 _LABELS = ("start_positions", "end_positions", "is_impossible")
@@ -87,13 +87,12 @@ class AnswerWindows(Encoded):
         Source: `_check_is_max_context` of the original's `run_squad.py`.
         """
         found = np.zeros(self.features["token_ids"].shape, bool)
-        of_rows = np.split(np.arange(len(self.row)), np.flatnonzero(np.diff(self.row)) + 1)
-        for windows in of_rows:
-            first = self.first_token[windows]
-            parts = list(zip(first, self.num_tokens[windows], strict=True))
-            window = window_of_most_context(parts)
-            place = self.first_position[windows] - first
-            found[windows[window], np.arange(len(window)) + place[window]] = True
+        counts = np.array([*map(len, self.token_offsets)])
+        count = self.num_tokens
+        token = ranges(starts(counts, np)[self.row] + self.first_token, count, np)
+        window = np.repeat(np.arange(len(self)), count)
+        is_here = window_of_most_context(Rows(token, count), counts.sum(), np)[token] == window
+        found[window[is_here], ranges(self.first_position, count, np)[is_here]] = True
         return found
 
 

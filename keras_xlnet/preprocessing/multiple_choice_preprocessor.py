@@ -9,19 +9,16 @@ import keras
 import numpy as np
 
 from keras_xlnet.lazy_modules import tf
-from keras_xlnet.preprocessing.choices import (
-    choice_columns,
-    choice_labels,
-)
+from keras_xlnet.preprocessing.choices import choice_columns, choice_labels
 from keras_xlnet.preprocessing.labels import Classes, as_label_array, check_class_indices
 from keras_xlnet.preprocessing.packing import (
-    SEGMENT_A,
-    SEGMENT_B,
-    SEGMENT_CLS,
-    first_tokens,
-    last_tokens,
-    repeated,
+    as_rows,
+    gather,
+    indices,
+    pack,
+    pair_parts,
     rows_of_lists,
+    take,
 )
 from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
 from keras_xlnet.registration import register
@@ -139,13 +136,9 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
             if not isinstance(choices, tf.RaggedTensor):
                 choices = tf.RaggedTensor.from_tensor(tf.ensure_shape(choices, (None, None)))
             choices = choices.with_row_splits_dtype(tf.int64)
-            text_ids = self.tokenizer(text)
-            choice_ids = last_tokens(self.tokenizer(choices.values), self.max_choice_length)
-            if self.as_original:
-                parts = self._with_leftovers(text_ids, choices.with_values(choice_ids))
-            else:
-                parts = (tf.gather(text_ids, choices.value_rowids()), choice_ids)
-            features = self._pack_choices(*parts)
+            features, _ = self._pack_choices(
+                self.tokenizer(text), self.tokenizer(choices.values), choices.row_lengths(), tf
+            )
             padding = {"token_ids": self.padding_token_id, "segment_ids": self._padding_segment}
             return {
                 key: choices.with_values(value).to_tensor(padding.get(key))
@@ -174,18 +167,11 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
         return Encoded(features, columns, num_cut=num_cut)
 
     def _encode_columns(self, text, choices, shorten):
-        text_ids = self.tokenizer.encode(text)
         counts = [len(options) for options in choices]
-        flat = self.tokenizer.encode([option for options in choices for option in options])
-        texts = [ids for ids, count in zip(text_ids, counts, strict=True) for _ in range(count)]
-        given = np.array([len(a) + len(b) for a, b in zip(texts, flat, strict=True)])
-        flat = [ids[max(0, len(ids) - self.max_choice_length) :] for ids in flat]
-        if self.as_original:
-            texts = self._texts_with_leftovers(texts, flat, counts)
-        features = self._pack_rows(
-            [self._choice_parts(a, b) for a, b in zip(texts, flat, strict=True)], shorten
+        choice_ids = self.tokenizer.encode([option for options in choices for option in options])
+        features, num_cut = self._pack_choices(
+            self.tokenizer.encode(text), choice_ids, np.array(counts, "int64"), np, shorten
         )
-        num_cut = np.maximum(given + _NUM_SPECIAL - features["padding_mask"].sum(axis=1), 0)
         padding = {"token_ids": self.padding_token_id, "segment_ids": self._padding_segment}
         lists = {
             key: rows_of_lists(value, counts, padding.get(key, False))
@@ -215,59 +201,41 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
             check_class_indices(y, np.shape(features["token_ids"])[1])
         return y
 
-    def _choice_parts(self, text, choice):
-        sep, cls = self.tokenizer.sep_token_id, self.tokenizer.cls_token_id
-        room = self.sequence_length - _NUM_SPECIAL - len(choice)
-        first, second = (text[:room], SEGMENT_A), (choice, SEGMENT_B)
-        return [first, (sep, SEGMENT_A), second, (sep, SEGMENT_B), (cls, SEGMENT_CLS)]
-
-    def _texts_with_leftovers(self, texts, choices, counts):
-        """The text of each choice, with what the original leaves in it of the choices before."""
-        sep, cls = self.tokenizer.sep_token_id, self.tokenizer.cls_token_id
-        firsts = set(np.cumsum([0, *counts]).tolist())
-        found: list[np.ndarray] = []
-        left = np.zeros(0, "int32")
-        for place, (text, choice) in enumerate(zip(texts, choices, strict=True)):
-            left = text if place in firsts else left
-            found.append(left)
-            if len(left) + len(choice) <= self.sequence_length - _NUM_SPECIAL:
-                left = np.concatenate([left, [sep], choice, [sep, cls]]).astype("int32")
-        return found
-
-    def _pack_choices(self, text_ids, choice_ids):
-        room = self.sequence_length - _NUM_SPECIAL - choice_ids.row_lengths()
-        text_ids = first_tokens(text_ids, tf.minimum(text_ids.row_lengths(), room))
-        # Unlike a pair, a choice without tokens has its <sep> too.
-        sep = repeated(self.tokenizer.sep_token_id, tf.ones_like(room))
-        cls = repeated(self.tokenizer.cls_token_id, tf.ones_like(room))
-        return self._pack(
-            [
-                (text_ids, SEGMENT_A),
-                (sep, SEGMENT_A),
-                (choice_ids, SEGMENT_B),
-                (sep, SEGMENT_B),
-                (cls, SEGMENT_CLS),
-            ]
+    def _pack_choices(self, text_ids, choice_ids, counts, xp, shorten=False):
+        """The features of `counts` choices for each text, and how many tokens are truncated."""
+        texts, choices = as_rows(text_ids), as_rows(choice_ids)
+        row = xp.repeat(indices(counts, xp), counts)
+        choice = xp.minimum(choices.lengths, self.max_choice_length)
+        given = gather(texts.lengths, row, xp) + choices.lengths
+        choices = take(choices, indices(row, xp), choices.lengths - choice, choice, xp)
+        if self.as_original:
+            texts, row = self._with_leftovers(texts, choices, counts), indices(row, xp)
+        text = xp.minimum(
+            gather(texts.lengths, row, xp), self.sequence_length - _NUM_SPECIAL - choice
         )
+        # Unlike a pair, a choice without tokens has its <sep> too.
+        parts = pair_parts(
+            [take(texts, row, 0, text, xp)], [choices], xp.ones_like(row), self.layout, xp
+        )
+        return pack(parts, self.layout, xp, shorten), xp.maximum(given - text - choice, 0)
 
-    def _with_leftovers(self, text_ids, choice_ids):
+    def _with_leftovers(self, texts, choices, counts):
         """The text of each choice, with what the original leaves in it of the choices before.
 
         It runs eagerly: no useful model needs it in a graph.
         """
-        texts, choices = [], []
-        for row in range(int(text_ids.nrows())):
-            text = text_ids[row]
-            for place in range(int(choice_ids[row].nrows())):
-                choice = choice_ids[row, place]
-                texts.append(text)
-                choices.append(choice)
-                if len(text) + len(choice) <= self.sequence_length - _NUM_SPECIAL:
-                    sep, cls = self.tokenizer.sep_token_id, self.tokenizer.cls_token_id
-                    text = tf.concat([text, [sep], choice, [sep, cls]], axis=0)
-        return tuple(
-            tf.ragged.stack(ids).with_row_splits_dtype(tf.int64) for ids in (texts, choices)
+        sep, cls = self.tokenizer.sep_token_id, self.tokenizer.cls_token_id
+        texts, choices = (
+            np.split(np.asarray(rows.values), np.cumsum(rows.lengths)) for rows in (texts, choices)
         )
+        found, place = [], 0
+        for text, count in zip(texts, np.asarray(counts), strict=False):
+            for choice in choices[place : place + count]:
+                found.append(text)
+                if len(text) + len(choice) <= self.sequence_length - _NUM_SPECIAL:
+                    text = np.concatenate([text, [sep], choice, [sep, cls]]).astype("int32")
+            place += count
+        return as_rows(found)
 
     def compute_output_shape(self, input_shape: dict[str, Shape]) -> dict[str, Shape]:
         shape = (*input_shape["choices"], self.sequence_length)

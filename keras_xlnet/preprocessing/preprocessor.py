@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import keras
 import numpy as np
 
-from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.labels import Classes, as_label_array, check_finite
-from keras_xlnet.preprocessing.packing import (
-    SEGMENT_A,
-    SEGMENT_B,
-    SEGMENT_CLS,
-    SEGMENT_PADDING,
-    pack,
-    repeated,
-)
+from keras_xlnet.preprocessing.packing import SEGMENT_PADDING, Layout
 from keras_xlnet.preprocessing.weights import as_weight_array
 from keras_xlnet.preset_files import preset_directory
 from keras_xlnet.preset_files.files import CONFIG, TOKENIZER, VOCABULARY, read_json
@@ -297,79 +289,15 @@ class Preprocessor(StringLayer):
 
     # === Packing, on the host and in the TensorFlow graph ===
 
-    def _pack_rows(
-        self, rows: Sequence[Sequence[tuple[Any, int]]], shorten: bool
-    ) -> dict[str, np.ndarray]:
-        """The features of rows of parts, on the host. A part that is an int is a single token."""
-        parts = [[(np.atleast_1d(ids), segment) for ids, segment in row] for row in rows]
-        return pack(
-            parts,
+    @property
+    def layout(self) -> Layout:
+        """The `Layout` of packed rows."""
+        return Layout(
             self.sequence_length,
             self.padding_side,
             self.padding_token_id,
             self._padding_segment,
-            shorten,
+            self.tokenizer.sep_token_id,
+            self.tokenizer.cls_token_id,
+            getattr(self, "truncation", "end"),
         )
-
-    def _pair_parts(self, ids_a: np.ndarray, ids_b: np.ndarray) -> list[tuple[Any, int]]:
-        """The parts of `[A, <sep>, B, <sep>, <cls>]`, or `[A, <sep>, <cls>]` for an empty B."""
-        sep, cls = self.tokenizer.sep_token_id, self.tokenizer.cls_token_id
-        second = [(ids_b, SEGMENT_B), (sep, SEGMENT_B)] if len(ids_b) else []
-        return [(ids_a, SEGMENT_A), (sep, SEGMENT_A), *second, (cls, SEGMENT_CLS)]
-
-    def _pack_pair(self, ids_a, ids_b):
-        """The features of `[A, <sep>, B, <sep>, <cls>]`, or `[A, <sep>, <cls>]` for an empty B."""
-        one = tf.ones([ids_a.nrows()], tf.int64)
-        has_b = tf.cast(ids_b.row_lengths() > 0, tf.int64)
-        return self._pack(
-            [
-                (ids_a, SEGMENT_A),
-                (repeated(self.tokenizer.sep_token_id, one), SEGMENT_A),
-                (ids_b, SEGMENT_B),
-                (repeated(self.tokenizer.sep_token_id, has_b), SEGMENT_B),
-                (repeated(self.tokenizer.cls_token_id, one), SEGMENT_CLS),
-            ]
-        )
-
-    def _pack(self, parts: Sequence[tuple[tf.RaggedTensor, int]]) -> dict[str, tf.Tensor]:
-        """The features of parts of tokens, one after another, each with its segment id."""
-        token_ids, is_in_part = self._place([ids for ids, _ in parts], self.padding_token_id)
-        segments = tf.constant([segment for _, segment in parts])[:, tf.newaxis, tf.newaxis]
-        segment_ids = tf.reduce_sum(tf.where(is_in_part, segments, 0), axis=0)
-        is_token = tf.reduce_any(is_in_part, axis=0)
-        return {
-            "token_ids": token_ids,
-            "segment_ids": tf.where(is_token, segment_ids, self._padding_segment),
-            "padding_mask": is_token,
-        }
-
-    def _place(self, parts, padding):
-        """Puts the parts of each row one after another, with padding.
-
-        A single gather from the values of all parts: ragged concatenation and padding are some
-        hundred operations, which take longer to trace than a dataset of few texts to read.
-
-        Args:
-            parts: List of integer `tf.RaggedTensor`s `(batch, None)`.
-            padding: Int, the value of padding.
-
-        Returns:
-            The values `(batch, sequence_length)`, and `(parts, batch, sequence_length)` bool, where
-            each part is.
-        """
-        count = tf.stack([part.row_lengths() for part in parts])
-        end = tf.cumsum(count)
-        length, end, begin = (n[..., tf.newaxis] for n in (end[-1], end, end - count))
-        position = tf.range(self.sequence_length, dtype=tf.int64)
-        if self.padding_side == "left":
-            position -= self.sequence_length - length
-        is_in_part = (position >= begin) & (position < end)
-        # Where each part of each row begins among the values. The last value is the padding.
-        values = tf.concat([*(part.values for part in parts), [padding]], axis=0)
-        sizes = tf.stack([tf.size(part.values, tf.int64) for part in parts])
-        start = tf.stack([part.row_starts() for part in parts])
-        start += tf.cumsum(sizes, exclusive=True)[:, tf.newaxis]
-        index = tf.where(is_in_part, start[..., tf.newaxis] + position - begin, 0)
-        is_padding = ~tf.reduce_any(is_in_part, axis=0)
-        index = tf.where(is_padding, tf.reduce_sum(sizes), tf.reduce_sum(index, axis=0))
-        return tf.gather(values, index), is_in_part

@@ -14,10 +14,13 @@ from keras_xlnet.preprocessing.answer_windows import AnswerWindows
 from keras_xlnet.preprocessing.answers import gold_answers, question_columns
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.packing import (
-    first_tokens,
+    as_int32,
+    as_rows,
+    gather,
+    pack,
+    pair_parts,
     plan_windows,
-    tokens_at,
-    window_parts,
+    take,
 )
 from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
 from keras_xlnet.registration import register
@@ -127,33 +130,49 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
     def call(self, inputs: dict[str, Any]) -> tuple[dict[str, tf.Tensor], WindowPlaces]:
         with tf.device("CPU:0"):
             question, context = (as_strings(inputs[key], key) for key in ("question", "context"))
-            question_ids = self.tokenizer(question)
-            length = tf.minimum(question_ids.row_lengths(), self.max_question_length)
-            question_ids = first_tokens(question_ids, length)
             # Many questions share a context.
             different, index = tf.unique(context, tf.int64)
             context_ids, offsets = self.tokenizer(different, return_offsets=True)
-            parts = (context_ids, offsets.start, offsets.end)
-            context_ids, start, end = (tf.gather(part, index) for part in parts)
-            room = self.sequence_length - _NUM_SPECIAL - length
-            row, first, count = plan_windows(
-                context_ids.row_lengths(), room, tf.minimum(room, self.doc_stride)
+            features, row, (begin, first, count), _ = self._pack_windows(
+                self.tokenizer(question), context_ids, index, tf
             )
-            context_ids = tokens_at(context_ids, tf.ragged.range(first, first + count), row)
-            features = self._pack_pair(context_ids, tf.gather(question_ids, row))
-            return self._with_masks(features, row, first, count, (start, end))
+            start, end = (tf.gather(part, index) for part in (offsets.start, offsets.end))
+            return features, WindowPlaces(row, begin, first, count, start, end)
 
-    def _with_masks(self, features, row, first, count, offsets):
+    def _pack_windows(self, question_ids, context_ids, index, xp, shorten=False):
+        """The features of the windows of questions, and where they are.
+
+        `index` `(questions,)` is the context of each question. Returns the features, the question
+        of each window, the three places of `WindowPlaces`, and how many tokens are truncated.
+        """
+        questions, contexts = as_rows(question_ids), as_rows(context_ids)
+        length = xp.minimum(questions.lengths, self.max_question_length)
+        room = self.sequence_length - _NUM_SPECIAL - length
+        row, first, count = plan_windows(
+            gather(contexts.lengths, index, xp), room, xp.minimum(room, self.doc_stride), xp
+        )
+        length = gather(length, row, xp)
+        has_question = xp.minimum(length, 1)
+        parts = pair_parts(
+            [take(contexts, gather(index, row, xp), first, count, xp)],
+            [take(questions, row, 0, length, xp)],
+            has_question,
+            self.layout,
+            xp,
+        )
+        features = pack(parts, self.layout, xp, shorten)
+        # Of the window: the context, <sep>, the question and <sep>.
+        last = count + length + 1 + has_question
         mask = features["padding_mask"]
-        length = tf.reduce_sum(tf.cast(mask, tf.int64), axis=1)
-        is_right = self.padding_side == "right"
-        begin = tf.zeros_like(length) if is_right else self.sequence_length - length
-        position = tf.range(self.sequence_length, dtype=tf.int64) - begin[:, tf.newaxis]
-        is_cls = position == length[:, tf.newaxis] - 1
-        in_context = (position >= 0) & (position < count[:, tf.newaxis])
-        features["paragraph_mask"] = in_context | is_cls
-        features["cls_index"] = tf.cast(begin + length - 1, tf.int32)
-        return features, WindowPlaces(row, begin, first, count, *offsets)
+        begin = xp.zeros_like(last)
+        if self.padding_side == "left":
+            begin = mask.shape[1] - last - 1
+        position = np.arange(mask.shape[1], dtype="int64") - begin[:, np.newaxis]
+        in_context = (position >= 0) & (position < count[:, np.newaxis])
+        features["paragraph_mask"] = in_context | (position == last[:, np.newaxis])
+        features["cls_index"] = as_int32(begin + last, xp)
+        num_cut = xp.maximum(questions.lengths - self.max_question_length, 0)
+        return features, row, (begin, first, count), num_cut
 
     def encode(self, x: Any, shorten: bool = True) -> AnswerWindows:
         """Converts questions with contexts to windows on the host, without TensorFlow.
@@ -171,27 +190,13 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
             ValueError: If something is not a text. The message names the row.
         """
         columns = question_columns(x)
-        questions = self.tokenizer.encode(columns["question"])
-        num_cut = np.maximum([len(ids) - self.max_question_length for ids in questions], 0)
-        questions = [ids[: self.max_question_length] for ids in questions]
-        contexts, offsets = self._encode_contexts(columns["context"])
-        plan = [
-            (row, first, count)
-            for row, (question, context) in enumerate(zip(questions, contexts, strict=True))
-            for first, count in self._window_parts(len(context), len(question))
-        ]
-        features = self._pack_rows(
-            [self._pair_parts(contexts[row][i : i + n], questions[row]) for row, i, n in plan],
-            shorten,
+        # Many questions share a context.
+        different = {text: place for place, text in enumerate(dict.fromkeys(columns["context"]))}
+        context_ids, offsets = self.tokenizer.encode(list(different), return_offsets=True)
+        index = np.array([different[text] for text in columns["context"]])
+        features, row, (begin, first, count), num_cut = self._pack_windows(
+            self.tokenizer.encode(columns["question"]), context_ids, index, np, shorten
         )
-        row, first, count = np.array(plan, "int64").T
-        mask = features["padding_mask"]
-        begin = mask.argmax(axis=1)
-        last = begin + mask.sum(axis=1) - 1
-        position = np.arange(mask.shape[1]) - begin[:, np.newaxis]
-        in_context = (position >= 0) & (position < count[:, np.newaxis])
-        is_cls = position == (last - begin)[:, np.newaxis]
-        features |= {"paragraph_mask": in_context | is_cls, "cls_index": last.astype("int32")}
         return AnswerWindows(
             features,
             columns,
@@ -200,20 +205,8 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
             first_position=begin,
             first_token=first,
             num_tokens=count,
-            token_offsets=offsets,
+            token_offsets=[offsets[i] for i in index],
         )
-
-    def _encode_contexts(self, contexts):
-        """Ids and offsets of contexts. Many questions share a context."""
-        different = {text: place for place, text in enumerate(dict.fromkeys(contexts))}
-        ids, offsets = self.tokenizer.encode(list(different), return_offsets=True)
-        places = [different[text] for text in contexts]
-        return [ids[i] for i in places], [offsets[i] for i in places]
-
-    def _window_parts(self, context_length, question_length):
-        """The first context token and the number of context tokens of each window."""
-        room = self.sequence_length - _NUM_SPECIAL - question_length
-        return window_parts(context_length, room, min(room, self.doc_stride))
 
     def answer_limits(self, token_ids: Any, max_answer_length: int, xp: ModuleType = np) -> Any:
         """Returns the largest number of tokens of an answer that starts at each token.

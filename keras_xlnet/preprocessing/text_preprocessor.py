@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.labels import Classes, check_number_of_rows
-from keras_xlnet.preprocessing.packing import first_tokens, repeated, tokens_at
+from keras_xlnet.preprocessing.packing import as_rows, pack_texts
 from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
 from keras_xlnet.preprocessing.texts import read_columns
 from keras_xlnet.tokenizers.string_inputs import as_strings, check_string_dtype
@@ -19,8 +19,6 @@ from keras_xlnet.types import Shape
 
 # One token of each text, <sep> after each text, and <cls>.
 _MIN_LENGTH_PAIR = 5
-# A quarter of the tokens, if the middle is truncated.
-_HEAD_SHARE = 4
 
 
 class XLNetTextPreprocessor(Preprocessor):
@@ -102,32 +100,11 @@ class XLNetTextPreprocessor(Preprocessor):
 
     def _encode_columns(self, text, pair, shorten):
         """The features of texts or pairs, and how many tokens of each were truncated."""
-        rows_a = self.tokenizer.encode(text)
-        if pair is None:
-            rows_b = [np.zeros(0, "int32")] * len(rows_a)
-        else:
+        first, second = as_rows(self.tokenizer.encode(text)), None
+        if pair is not None:
             self._check_length_of_pairs()
-            rows_b = self.tokenizer.encode(pair)
-        kept = [self._truncated(a, b) for a, b in zip(rows_a, rows_b, strict=True)]
-        given = np.array([len(a) + len(b) for a, b in zip(rows_a, rows_b, strict=True)])
-        num_cut = given - [len(a) + len(b) for a, b in kept]
-        return self._pack_rows([self._pair_parts(*pair) for pair in kept], shorten), num_cut
-
-    def _truncated(self, ids_a, ids_b):
-        available = self.sequence_length - 2 - bool(len(ids_b))
-        # As `_truncated_lengths`.
-        half_b = available // 2
-        half_a = available - half_b
-        kept_a = min(len(ids_a), max(half_a, available - len(ids_b)))
-        kept_b = min(len(ids_b), max(half_b, available - len(ids_a)))
-        return self._first_or_ends(ids_a, kept_a), self._first_or_ends(ids_b, kept_b)
-
-    def _first_or_ends(self, ids, length):
-        """The `length` tokens that are not truncated."""
-        if self.truncation == "end" or len(ids) == length:
-            return ids[:length]
-        head = length // _HEAD_SHARE
-        return np.concatenate([ids[:head], ids[len(ids) - (length - head) :]])
+            second = as_rows(self.tokenizer.encode(pair))
+        return pack_texts(first, second, self.layout, np, shorten)
 
     def compute_output_shape(self, input_shape: Any) -> dict[str, Shape]:
         shape = input_shape
@@ -178,32 +155,8 @@ class XLNetTextPreprocessor(Preprocessor):
         return functions[len(ids)](*ids)
 
     def _pack_texts(self, ids_a, ids_b=None):
-        if ids_b is None:
-            ids_b = repeated(0, tf.zeros_like(ids_a.row_lengths()))
-        length_a, length_b = self._truncated_lengths(ids_a.row_lengths(), ids_b.row_lengths())
-        return self._pack_pair(self._kept(ids_a, length_a), self._kept(ids_b, length_b))
-
-    def _kept(self, ids, lengths):
-        """The `lengths` `(batch,)` tokens of each row that are not truncated."""
-        if self.truncation == "end":
-            return first_tokens(ids, lengths)
-        lengths = tf.minimum(lengths, ids.row_lengths())
-        position = tf.ragged.range(lengths)
-        is_tail = position.values >= tf.repeat(lengths // _HEAD_SHARE, lengths)
-        skipped = tf.repeat(ids.row_lengths() - lengths, lengths) * tf.cast(is_tail, tf.int64)
-        return tokens_at(ids, position.with_values(position.values + skipped))
-
-    def _truncated_lengths(self, length_a, length_b):
-        """Returns the lengths after truncating the longer text token by token."""
-        # Without B there is only one <sep>.
-        available = self.sequence_length - 2 - tf.cast(length_b > 0, tf.int64)
-        # Each text keeps at least half of the available tokens, and those the other does not use.
-        # A keeps one more of an odd number, because B is truncated first if both are equally long.
-        half_b = available // 2
-        half_a = available - half_b
-        kept_a = tf.minimum(length_a, tf.maximum(half_a, available - length_b))
-        kept_b = tf.minimum(length_b, tf.maximum(half_b, available - length_a))
-        return kept_a, kept_b
+        second = None if ids_b is None else as_rows(ids_b)
+        return pack_texts(as_rows(ids_a), second, self.layout, tf)[0]
 
 
 def _split_inputs(inputs):

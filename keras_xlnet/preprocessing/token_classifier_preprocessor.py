@@ -13,14 +13,20 @@ from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.labels import Classes, as_label_array, check_class_indices
 from keras_xlnet.preprocessing.packing import (
     SEGMENT_A,
-    SEGMENT_CLS,
-    first_tokens,
-    graph_window_of_most_context,
+    Rows,
+    as_int32,
+    as_rows,
+    concat,
+    gather,
+    indices,
+    pack,
+    pair_parts,
     plan_windows,
+    ranges,
     repeated,
-    tokens_at,
+    starts,
+    take,
     window_of_most_context,
-    window_parts,
 )
 from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
 from keras_xlnet.preprocessing.tags import Entity, decode_tags, detect_scheme, tag_spans
@@ -190,8 +196,9 @@ class XLNetTokenClassifierPreprocessor(Preprocessor):
     def call(self, inputs: Any) -> dict[str, tf.Tensor]:
         with tf.device("CPU:0"):
             ids, index, _ = self._tokenize(inputs)
-            length = tf.minimum(ids.row_lengths(), self._room)
-            return self._pack_words(first_tokens(ids, length), first_tokens(index, length))
+            row, length = indices(ids.lengths, tf), tf.minimum(ids.lengths, self._room)
+            ids, index = (take(rows, row, 0, length, tf) for rows in (ids, index))
+            return self._pack_words(ids, index, tf)
 
     def windows(self, inputs: Any) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
         """Returns the windows of sentences, in the TensorFlow graph.
@@ -204,55 +211,56 @@ class XLNetTokenClassifierPreprocessor(Preprocessor):
             int64 `(windows,)`. `word_index` is as in `EncodedWords`.
         """
         with tf.device("CPU:0"):
-            ids, index, first_of_word = self._tokenize(inputs)
-            length = ids.row_lengths()
-            room, stride = (tf.fill(tf.shape(length), tf.constant(n, tf.int64)) for n in self._plan)
-            sentence, first, count = plan_windows(length, room, stride)
-            position = tf.ragged.range(first, first + count)
-            begin = tf.repeat(tf.gather(ids.row_starts(), sentence), count)
-            token = position.with_values(position.values + begin)
-            window = graph_window_of_most_context(token, tf.size(ids.values, tf.int64))
-            # A word belongs to the window where its first token has the most context.
-            of_word = tf.gather(window, tf.gather(first_of_word, token.values))
-            is_here = of_word == token.value_rowids()
-            index = tokens_at(index, position, sentence)
-            index = index.with_values(tf.where(is_here, index.values, _NO_WORD))
-            return self._pack_words(tokens_at(ids, position, sentence), index), sentence
+            return self._pack_windows(self._tokenize(inputs), tf)
 
     @property
     def _room(self):
         return self.sequence_length - _NUM_SPECIAL
 
-    @property
-    def _plan(self):
-        """The most tokens of a window, and the tokens from its start to the next one."""
-        return self._room, max(self._room // 2, 1)
-
     def _tokenize(self, inputs):
-        """The tokens of sentences, their words, and the first token of the word of each token."""
         words = as_strings(inputs)
         if not isinstance(words, tf.RaggedTensor):
             words = tf.RaggedTensor.from_tensor(tf.ensure_shape(words, (None, None)))
         words = words.with_row_splits_dtype(tf.int64)
-        pieces = self.tokenizer(words.values)
-        is_empty = tf.cast(pieces.row_lengths() == 0, tf.int64)
-        pieces = tf.concat([pieces, repeated(self.tokenizer.unk_token_id, is_empty)], axis=1)
-        index = tf.cast(tf.ragged.range(words.row_lengths()).values, tf.int32)
-        index = pieces.with_values(tf.repeat(index, pieces.row_lengths()))
-        ids, index = (words.with_values(part).merge_dims(1, 2) for part in (pieces, index))
-        return ids, index, tf.gather(pieces.row_starts(), pieces.value_rowids())
+        return self._as_sentences(self.tokenizer(words.values), words.row_lengths(), tf)
 
-    def _pack_words(self, ids, index):
-        one = tf.ones_like(ids.row_lengths())
-        features = self._pack(
-            [
-                (ids, SEGMENT_A),
-                (repeated(self.tokenizer.sep_token_id, one), SEGMENT_A),
-                (repeated(self.tokenizer.cls_token_id, one), SEGMENT_CLS),
-            ]
-        )
-        index, _ = self._place([index, repeated(_NO_WORD, _NUM_SPECIAL * one)], _NO_WORD)
-        return {**features, "word_index": index}
+    def _as_sentences(self, pieces, num_words, xp):
+        """The tokens of sentences, their words, and the first token of the word of each token."""
+        pieces = as_rows(pieces)
+        # A word without tokens is unknown.
+        values = concat([np.full(1, self.tokenizer.unk_token_id, "int32"), pieces.values], xp)
+        begin = xp.where(pieces.lengths > 0, starts(pieces.lengths, xp) + 1, 0)
+        count = xp.maximum(pieces.lengths, 1)
+        word = xp.repeat(indices(count, xp), count)
+        index = as_int32(ranges(xp.zeros_like(num_words), num_words, xp), xp)
+        before = concat([np.zeros(1, "int64"), xp.cumsum(count)], xp)
+        length = gather(before, xp.cumsum(num_words), xp)
+        length -= gather(before, starts(num_words, xp), xp)
+        ids = Rows(gather(values, ranges(begin, count, xp), xp), length)
+        return ids, Rows(gather(index, word, xp), length), gather(before, word, xp)
+
+    def _pack_windows(self, tokens, xp, shorten=False):
+        """The features of the windows of sentences, and the sentence of each window."""
+        ids, index, first_of_word = tokens
+        room, stride = self._room, max(self._room // 2, 1)
+        zero = xp.zeros_like(ids.lengths)
+        row, first, count = plan_windows(ids.lengths, zero + room, zero + stride, xp)
+        token = ranges(gather(starts(ids.lengths, xp), row, xp) + first, count, xp)
+        window = window_of_most_context(Rows(token, count), xp.size(ids.values), xp)
+        # A word belongs to the window where its first token has the most context.
+        of_word = gather(window, gather(first_of_word, token, xp), xp)
+        is_here = of_word == xp.repeat(indices(count, xp), count)
+        index = Rows(xp.where(is_here, gather(index.values, token, xp), _NO_WORD), count)
+        ids = Rows(gather(ids.values, token, xp), count)
+        return self._pack_words(ids, index, xp, shorten), row
+
+    def _pack_words(self, ids, index, xp, shorten=False):
+        parts = pair_parts([ids], [], xp.zeros_like(ids.lengths), self.layout, xp)
+        of_specials = repeated(_NO_WORD, xp.zeros_like(ids.lengths) + _NUM_SPECIAL, xp)
+        layout = self.layout._replace(padding_token_id=_NO_WORD)
+        index = pack([(index, SEGMENT_A), (of_specials, SEGMENT_A)], layout, xp, shorten)
+        features = pack(parts, self.layout, xp, shorten)
+        return {**features, "word_index": index["token_ids"]}
 
     def encode(self, x: Any, shorten: bool = True) -> EncodedWords:
         """Converts sentences to arrays on the host, without TensorFlow.
@@ -275,40 +283,13 @@ class XLNetTokenClassifierPreprocessor(Preprocessor):
         columns: dict[str, Any] = {"words": sentences}
         if places is not None:
             columns["text"] = as_texts(x)
-        sentence, features, word_index = self._encode_sentences(sentences, shorten)
-        row = np.array(sentence) if len(sentence) > len(sentences) else None
+        pieces = self.tokenizer.encode([word for words in sentences for word in words])
+        num_words = np.array([*map(len, sentences)], "int64")
+        tokens = self._as_sentences(pieces, num_words, np)
+        features, row = self._pack_windows(tokens, np, shorten)
+        word_index = features.pop("word_index")
+        row = row if len(row) > len(sentences) else None
         return EncodedWords(features, columns, row, word_index=word_index, places=places)
-
-    def _encode_sentences(self, sentences, shorten):
-        pieces = iter(self.tokenizer.encode([word for words in sentences for word in words]))
-        unknown = np.array([self.tokenizer.unk_token_id], "int32")
-        sep, cls = self.tokenizer.sep_token_id, self.tokenizer.cls_token_id
-        sentence, rows, indices = [], [], []
-        for place, words in enumerate(sentences):
-            parts = [next(pieces) for _ in words]
-            parts = [ids if len(ids) else unknown for ids in parts]
-            ids = np.concatenate([unknown[:0], *parts])
-            counts = [len(part) for part in parts]
-            for begin, end, index in self._windows_of(counts):
-                sentence.append(place)
-                indices.append(index)
-                rows.append([(ids[begin:end], SEGMENT_A), (sep, SEGMENT_A), (cls, SEGMENT_CLS)])
-        features = self._pack_rows(rows, shorten)
-        word_index = np.full(features["token_ids"].shape, _NO_WORD, "int32")
-        begin = features["padding_mask"].argmax(axis=1)
-        for row, index in enumerate(indices):
-            word_index[row, begin[row] : begin[row] + len(index)] = index
-        return sentence, features, word_index
-
-    def _windows_of(self, counts):
-        """Start, end and words of the tokens of each window. `counts` are the tokens of words."""
-        word = np.repeat(np.arange(len(counts), dtype="int32"), counts)
-        parts = window_parts(len(word), *self._plan)
-        first_of_word = np.cumsum([0, *counts[:-1]])
-        window = window_of_most_context(parts)[first_of_word]
-        for place, (first, count) in enumerate(parts):
-            words = word[first : first + count]
-            yield first, first + count, np.where(window[words] == place, words, _NO_WORD)
 
     def encode_labels(self, y: Any, encoded: Encoded, classes: Classes | None = None) -> np.ndarray:
         assert isinstance(encoded, EncodedWords) and classes is not None

@@ -7,11 +7,9 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_xlnet.preprocessing.packing import rounded
 from keras_xlnet.tokenizers.string_inputs import as_texts, plain_texts
 from keras_xlnet.types import Tensor
-
-# Lengths are rounded up to a multiple of this, so that few shapes are compiled.
-_LENGTH_STEP = 16
 
 
 def as_token_lists(
@@ -77,11 +75,6 @@ def pad_rows(
     for target, row in zip(padded, rows, strict=True):
         target[slice(len(row)) if side == "right" else slice(length - len(row), None)] = row
     return padded
-
-
-def rounded(length: int) -> int:
-    """Returns a length rounded up, so that there are few shapes."""
-    return -(-length // _LENGTH_STEP) * _LENGTH_STEP
 
 
 def predict(model: keras.Model, features: dict[str, Tensor]) -> Any:

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.models import XLNetQuestionAnswering
-from keras_xlnet.preprocessing.packing import graph_window_of_most_context
+from keras_xlnet.preprocessing.packing import Rows, ranges, window_of_most_context
 from keras_xlnet.serving.ragged_rows import decode_characters, parts_of_texts, with_batch_size
 from keras_xlnet.serving.signature import Signature, strings
 from keras_xlnet.serving.token_reader import TokenReader
@@ -112,8 +112,9 @@ def _answers(beams, places, context, max_answer_length):
 def _window_of_token(places):
     """The window in which each token of the contexts has the most context."""
     first = tf.gather(places.token_start.row_starts(), places.question) + places.first_token
-    token = tf.ragged.range(first, first + places.num_tokens)
-    return graph_window_of_most_context(token, tf.size(places.token_start.values, tf.int64))
+    token = ranges(first, places.num_tokens, tf)
+    total = tf.size(places.token_start.values)
+    return window_of_most_context(Rows(token, places.num_tokens), total, tf)
 
 
 def _best(answers, num_answers):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from keras_xlnet.lazy_modules import tf
+from keras_xlnet.tokenizers.cleaning import steps
 from keras_xlnet.tokenizers.normalization import in_lowercase, is_whitespace, without_accents
 
 _REPLACEMENT, _SPACE, _QUOTE = 0xFFFD, ord(" "), ord('"')
@@ -42,13 +43,8 @@ def clean_aligned(
     )
     start = tf.ragged.range(codes.row_lengths())
     text = AlignedText(codes, start, start + 1)
-    if remove_space:
-        text = _join_whitespace(text)
-    text = _join_quotes(text)
-    if remove_accents:
-        text = _replaced(text, without_accents(text.codes))
-    if lowercase:
-        text = _replaced(text, in_lowercase(text.codes))
+    for step in steps(lowercase, remove_space, remove_accents):
+        text = _CHANGES[step](text)
     length = tf.cast(tf.strings.length(texts), tf.int64)[:, tf.newaxis]
     return text, tf.concat([byte_start, length], axis=1)
 
@@ -69,16 +65,11 @@ def _join_whitespace(text):
     others_before_row = tf.concat([[0], others], 0)
     splits = tf.gather(others_before_row, text.codes.row_splits)
     is_inside = (others > tf.gather(splits, rows)) & (others < tf.gather(splits, rows + 1))
-    follows_space = tf.concat([space[:1], space[:-1]], 0) & ~starts_row(text.codes)
-    kept = ~space | (is_inside & ~follows_space)
-    text = _mask(text, kept)
-    space = tf.boolean_mask(space, kept)
+    text = _mask(text, ~space | is_inside)
+    space = is_whitespace(text.codes.flat_values)
+    # No row begins or ends with a space any more.
     codes = tf.where(space, _SPACE, text.codes.flat_values)
-    # A kept space is never last.
-    end = tf.where(space, _next(text.start.flat_values), text.end.flat_values)
-    return AlignedText(
-        text.codes.with_flat_values(codes), text.start, text.end.with_flat_values(end)
-    )
+    return _kept(text, codes, ~(space & tf.concat([space[:1], space[:-1]], 0)))
 
 
 def _join_quotes(text):
@@ -91,12 +82,15 @@ def _join_quotes(text):
     is_quote = (codes == _LATEX_QUOTES[0]) | (codes == _LATEX_QUOTES[1])
     is_second = is_quote & (place % 2 == 1)
     is_first = is_quote & (place % 2 == 0) & (_next(run) == run) & (index < tf.size(codes) - 1)
-    codes = tf.where(is_first, _QUOTE, codes)
-    end = tf.where(is_first, text.end.flat_values + 1, text.end.flat_values)
-    joined = AlignedText(
-        text.codes.with_flat_values(codes), text.start, text.end.with_flat_values(end)
-    )
-    return _mask(joined, ~is_second)
+    return _kept(text, tf.where(is_first, _QUOTE, codes), ~is_second)
+
+
+def _kept(text, codes, kept):
+    """The text with other codes, one for each of its own, some of which are not kept."""
+    counts = tf.cast(kept, tf.int64)
+    codes = tf.boolean_mask(codes, kept)
+    codes = tf.RaggedTensor.from_row_lengths(codes, counts, validate=False)
+    return _replaced(text, text.codes.with_values(codes))
 
 
 def _replaced(text, replacements):
@@ -119,6 +113,14 @@ def _replaced(text, replacements):
         codes.with_flat_values(tf.repeat(kept.start.flat_values, counts)),
         codes.with_flat_values(tf.repeat(kept.end.flat_values, counts)),
     )
+
+
+_CHANGES = {
+    "remove_space": _join_whitespace,
+    "join_quotes": _join_quotes,
+    "remove_accents": lambda text: _replaced(text, without_accents(text.codes)),
+    "lowercase": lambda text: _replaced(text, in_lowercase(text.codes)),
+}
 
 
 def _mask(text, kept):

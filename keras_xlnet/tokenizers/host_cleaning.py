@@ -5,10 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_xlnet.tokenizers.normalization import drop_accents, replace_surrogates
+from keras_xlnet.tokenizers.cleaning import CHANGES, drop_accents, replace_surrogates, steps
 
-# `\S` of `re` and `str.split` agree with `str.isspace` on white space.
-_WORD = re.compile(r"\S+")
 _QUOTES = re.compile("``|''")
 
 
@@ -48,49 +46,39 @@ def clean_with_places(
     [('a', 0, 1), (' ', 1, 4), ('1', 4, 5), ('⁄', 4, 5), ('2', 4, 5)]
     """
     text = replace_surrogates(text)
-    # Where each character begins, and at last where the text ends: none of the characters between
-    # is lost. Each step tests first whether it changes the text, as few texts change.
-    bounds = np.arange(len(text) + 1)
-    if remove_space:
-        text, bounds = _join_spaces(text, bounds)
-    text, bounds = _join_quotes(text, bounds)
-    cleaned = CleanedText(text, bounds[:-1], bounds[1:])
-    if remove_accents:
-        cleaned = _without_accents(cleaned)
-    return _in_lowercase(cleaned) if lowercase else cleaned
+    start = np.arange(len(text))
+    end = start + 1
+    for step in steps(lowercase, remove_space, remove_accents):
+        changed = CHANGES[step](text)
+        # Few texts change. No character becomes none in lower case.
+        if changed != text and (step != "lowercase" or len(changed) != len(text)):
+            if step == "remove_space":
+                first = len(text) - len(text.lstrip())
+                text = text.strip()
+                start, end = (part[first : first + len(text)] for part in (start, end))
+            counts = np.array([*_COUNTS[step](text)], int)
+            kept = counts > 0
+            start, end = start[kept], np.maximum(end[kept], np.append(start[kept][1:], end[-1:]))
+            start, end = (np.repeat(part, counts[kept]) for part in (start, end))
+        text = changed
+    return CleanedText(text, start, end)
 
 
-def _join_spaces(text, bounds):
-    joined = " ".join(text.split())
-    if joined == text:
-        return text, bounds
-    # A word and the space after it.
-    spans = [match.span() for match in _WORD.finditer(text)]
-    return joined, np.concatenate([np.arange(a, b + 1) for a, b in spans] or [bounds[:1]])
+def _counts_of_space(text):
+    is_space = np.array([*map(str.isspace, text)], bool)
+    return ~(is_space & np.append(False, is_space[:-1])[: len(text)])
 
 
-def _join_quotes(text, bounds):
-    joined = _QUOTES.sub('"', text)
-    if joined == text:
-        return text, bounds
-    return joined, np.delete(bounds, [match.start() + 1 for match in _QUOTES.finditer(text)])
+def _counts_of_quotes(text):
+    seconds = {match.end() - 1 for match in _QUOTES.finditer(text)}
+    return [place not in seconds for place in range(len(text))]
 
 
-def _without_accents(cleaned):
-    text = drop_accents(cleaned.text)
-    if text == cleaned.text:
-        return cleaned
-    # NFKD also reorders combining characters. These are dropped, so each character has a
-    # replacement that does not depend on its neighbors.
-    counts = np.array([len(drop_accents(character)) for character in cleaned.text])
-    bounds = np.append(cleaned.start[counts > 0], cleaned.end[-1])
-    counts = counts[counts > 0]
-    return CleanedText(text, np.repeat(bounds[:-1], counts), np.repeat(bounds[1:], counts))
-
-
-def _in_lowercase(cleaned):
-    text = cleaned.text.lower()
-    if len(text) == len(cleaned.text):
-        return cleaned._replace(text=text)
-    counts = [len(character.lower()) for character in cleaned.text]
-    return CleanedText(text, np.repeat(cleaned.start, counts), np.repeat(cleaned.end, counts))
+# How many characters each character of a text becomes in a step. NFKD also reorders combining
+# characters, but these are dropped, so no character depends on its neighbors.
+_COUNTS = {
+    "remove_space": _counts_of_space,
+    "join_quotes": _counts_of_quotes,
+    "remove_accents": lambda text: map(len, map(drop_accents, text)),
+    "lowercase": lambda text: map(len, map(str.lower, text)),
+}

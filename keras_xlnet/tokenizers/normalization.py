@@ -9,53 +9,22 @@ the graph looks characters up in these tables. The result equals the original fo
 from __future__ import annotations
 
 import functools
-import re
 import sys
-import unicodedata
 
 import numpy as np
 
 from keras_xlnet.lazy_modules import tf
+from keras_xlnet.tokenizers.cleaning import drop_accents
 
-# Not characters: they cannot be written in UTF-8.
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _SIGMA = 0x3A3
 _FINAL_SIGMA = 0x3C2
 _UNCHANGED = -1
 
 
-def clean_text(text: str, lowercase: bool, remove_space: bool, remove_accents: bool) -> str:
-    """Cleans a text as `preprocess_text` does, on the host: the original's own function."""
-    text = replace_surrogates(text)
-    if remove_space:
-        text = " ".join(text.strip().split())
-    text = text.replace("``", '"').replace("''", '"')
-    if remove_accents:
-        text = drop_accents(text)
-    return text.lower() if lowercase else text
-
-
-def replace_surrogates(text: str) -> str:
-    """Replaces surrogates, which UTF-8 cannot encode, by U+FFFD, on the host."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
-
-
-def drop_accents(text: str) -> str:
-    """Decomposes characters (NFKD) and drops combining ones, on the host."""
-    if text.isascii():
-        return text
-    decomposed = unicodedata.normalize("NFKD", text)
-    return "".join(character for character in decomposed if not unicodedata.combining(character))
-
-
 def preprocess_text(
     texts: tf.Tensor, lowercase: bool, remove_space: bool, remove_accents: bool
 ) -> tf.Tensor:
-    """Cleans texts before they are split into pieces.
-
-    In this order: replaces every run of white space by one space and strips the ends; replaces the
-    LaTeX quotes ` `` ` and `''` by `"`; decomposes characters (NFKD) and drops combining
-    characters; converts to lower case.
+    """Cleans texts as `clean_text` does.
 
     Args:
         texts: String tensor `(batch,)`, UTF-8. Invalid bytes are replaced by U+FFFD, as

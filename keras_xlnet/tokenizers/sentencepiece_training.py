@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from keras_xlnet.lazy_modules import sentencepiece
-from keras_xlnet.tokenizers.normalization import clean_text
+from keras_xlnet.tokenizers.cleaning import clean_text
 from keras_xlnet.tokenizers.text_paths import find_text_files, open_file
 
 

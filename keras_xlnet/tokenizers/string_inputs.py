@@ -11,7 +11,7 @@ import keras
 import numpy as np
 
 from keras_xlnet.lazy_modules import tf
-from keras_xlnet.tokenizers.normalization import replace_surrogates
+from keras_xlnet.tokenizers.cleaning import replace_surrogates
 from keras_xlnet.types import Shape
 
 # Libraries whose columns are neither NumPy arrays nor lists.

@@ -14,9 +14,9 @@ import numpy as np
 
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.registration import register
+from keras_xlnet.tokenizers.cleaning import replace_surrogates
 from keras_xlnet.tokenizers.normalization import (
     replace_characters,
-    replace_surrogates,
     valid_utf8,
     with_single_spaces,
 )

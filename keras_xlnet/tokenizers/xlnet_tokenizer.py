@@ -14,11 +14,12 @@ import numpy as np
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.registration import register
 from keras_xlnet.tokenizers.added_tokens import add_tokens
+from keras_xlnet.tokenizers.cleaning import clean_text
 from keras_xlnet.tokenizers.digit_comma import digit_comma_rows
 from keras_xlnet.tokenizers.graph_tokenizer import GraphTokenizer
 from keras_xlnet.tokenizers.host_cleaning import clean_with_places
 from keras_xlnet.tokenizers.host_offsets import HostOffsetFinder
-from keras_xlnet.tokenizers.normalization import clean_text, preprocess_text
+from keras_xlnet.tokenizers.normalization import preprocess_text
 from keras_xlnet.tokenizers.sentencepiece_model import (
     SPECIAL_TOKENS,
     load_processor,

@@ -18,10 +18,10 @@ from sentencepiece import SentencePieceProcessor
 import keras_xlnet
 from keras_xlnet.tokenizers import XLNetTokenizer, aligned_cleaning
 from keras_xlnet.tokenizers.added_tokens import add_tokens
+from keras_xlnet.tokenizers.cleaning import clean_text
 from keras_xlnet.tokenizers.graph_tokenizer import GraphTokenizer
 from keras_xlnet.tokenizers.host_cleaning import clean_with_places
 from keras_xlnet.tokenizers.host_offsets import HostOffsetFinder
-from keras_xlnet.tokenizers.normalization import clean_text
 from keras_xlnet.tokenizers.sentencepiece_proto import BYTE, Piece, SentencePieceProto
 
 PACKAGE = pathlib.Path(keras_xlnet.__file__).parent

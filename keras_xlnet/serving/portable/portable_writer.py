@@ -2,10 +2,11 @@
 
 import dataclasses
 import importlib.util
+import inspect
 import json
 import os
 import pathlib
-import shutil
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,6 @@ from typing import Any
 from keras_xlnet import models
 from keras_xlnet.arguments import check_choice
 from keras_xlnet.lazy_modules import install_command
-from keras_xlnet.preprocessing.packing import SEGMENT_PADDING
 from keras_xlnet.serving.portable import predict
 from keras_xlnet.tokenizers.digit_comma import digit_comma_rows
 from keras_xlnet.tokenizers.sentencepiece_model import load_processor, read_proto
@@ -102,7 +102,7 @@ def portable_writer(
         }
         text = json.dumps(settings, indent=1, ensure_ascii=False) + "\n"
         (directory / _SETTINGS).write_text(text, encoding="utf-8")
-        shutil.copyfile(predict.__file__, directory / "predict.py")
+        (directory / "predict.py").write_text(_standalone_program(), encoding="utf-8")
 
     return write
 
@@ -138,6 +138,18 @@ def _convert(arguments, target):
         )
 
 
+def _standalone_program():
+    """The source of `predict.py`, with the source of the modules of this package it imports."""
+
+    def source(match):
+        module = inspect.getsource(importlib.import_module(match[1]))
+        return f"# === {match[1]} ===\n\n{module}\n"
+
+    return re.sub(
+        r"^from (keras_xlnet\.\S+) import .*\n", source, inspect.getsource(predict), flags=re.M
+    )
+
+
 def _settings(model):
     """The settings for `predict.py`."""
     preprocessor = model.preprocessor
@@ -155,13 +167,7 @@ def _settings(model):
         "lowercase": tokenizer.lowercase,
         "remove_space": tokenizer.remove_space,
         "remove_accents": tokenizer.remove_accents,
-        "sep_token_id": tokenizer.sep_token_id,
-        "cls_token_id": tokenizer.cls_token_id,
-        "sequence_length": preprocessor.sequence_length,
-        "padding_side": preprocessor.padding_side,
-        "padding_token_id": preprocessor.padding_token_id,
-        "padding_segment_id": SEGMENT_PADDING,
-        "truncation": preprocessor.truncation,
+        **preprocessor.layout._asdict(),
         **classes,
     }
 

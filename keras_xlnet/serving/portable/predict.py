@@ -13,17 +13,14 @@ to make token ids.
 import functools
 import json
 import pathlib
-import re
 import sys
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-# Arrays are as long as the longest text, rounded up to a multiple of this.
-_STEP = 16
+from keras_xlnet.preprocessing.packing import Layout, as_rows, pack_texts
+from keras_xlnet.tokenizers.cleaning import clean_text
 
 
 class TextModel:
@@ -71,7 +68,7 @@ class TextModel:
             self._run = self._start()
         num_rows = len(features["token_ids"])
         if not num_rows:  # Runtimes need a row.
-            features = {name: np.zeros((1, _STEP), x.dtype) for name, x in features.items()}
+            features = {name: np.zeros((1, x.shape[1]), x.dtype) for name, x in features.items()}
         return self._run(features)[:num_rows]
 
     def labels(self, outputs: np.ndarray) -> list[Any]:
@@ -113,54 +110,16 @@ class TextModel:
                 f"`pairs` must have a text for each of the {len(texts)} `texts`. Received: "
                 f"{len(pairs)}"
             )
-        rows = [*map(self._row, texts, pairs)]
-        longest = max((len(ids) for ids, _ in rows), default=0)
-        length = max(-(-longest // _STEP), 1) * _STEP
-        length = min(length, self.settings["sequence_length"])
-        shape = (len(rows), length)
-        token_ids = np.full(shape, self.settings["padding_token_id"], "int32")
-        segment_ids = np.full(shape, self.settings["padding_segment_id"], "int32")
-        padding_mask = np.zeros(shape, bool)
-        for row, (ids, segments) in enumerate(rows):
-            first = length - len(ids) if self.settings["padding_side"] == "left" else 0
-            place = slice(first, first + len(ids))
-            token_ids[row, place], segment_ids[row, place] = ids, segments
-            padding_mask[row, place] = True
-        return {"token_ids": token_ids, "segment_ids": segment_ids, "padding_mask": padding_mask}
-
-    def _row(self, text, pair):
-        a, b = self._ids(text), self._ids(pair)
-        # The longer text is truncated first. Each keeps what the other does not use.
-        room = self.settings["sequence_length"] - 2 - bool(b)
-        half_b = room // 2
-        half_a = room - half_b
-        kept_a, kept_b = max(half_a, room - len(b)), max(half_b, room - len(a))
-        a = [*self._first_or_ends(a, kept_a), self.settings["sep_token_id"]]
-        if b:
-            b = [*self._first_or_ends(b, kept_b), self.settings["sep_token_id"]]
-        ids = [*a, *b, self.settings["cls_token_id"]]
-        return ids, [*[0] * len(a), *[1] * len(b), 2]
-
-    def _first_or_ends(self, ids, length):
-        if self.settings["truncation"] == "end" or len(ids) <= length:
-            return ids[:length]
-        head = length // 4
-        return [*ids[:head], *ids[len(ids) - (length - head) :]]
+        first, second = (as_rows([*map(self._ids, column)]) for column in (texts, pairs))
+        layout = Layout(**{name: self.settings[name] for name in Layout._fields})
+        return pack_texts(first, second, layout, np, shorten=True)[0]
 
     def _ids(self, text):
         replaced = self.settings["replaced_ids"]
-        ids = self._processor.encode(self._clean(text), out_type=int)
-        return [part for index in ids for part in replaced.get(str(index), [index])]
-
-    def _clean(self, text):
-        text = _SURROGATE.sub("\ufffd", text)
-        if self.settings["remove_space"]:
-            text = " ".join(text.split())
-        text = text.replace("``", '"').replace("''", '"')
-        if self.settings["remove_accents"]:
-            decomposed = unicodedata.normalize("NFKD", text)
-            text = "".join(c for c in decomposed if not unicodedata.combining(c))
-        return text.lower() if self.settings["lowercase"] else text
+        flags = (self.settings[name] for name in ("lowercase", "remove_space", "remove_accents"))
+        ids = self._processor.encode(clean_text(text, *flags), out_type=int)
+        ids = [part for index in ids for part in replaced.get(str(index), [index])]
+        return np.array(ids, "int32")
 
 
 def _strings(name: str, values: Any) -> list[str]:

@@ -1,10 +1,14 @@
-"""`predict.py`, which is copied beside a network, makes the token ids of the preprocessor."""
+"""`predict.py`, which is written next to a network, makes the token ids of the preprocessor."""
 
+import runpy
 import subprocess
 
+import hypothesis
 import numpy as np
 import pandas
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 
 from keras_xlnet.models import XLNetTextClassifier, XLNetTextRegressor
 from keras_xlnet.preprocessing import (
@@ -15,6 +19,10 @@ from keras_xlnet.serving import export
 from keras_xlnet.serving.portable.predict import TextModel
 from keras_xlnet.tokenizers import XLNetTokenizer
 from tests.serving.portable.conftest import PAIRS, TEXTS, make_backbone
+
+SOME_TEXTS = st.text(max_size=30) | st.sampled_from(
+    ["a ship, 9, 12,3 " * 4, "``\u00bd'' \u0130\u03a3 " * 5]
+)
 
 
 @pytest.fixture
@@ -56,6 +64,35 @@ def test_token_ids_are_those_of_the_preprocessor(golden_dir, export_text_model, 
         assert features.keys() == expected.keys()
         for name, values in expected.items():
             assert features[name].dtype == values.dtype
+            np.testing.assert_array_equal(features[name], values)
+
+
+@pytest.fixture
+def program(export_text_model, classifier, tmp_path):
+    """The `TextModel` of the written program, which imports no file of this package."""
+    export_text_model(classifier)
+    source = (tmp_path / "model" / "predict.py").read_text(encoding="utf-8")
+    assert "import keras_xlnet" not in source and "from keras_xlnet" not in source
+    program = runpy.run_path(str(tmp_path / "model" / "predict.py"))
+    return program["TextModel"](tmp_path / "model")
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis.given(
+    pairs=st.lists(st.tuples(SOME_TEXTS, SOME_TEXTS), min_size=1, max_size=4),
+    length=st.integers(5, 40),
+    side=st.sampled_from(["left", "right"]),
+    truncation=st.sampled_from(["end", "middle"]),
+)
+def test_any_rows_of_the_program(program, classifier, pairs, length, side, truncation):
+    tokenizer = classifier.preprocessor.tokenizer
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, length, side, truncation=truncation)
+    program.settings |= preprocessor.layout._asdict()
+    columns = tuple(map(list, zip(*pairs, strict=True)))
+    for x, given in [(columns, columns), (columns[0], columns[:1])]:
+        expected = preprocessor.encode(x).features
+        features = program.encode(*given)
+        for name, values in expected.items():
             np.testing.assert_array_equal(features[name], values)
 
 
