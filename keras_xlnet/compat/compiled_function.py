@@ -13,6 +13,8 @@ from typing import Any
 
 import keras
 
+from keras_xlnet.lazy_modules import tf
+
 
 def compiled(function: Callable[..., Any], model: keras.Model) -> Callable[..., Any]:
     """Returns a function that is compiled with XLA, on TensorFlow and JAX.
@@ -27,8 +29,6 @@ def compiled(function: Callable[..., Any], model: keras.Model) -> Callable[..., 
     """
     backend = keras.backend.backend()
     if backend == "tensorflow":
-        import tensorflow as tf
-
         return tf.function(function, autograph=False, jit_compile=True)
     if backend == "jax":
         return _compiled_with_jax(function, model)

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 
 import keras
 
+from keras_xlnet.lazy_modules import tf
+
 
 @contextlib.contextmanager
 def dense_gradients(optimizer: keras.optimizers.Optimizer | None) -> Iterator[None]:
@@ -44,8 +46,6 @@ def _replaced(optimizer, **methods):
 
 
 def _apply_of(optimizer):
-    import tensorflow as tf
-
     apply = optimizer.apply
     # A `LossScaleOptimizer` has another optimizer, which updates the weights.
     updating = getattr(optimizer, "inner_optimizer", optimizer)

@@ -18,6 +18,8 @@ from typing import Any
 
 import keras
 
+from keras_xlnet.lazy_modules import tf
+
 
 @contextlib.contextmanager
 def eager_variables() -> Iterator[None]:
@@ -29,8 +31,6 @@ def eager_variables() -> Iterator[None]:
     if keras.backend.backend() != "tensorflow":
         yield
         return
-    import tensorflow as tf
-
     if tf.executing_eagerly() or tf.distribute.has_strategy():
         yield
         return
@@ -39,8 +39,6 @@ def eager_variables() -> Iterator[None]:
 
 
 def _create_eagerly(next_creator: Any, **arguments: Any) -> Any:
-    import tensorflow as tf
-
     if tf.is_symbolic_tensor(arguments["initial_value"]):  # It is only known in the graph.
         return next_creator(**arguments)
     # Graphs and their scopes belong to a thread. `tf.init_scope` leaves the graph, but not the

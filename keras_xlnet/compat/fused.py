@@ -18,6 +18,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_xlnet.lazy_modules import tf
+
 
 def fused(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorates a pure function of tensors that is cheap to compute and large to store.
@@ -44,7 +46,7 @@ def fused(function: Callable[..., Any]) -> Callable[..., Any]:
         # TensorFlow would call what was traced for unknown sizes with known ones, and forget them.
         specs = tuple((str(x.shape), x.dtype) for x in tensors)
         static = tuple(sorted(static.items()))
-        return _compiled(function, given, specs, static, _has_strategy())(*tensors)
+        return _compiled(function, given, specs, static, tf.distribute.has_strategy())(*tensors)
 
     return call
 
@@ -95,17 +97,7 @@ def configuration(layer: keras.layers.Layer) -> tuple[Any, ...]:
 
 
 def _in_tensorflow_graph():
-    if keras.backend.backend() != "tensorflow":
-        return False
-    import tensorflow as tf
-
-    return not tf.executing_eagerly()
-
-
-def _has_strategy():
-    import tensorflow as tf
-
-    return tf.distribute.has_strategy()
+    return keras.backend.backend() == "tensorflow" and not tf.executing_eagerly()
 
 
 @functools.cache
@@ -114,7 +106,6 @@ def _compiled(function, given, specs, static, has_strategy):
 
     All layers share the programs.
     """
-    import tensorflow as tf
 
     def compute(*tensors):
         tensors = iter(tensors)

@@ -13,6 +13,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_xlnet.replicas import num_replicas
 from keras_xlnet.types import Tensor
 
 
@@ -119,7 +120,8 @@ class _RecordedLoss(keras.losses.Loss):
         super().__init__(loss.name, loss.reduction, loss.dtype)
         self._loss, self._mean, self._tracker = loss, mean, tracker
         self._weight = 1.0 if weight is None else weight
-        self._ones = _Ones()
+        # A layer, because Keras keeps the mask of `ignore_class` with the tensor.
+        self._ones = keras.layers.Activation(ops.ones_like, dtype="float32", autocast=False)
         mean.is_sum = loss.reduction == "sum"
 
     def call(self, y_true, y_pred):
@@ -149,37 +151,11 @@ class _RecordedLoss(keras.losses.Loss):
         return loss(y_pred, y_pred, _copied(sample_weight))
 
 
-class _Ones(keras.layers.Layer):
-    """Ones that count where a tensor does: Keras keeps the mask of `ignore_class` with it."""
-
-    def __init__(self):
-        super().__init__(dtype="float32", autocast=False, name="mask")
-        self.supports_masking = True
-
-    def call(self, x):
-        return ops.ones_like(x)
-
-
 def _copied(sample_weight):
     # On PyTorch, Keras multiplies it by the mask in place.
     return keras.tree.map_structure(
         lambda weight: None if weight is None else ops.copy(weight), sample_weight
     )
-
-
-class _Masked(keras.layers.Layer):
-    """Returns a tensor with a mask."""
-
-    def __init__(self, mask):
-        super().__init__(dtype="float32", autocast=False, name="mask")
-        self._mask = mask
-        self.supports_masking = True
-
-    def call(self, x):
-        return x
-
-    def compute_mask(self, inputs, previous_mask):
-        return self._mask
 
 
 def with_mask(x: Tensor, mask: Tensor) -> Tensor:
@@ -189,7 +165,10 @@ def with_mask(x: Tensor, mask: Tensor) -> Tensor:
         x: Tensor `(batch, ...)`.
         mask: Bool tensor `(batch, ...)`, of the shape of losses.
     """
-    return _Masked(mask)(x)
+    layer = keras.layers.Lambda(
+        lambda x: x, mask=lambda *_: mask, dtype="float32", autocast=False, name="mask"
+    )
+    return layer(x)
 
 
 class _Losses(keras.losses.Loss):
@@ -201,12 +180,3 @@ class _Losses(keras.losses.Loss):
 
     def call(self, y_true, y_pred):
         return self._values
-
-
-def num_replicas() -> int:
-    """Returns the number of replicas of the `tf.distribute` strategy, 1 on other backends."""
-    if keras.backend.backend() != "tensorflow":
-        return 1
-    import tensorflow as tf
-
-    return tf.distribute.get_strategy().num_replicas_in_sync

@@ -12,10 +12,7 @@ Delete this file when: deleting an autotuned iterator takes no time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from keras_xlnet.lazy_modules import tf
 
 
 def prefetched(dataset: tf.data.Dataset) -> tf.data.Dataset:
@@ -23,8 +20,6 @@ def prefetched(dataset: tf.data.Dataset) -> tf.data.Dataset:
 
     Without it, `num_parallel_calls=tf.data.AUTOTUNE` is the number of processors, at most 16.
     """
-    import tensorflow as tf
-
     options = tf.data.Options()
     options.autotune.enabled = False
     return dataset.prefetch(2).with_options(options)

@@ -8,6 +8,7 @@ Delete this file when: it returns a number for each.
 
 import keras
 
+from keras_xlnet.lazy_modules import tf
 from keras_xlnet.registration import register
 from keras_xlnet.types import Tensor
 
@@ -36,8 +37,6 @@ class ReplicaSeedGenerator(keras.random.SeedGenerator):
 
 
 def _fold_in_replica(seed):
-    import tensorflow as tf  # Only `tf.distribute` knows the number of a replica.
-
     context = tf.distribute.get_replica_context()
     if context is None or context.num_replicas_in_sync == 1:
         return seed

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import keras
 from keras import ops
 
+from keras_xlnet.lazy_modules import tf
 from keras_xlnet.types import Tensor
 
 
@@ -34,7 +35,5 @@ def sequential_map(
     """
     if keras.backend.backend() != "tensorflow":
         return ops.map(function, elements)
-    import tensorflow as tf
-
     signature = tf.TensorSpec(elements[like].shape[1:], elements[like].dtype)
     return tf.map_fn(function, elements, fn_output_signature=signature, parallel_iterations=1)
