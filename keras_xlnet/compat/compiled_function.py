@@ -3,6 +3,8 @@
 Upstream: `keras.Model` compiles its own `call` for `fit`, `evaluate` and `predict`. There is no way
 to compile another function on every backend: `tf.function` finds variables itself, `jax.jit` needs
 them as arguments.
+Without it: `generate` of 100 tokens takes 40 times as long on TensorFlow (24 to 26 s of a processor
+instead of 0.6 s, with 6 layers of width 128).
 Reproduction: docs/upstream.md, "No `jit` for every backend".
 Delete this file when: Keras has a backend-independent `jit` that takes the variables of a layer.
 """
@@ -20,8 +22,8 @@ def compiled(function: Callable[..., Any], model: keras.Model) -> Callable[..., 
     """Returns a function that is compiled with XLA, on TensorFlow and JAX.
 
     Args:
-        function: Takes and returns (nested) tensors. It may read the variables of `model`, and
-            must assign none. Each set of shapes is compiled once.
+        function: Takes and returns (nested) tensors. It may read the variables of `model`, but
+            must not assign them. Each set of shapes is compiled once.
         model: A Keras model.
 
     Returns:

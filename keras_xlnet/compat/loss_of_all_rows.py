@@ -1,11 +1,13 @@
 """The `loss` that `fit` and `evaluate` report: the loss of all rows as one batch.
 
-Upstream: Keras reports the mean of the losses of batches, each with the weight of its number of
-rows. A loss that is divided by something else, such as the labels that count, has another mean for
-each batch size; the losses of several outputs have the same weight for each batch. On several
-replicas, losses of layers and regularizers are added once for each replica.
+Upstream: Keras reports the mean of the losses of batches, weighted by their numbers of rows. If a
+loss is divided by another count, such as the number of labels, this mean depends on the batch size.
+The losses of several outputs are averaged with the same weights. On several replicas, losses of
+layers and regularizers are added once per replica.
+Without it: `evaluate` of 32 rows of 1 to 12 labels reports 5.75, 5.88 and 5.96 with batches of 2, 8
+and 32 rows; with it, 5.96 for each.
 Reproduction: docs/upstream.md, "The reported loss depends on the batch size".
-Delete this file when: Keras divides the sum of all losses by what batches divide theirs by.
+Delete this file when: Keras divides the sum of all losses by the sum of the batches' divisors.
 """
 
 from typing import Any
@@ -18,14 +20,13 @@ from keras_xlnet.types import Tensor
 
 
 class LossTracker(keras.metrics.Metric):
-    """The metric `loss` of a compiled model, in the place of Keras' own.
+    """The metric `loss` of a compiled model, which replaces the metric of Keras.
 
     A loss that batches divide by a count, such as the number of labels, is the sum over all batches
-    divided by the sum of the counts. What is added to it, such as regularization, is the mean over
-    rows.
+    divided by the sum of the counts. Other terms, such as regularization, are means over rows.
 
     Args:
-        compile_loss: The losses of all outputs, that Keras made in `compile`; or `None`.
+        compile_loss: The losses of all outputs, which Keras made in `compile`; or `None`.
     """
 
     def __init__(self, compile_loss: Any = None) -> None:
@@ -69,7 +70,7 @@ class LossTracker(keras.metrics.Metric):
         return total
 
     def _record_losses_of(self, compile_loss):
-        """Lets losses record what they compute, from when Keras knows them."""
+        """Makes losses record their values, once Keras has built them."""
         build = compile_loss.build
 
         def build_with_records(y_true, y_pred):
@@ -91,7 +92,7 @@ class LossTracker(keras.metrics.Metric):
 
 
 class _RecordedMean(keras.metrics.Mean):
-    """The sum of losses divided by the sum of counts, or a sum if losses are not divided."""
+    """The sum of losses divided by the sum of counts, or the sum if losses are not divided."""
 
     is_sum = False
 
@@ -100,14 +101,14 @@ class _RecordedMean(keras.metrics.Mean):
         self.count.assign_add(ops.cast(count, self.dtype))
 
     def update_state(self, *args, **kwargs):
-        """Nothing: the loss was recorded. Keras calls this for each of several outputs."""
+        """Does nothing, because the loss was recorded. Keras calls this for several outputs."""
 
     def result(self):
         return self.total + 0.0 if self.is_sum else super().result()
 
 
 class _RecordedLoss(keras.losses.Loss):
-    """A loss that records the sum of its values, and what it divides them by.
+    """A loss that records the sum of its values and their divisor.
 
     Args:
         loss: A `keras.losses.Loss`.
@@ -135,7 +136,7 @@ class _RecordedLoss(keras.losses.Loss):
         loss = compute(y_true, y_pred, _copied(sample_weight))
         values, self._values = self._values, None
         mean = ops.mean(loss)
-        if values is None or not len(values.shape):  # A function that is a mean over rows itself.
+        if values is None or not len(values.shape):  # A function that returns a mean over rows.
             count = ops.cast(ops.shape(keras.tree.flatten(y_pred)[0])[0], mean.dtype)
             total = mean * count
         else:
@@ -152,14 +153,14 @@ class _RecordedLoss(keras.losses.Loss):
 
 
 def _copied(sample_weight):
-    # On PyTorch, Keras multiplies it by the mask in place.
+    # On PyTorch, Keras multiplies weights by the mask in place.
     return keras.tree.map_structure(
         lambda weight: None if weight is None else ops.copy(weight), sample_weight
     )
 
 
 def with_mask(x: Tensor, mask: Tensor) -> Tensor:
-    """Returns predictions with a mask: losses and metrics of Keras leave out where it is False.
+    """Returns predictions with a mask: losses and metrics of Keras skip positions that are False.
 
     Args:
         x: Tensor `(batch, ...)`.
@@ -172,7 +173,7 @@ def with_mask(x: Tensor, mask: Tensor) -> Tensor:
 
 
 class _Losses(keras.losses.Loss):
-    """What `keras.losses.Loss` makes of given values."""
+    """Reduces given values as `keras.losses.Loss` does."""
 
     def __init__(self, values, **kwargs):
         super().__init__(name="losses", **kwargs)
