@@ -60,7 +60,7 @@ class LossTracker(keras.metrics.Metric):
         self._of_batch.assign(0.0)
 
     def record(self, loss: Tensor) -> None:
-        """Adds a recorded loss to those of the batch."""
+        """Adds a recorded loss to the losses of the batch."""
         self._of_batch.assign_add(ops.cast(loss, self.dtype))
 
     def result(self) -> Tensor:

@@ -120,7 +120,7 @@ def normalize_answer(text: str) -> str:
 
 
 def _best_text(prediction):
-    """The most probable answer, whatever the null score is."""
+    """The most probable answer, for any null score."""
     if isinstance(prediction, AnswerPrediction):
         return prediction.text_at(None)
     return getattr(prediction, "text", prediction)

@@ -151,7 +151,7 @@ def _schedule(model, num_segments, segment_length, batch_size):
     steps at the start in which rows only read what their memory depends on.
     """
     memory_length = model.memory_length or 0
-    # The memory of each block holds what the block before computed with its own memory.
+    # The memory of each block holds outputs of the previous block, computed with its own memory.
     num_before = model.num_layers * -(-memory_length // segment_length)
     num_rows = max(1, min(batch_size, num_segments))
     per_row = -(-num_segments // num_rows)

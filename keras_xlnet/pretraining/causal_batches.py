@@ -63,7 +63,7 @@ class CausalBatches:
         return (self.rows.shape[1] - 1) // self.sequence_length
 
     def dataset(self) -> tf.data.Dataset:
-        """Returns the batches from `first_step` on, pass after pass, without end.
+        """Returns the batches from `first_step` on, pass after pass, endlessly.
 
         Memory is reset at the start of each pass. Pass `steps_per_epoch` to `fit`.
 

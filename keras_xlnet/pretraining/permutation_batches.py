@@ -32,7 +32,7 @@ class PermutationBatches:
     consists of `reuse_length` tokens of its part, which the memory of the next batch contains, and
     then `[A, <sep>, B, <sep>, <cls>]`, where segment A continues the text. The same row of the
     next batch begins `reuse_length` tokens later in the part. Segments, targets, factorization
-    orders and the order of the shards are sampled anew in every pass.
+    orders and the order of the shards are sampled again in every pass.
 
     Each batch depends only on `seed` and its number. `dataset(first_step=n)` continues with batch
     n immediately, wherever the previous run stopped.
@@ -50,8 +50,8 @@ class PermutationBatches:
         reuse_length: Int, number of reused tokens. `None` for half of the sequence.
         permutation_length: Int, length of the blocks that are permuted. It must divide both parts
             of a row. `None` for the length of the shorter part.
-        unit: String, what the spans of targets are counted in: `"word"`, `"piece"`, or `"token"`
-            for single tokens; see `keras_xlnet.layers.SpanMaskSampler`.
+        unit: String, the unit of the spans of targets: `"word"`, `"piece"`, or `"token"` for single
+            tokens; see `keras_xlnet.layers.SpanMaskSampler`.
         segment_pairs: Bool. If `False`, rows have one segment: reused tokens, A, `<sep>`, `<cls>`.
         bidirectional_data: Bool, whether half of the rows are read backward. On each replica, the
             first half of the rows reads parts of a shard forward, and the second half reads the

@@ -105,7 +105,7 @@ def _fill_batch(x, y, sample_weight):
 
 
 def without_added_rows(data: Any) -> Any:
-    """Returns a batch without the rows that were added. Others are returned as they are."""
+    """Returns a batch without the rows that were added, or the batch if there are none."""
     x, *others = data if isinstance(data, (tuple, list)) and len(data) else (data,)
     if not isinstance(x, _Filled):
         return data

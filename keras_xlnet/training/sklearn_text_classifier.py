@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 class SKLearnTextClassifier(keras.wrappers.SKLearnClassifier):
     """A classifier of strings for scikit-learn: `cross_val_score`, pipelines, searches.
 
-    `keras.wrappers.SKLearnClassifier` takes numbers only. This one takes what the `fit` of a text
-    classifier takes: a list or an array of strings, with names or integers as labels.
+    `keras.wrappers.SKLearnClassifier` takes only numbers. This class takes the data of a text
+    classifier's `fit`: a list or an array of strings, with names or integers as labels.
 
     Needs scikit-learn: `pip install ".[examples]"`.
 
