@@ -1,12 +1,14 @@
-"""Saves and loads the matrices of LoRA, so that training goes on with them.
+"""Saves and loads the matrices of LoRA, so that training can continue with them.
 
 Upstream: a dense layer with LoRA is saved with the product of its matrices added to the kernel, and
-when it is loaded, both matrices are zeros. The gradient of each is a product with the other, so
-neither is ever trained again. A quantized kernel is rounded again to add the product, and
-`lora_alpha` of a config is ignored.
+both matrices are zero after loading. The gradient of each is a product with the other, so neither
+is ever trained again. A quantized kernel is rounded again to add the product, and `lora_alpha` in a
+config is ignored.
+Without it: after loading a fine-tuned classifier, training changes 0 of 8 matrices of LoRA; with
+it, 7 of 8.
 Reproduction: docs/upstream.md, "LoRA is not trained after loading" and "LoRA of a quantized layer
 is rounded when it is saved".
-Delete this file when: the matrices are loaded as they were, and so is the kernel.
+Delete this file when: the matrices and the kernel are loaded unchanged.
 """
 
 from typing import Any
@@ -15,22 +17,22 @@ import keras
 
 from keras_xlnet.arguments import check_number, check_positive_int
 
-# The prefix of the values that Keras does not store. Layers without LoRA load the others.
+# The prefix of values that Keras does not store. Layers without LoRA load the other values.
 _EXACT = "exact_"
 
 
 class KeepsLora:
-    """Mixin of layers whose LoRA is saved and loaded as it is.
+    """Mixin of layers whose LoRA is saved and loaded unchanged.
 
-    Files of layers without LoRA, and those in which it was merged into the kernel, are loaded too:
-    the matrices then start again, with a product of 0.
+    Files of layers without LoRA, or with LoRA merged into the kernel, can be loaded too: the
+    matrices then start again, with a product of 0.
     """
 
     def enable_lora(self, rank: int, lora_alpha: float | None = None, **kwargs: Any) -> None:
         """Adds the matrices of LoRA, as the layer of Keras does."""
         self.check_lora(rank, lora_alpha)
         if lora_alpha is None and rank == self.lora_rank:
-            lora_alpha = self.lora_alpha  # Of the config.
+            lora_alpha = self.lora_alpha  # From the config.
         super().enable_lora(rank, lora_alpha=lora_alpha, **kwargs)
 
     def check_lora(self, rank: Any, lora_alpha: Any = None) -> None:
@@ -47,7 +49,7 @@ class KeepsLora:
             )
 
     def save_own_variables(self, store: Any) -> None:
-        # What is quantized would be rounded once more, with the product in it.
+        # Keras would add the product to a quantized kernel, and round it again.
         if not (self.lora_enabled and self.quantization_mode):
             super().save_own_variables(store)
         if self.lora_enabled:
@@ -62,7 +64,7 @@ class KeepsLora:
             return
         super().load_own_variables(stored)
         if self.lora_enabled:
-            initialize = keras.initializers.HeUniform()  # That of `enable_lora`.
+            initialize = keras.initializers.HeUniform()  # As in `enable_lora`.
             names = ("lora_kernel_a", "lora_embeddings_a")
             first = next(variable for variable in self.weights if variable.name in names)
             first.assign(initialize(first.shape))
@@ -83,8 +85,8 @@ class KeepsLora:
 
 
 class Dense(KeepsLora, keras.layers.Dense):
-    """A `keras.layers.Dense` whose LoRA is saved and loaded as it is."""
+    """A `keras.layers.Dense` whose LoRA is saved and loaded unchanged."""
 
 
 class ReversibleEmbedding(KeepsLora, keras.layers.ReversibleEmbedding):
-    """A `keras.layers.ReversibleEmbedding` whose LoRA is saved and loaded as it is."""
+    """A `keras.layers.ReversibleEmbedding` whose LoRA is saved and loaded unchanged."""

@@ -1,11 +1,13 @@
 """The `loss` that `fit` and `evaluate` report: the loss of all rows as one batch.
 
-Upstream: Keras reports the mean of the losses of batches, each with the weight of its number of
-rows. A loss that is divided by something else, such as the labels that count, has another mean for
-each batch size; the losses of several outputs have the same weight for each batch. On several
-replicas, losses of layers and regularizers are added once for each replica.
+Upstream: Keras reports the mean of the losses of batches, weighted by their numbers of rows. If a
+loss is divided by another count, such as the number of labels, this mean depends on the batch size.
+The losses of several outputs are averaged with the same weights. On several replicas, losses of
+layers and regularizers are added once per replica.
+Without it: `evaluate` of 32 rows of 1 to 12 labels reports 5.75, 5.88 and 5.96 with batches of 2, 8
+and 32 rows; with it, 5.96 for each.
 Reproduction: docs/upstream.md, "The reported loss depends on the batch size".
-Delete this file when: Keras divides the sum of all losses by what batches divide theirs by.
+Delete this file when: Keras divides the sum of all losses by the sum of the batches' divisors.
 """
 
 from typing import Any
@@ -13,18 +15,18 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_xlnet.replicas import num_replicas
 from keras_xlnet.types import Tensor
 
 
 class LossTracker(keras.metrics.Metric):
-    """The metric `loss` of a compiled model, in the place of Keras' own.
+    """The metric `loss` of a compiled model, which replaces the metric of Keras.
 
     A loss that batches divide by a count, such as the number of labels, is the sum over all batches
-    divided by the sum of the counts. What is added to it, such as regularization, is the mean over
-    rows.
+    divided by the sum of the counts. Other terms, such as regularization, are means over rows.
 
     Args:
-        compile_loss: The losses of all outputs, that Keras made in `compile`; or `None`.
+        compile_loss: The losses of all outputs, which Keras made in `compile`; or `None`.
     """
 
     def __init__(self, compile_loss: Any = None) -> None:
@@ -58,7 +60,7 @@ class LossTracker(keras.metrics.Metric):
         self._of_batch.assign(0.0)
 
     def record(self, loss: Tensor) -> None:
-        """Adds a recorded loss to those of the batch."""
+        """Adds a recorded loss to the losses of the batch."""
         self._of_batch.assign_add(ops.cast(loss, self.dtype))
 
     def result(self) -> Tensor:
@@ -68,7 +70,7 @@ class LossTracker(keras.metrics.Metric):
         return total
 
     def _record_losses_of(self, compile_loss):
-        """Lets losses record what they compute, from when Keras knows them."""
+        """Makes losses record their values, once Keras has built them."""
         build = compile_loss.build
 
         def build_with_records(y_true, y_pred):
@@ -90,7 +92,7 @@ class LossTracker(keras.metrics.Metric):
 
 
 class _RecordedMean(keras.metrics.Mean):
-    """The sum of losses divided by the sum of counts, or a sum if losses are not divided."""
+    """The sum of losses divided by the sum of counts, or the sum if losses are not divided."""
 
     is_sum = False
 
@@ -99,14 +101,14 @@ class _RecordedMean(keras.metrics.Mean):
         self.count.assign_add(ops.cast(count, self.dtype))
 
     def update_state(self, *args, **kwargs):
-        """Nothing: the loss was recorded. Keras calls this for each of several outputs."""
+        """Does nothing, because the loss was recorded. Keras calls this for several outputs."""
 
     def result(self):
         return self.total + 0.0 if self.is_sum else super().result()
 
 
 class _RecordedLoss(keras.losses.Loss):
-    """A loss that records the sum of its values, and what it divides them by.
+    """A loss that records the sum of its values and their divisor.
 
     Args:
         loss: A `keras.losses.Loss`.
@@ -119,7 +121,8 @@ class _RecordedLoss(keras.losses.Loss):
         super().__init__(loss.name, loss.reduction, loss.dtype)
         self._loss, self._mean, self._tracker = loss, mean, tracker
         self._weight = 1.0 if weight is None else weight
-        self._ones = _Ones()
+        # A layer, because Keras keeps the mask of `ignore_class` with the tensor.
+        self._ones = keras.layers.Activation(ops.ones_like, dtype="float32", autocast=False)
         mean.is_sum = loss.reduction == "sum"
 
     def call(self, y_true, y_pred):
@@ -133,7 +136,7 @@ class _RecordedLoss(keras.losses.Loss):
         loss = compute(y_true, y_pred, _copied(sample_weight))
         values, self._values = self._values, None
         mean = ops.mean(loss)
-        if values is None or not len(values.shape):  # A function that is a mean over rows itself.
+        if values is None or not len(values.shape):  # A function that returns a mean over rows.
             count = ops.cast(ops.shape(keras.tree.flatten(y_pred)[0])[0], mean.dtype)
             total = mean * count
         else:
@@ -149,51 +152,28 @@ class _RecordedLoss(keras.losses.Loss):
         return loss(y_pred, y_pred, _copied(sample_weight))
 
 
-class _Ones(keras.layers.Layer):
-    """Ones that count where a tensor does: Keras keeps the mask of `ignore_class` with it."""
-
-    def __init__(self):
-        super().__init__(dtype="float32", autocast=False, name="mask")
-        self.supports_masking = True
-
-    def call(self, x):
-        return ops.ones_like(x)
-
-
 def _copied(sample_weight):
-    # On PyTorch, Keras multiplies it by the mask in place.
+    # On PyTorch, Keras multiplies weights by the mask in place.
     return keras.tree.map_structure(
         lambda weight: None if weight is None else ops.copy(weight), sample_weight
     )
 
 
-class _Masked(keras.layers.Layer):
-    """Returns a tensor with a mask."""
-
-    def __init__(self, mask):
-        super().__init__(dtype="float32", autocast=False, name="mask")
-        self._mask = mask
-        self.supports_masking = True
-
-    def call(self, x):
-        return x
-
-    def compute_mask(self, inputs, previous_mask):
-        return self._mask
-
-
 def with_mask(x: Tensor, mask: Tensor) -> Tensor:
-    """Returns predictions with a mask: losses and metrics of Keras leave out where it is False.
+    """Returns predictions with a mask: losses and metrics of Keras skip positions that are False.
 
     Args:
         x: Tensor `(batch, ...)`.
         mask: Bool tensor `(batch, ...)`, of the shape of losses.
     """
-    return _Masked(mask)(x)
+    layer = keras.layers.Lambda(
+        lambda x: x, mask=lambda *_: mask, dtype="float32", autocast=False, name="mask"
+    )
+    return layer(x)
 
 
 class _Losses(keras.losses.Loss):
-    """What `keras.losses.Loss` makes of given values."""
+    """Reduces given values as `keras.losses.Loss` does."""
 
     def __init__(self, values, **kwargs):
         super().__init__(name="losses", **kwargs)
@@ -201,12 +181,3 @@ class _Losses(keras.losses.Loss):
 
     def call(self, y_true, y_pred):
         return self._values
-
-
-def num_replicas() -> int:
-    """Returns the number of replicas of the `tf.distribute` strategy, 1 on other backends."""
-    if keras.backend.backend() != "tensorflow":
-        return 1
-    import tensorflow as tf
-
-    return tf.distribute.get_strategy().num_replicas_in_sync

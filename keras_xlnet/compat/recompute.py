@@ -1,8 +1,10 @@
 """Gradient checkpointing of a layer.
 
 Upstream: `keras.remat` is for pure functions of tensors. The second run of a layer draws other
-dropout masks than the first, because the state of its seed generator has advanced, and so the
-gradient is wrong. On TensorFlow, weights and everything else with a gradient must be arguments.
+dropout masks than the first, because the state of its seed generator has advanced, so the gradient
+is wrong. On TensorFlow, weights and everything else with a gradient must be arguments.
+Without it: with dropout 0.3, the gradients of the weights are wrong by 35 % of their largest entry
+(median over the weights of 2 layers, at most 86 %); with it, by 0.
 Reproduction: docs/upstream.md, "`remat` draws another dropout mask" and "`RematScope` fails for
 keyword arguments".
 Delete this file when: `keras.remat` is right for the call of a layer with weights and dropout.
@@ -22,8 +24,8 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 def recomputable(call: _Method) -> _Method:
     """Decorates the `call` of a layer that has the attribute `gradient_checkpointing`.
 
-    If that is `True`, calls with `training=True` keep no more than their arguments, and the
-    backward pass computes them again.
+    If it is `True`, calls with `training=True` keep only their arguments, and the backward pass
+    computes the outputs again.
 
     Args:
         call: Method `call` with an argument `training`. It may only use the variables of the
@@ -48,12 +50,12 @@ def recomputable(call: _Method) -> _Method:
 
 
 def _call_recomputed(layer, call, arguments):
-    """`call(**arguments)` in the form that `keras.remat` takes."""
+    """Computes `call(**arguments)` by `keras.remat`."""
     names = [name for name, value in arguments.items() if _is_differentiable(value)]
     weights = layer.trainable_variables
     frozen = [(v, ops.convert_to_tensor(v.value)) for v in layer.non_trainable_weights]
     seeds = seeds_of(layer)
-    # Copies: otherwise the second run would use the seeds of after the first.
+    # Copies, because the first run changes the seeds, and the second run needs the same seeds.
     first_seeds = [ops.copy(seed.value) for seed in seeds]
 
     def compute(*tensors):
@@ -77,7 +79,7 @@ def _call_recomputed(layer, call, arguments):
 
 
 def seeds_of(layer: keras.layers.Layer) -> list[keras.Variable]:
-    """Returns the states of the seed generators in a layer: its variables that are no weights."""
+    """Returns the states of the seed generators in a layer: the variables that are not weights."""
     weights = {id(weight) for weight in layer.weights}
     return [v for v in layer.variables if id(v) not in weights]
 
@@ -89,10 +91,10 @@ def _is_differentiable(value):
 
 
 def _after(value, tensor):
-    """`value`, which a graph can compute only after `tensor`.
+    """Returns `value`, with a dependency on `tensor`.
 
-    Dropout masks depend only on a seed. Without this, TensorFlow finds that the masks of both runs
-    are equal, and keeps them in memory.
+    Dropout masks depend only on a seed. Without the dependency, TensorFlow finds that the masks of
+    both runs are equal, and keeps them in memory.
     """
     first = ops.reshape(tensor, (-1,))[:1]
     zero = ops.minimum(ops.sum(ops.abs(first)), 0)

@@ -1,11 +1,10 @@
 """A map that has one element in memory at a time.
 
-Upstream: `keras.ops.map` is `tf.map_fn` with its default of ten parallel iterations on
-TensorFlow, and has no argument to change that. Ten elements are in memory at once, which for
-attention in chunks undoes what the chunks save.
+Upstream: on TensorFlow, `keras.ops.map` is `tf.map_fn` with its default of ten parallel iterations,
+and has no argument to change that. Ten elements are in memory at once, which cancels the savings of
+attention in chunks.
 Without it: `python -m benchmarks.workarounds sequential_map` (`predict` of 6144 tokens in chunks of
-128) needs 404 to 407 MiB instead of 256 to 283 on two processors, and 664 to 703 instead of 427 to
-496 with `TF_NUM_INTEROP_THREADS=10`.
+128) needs 400 to 420 MiB instead of 231 to 245 on two processors.
 Reproduction: docs/upstream.md, "`keras.ops.map` runs ten elements at once".
 Delete this file when: `keras.ops.map` can be told to run one element at a time.
 """
@@ -15,6 +14,7 @@ from collections.abc import Callable
 import keras
 from keras import ops
 
+from keras_xlnet.lazy_modules import tf
 from keras_xlnet.types import Tensor
 
 
@@ -26,15 +26,13 @@ def sequential_map(
     Args:
         function: Function from a dict of tensors to a tensor.
         elements: Dict of tensors with the elements along the first axis.
-        like: Key of `elements`: what `function` returns has the shape and dtype of this tensor's
-            elements.
+        like: Key of `elements`. The results of `function` have the shape and dtype of this
+            tensor's elements.
 
     Returns:
         A tensor, the results along the first axis.
     """
     if keras.backend.backend() != "tensorflow":
         return ops.map(function, elements)
-    import tensorflow as tf
-
     signature = tf.TensorSpec(elements[like].shape[1:], elements[like].dtype)
     return tf.map_fn(function, elements, fn_output_signature=signature, parallel_iterations=1)

@@ -1,10 +1,9 @@
 """Layers that return one tensor in one call and two in another.
 
-Upstream: a functional model checks that its outputs are connected with as many outputs a layer as
-`layer.output` has, the outputs of the layer's first call in any graph.
-Without it: `XLNetPermutationLM(backbone)` raises "Output with path `logits` is not connected to
-`inputs`", because the backbone calls its blocks with one stream first. It reads the private
-`_inbound_nodes`, for which Keras has no public property.
+Upstream: a functional model compares the number of its outputs from a layer with `layer.output`,
+the outputs of the layer's first call in any graph.
+Without it: `XLNetPermutationLM(backbone)` raises `ValueError` ("Output with path `logits` is not
+connected to `inputs`"), because the backbone calls its blocks with one stream first.
 Reproduction: docs/upstream.md, "Outputs that vary with the call".
 Delete this file when: `keras.Model` accepts it.
 """
@@ -18,6 +17,7 @@ class VaryingOutputs:
     @property
     def output(self) -> Any:
         """The symbolic outputs of the call that returned the most tensors."""
+        # Keras has no public property for the calls of a layer.
         outputs = max((node.output_tensors for node in self._inbound_nodes), key=len, default=None)
         if outputs is None:
             return super().output  # Let Keras raise its error.

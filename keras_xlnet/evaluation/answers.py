@@ -20,14 +20,14 @@ class AnswerScores:
     """Scores of answers, in percent.
 
     Args:
-        exact, f1: Floats, over all questions, each with its most probable answer, or with none if
-            its null score is above the threshold that was given.
-        best_exact, best_f1: Floats, with the threshold that is best for the questions at hand.
+        exact, f1: Floats, over all questions. Each has its most probable answer, or none if its
+            null score is above the given threshold.
+        best_exact, best_f1: Floats, with the best threshold for these questions.
         best_exact_threshold, best_f1_threshold: Floats, these thresholds: `null_threshold` of
-            `XLNetQuestionAnswering.answer`. 0, as in the original, where no answer to any question
-            is as good.
+            `XLNetQuestionAnswering.answer`. 0, as in the original, if leaving all questions
+            unanswered is as good.
         has_answer_exact, has_answer_f1: Floats, over the questions that have an answer, each with
-            its most probable one.
+            its most probable answer.
         num_questions: Int.
     """
 
@@ -47,7 +47,7 @@ def answer_scores(
 ) -> AnswerScores:
     """Returns the scores of SQuAD 1.1 and 2.0.
 
-    The better of the scores against all answers that people gave counts. Case, punctuation,
+    A prediction gets its best score against all answers that people gave. Case, punctuation,
     articles and white space do not matter.
 
     Args:
@@ -56,8 +56,8 @@ def answer_scores(
         answers: List with the answers that people gave to each question: a list of strings,
             `(start, text)` or the dicts of SQuAD; one of these; or a dict of lists, as SQuAD has on
             the Hugging Face Hub. `None` or empty lists for a question without an answer.
-        threshold: Optional float. Questions with a null score above it get no answer. By default it
-            is the `null_threshold` of the predictions; without one, all questions get their most
+        threshold: Optional float. Questions with a null score above it get no answer. The default
+            is the `null_threshold` of the predictions; without it, all questions get their most
             probable answer.
 
     Returns:
@@ -120,7 +120,7 @@ def normalize_answer(text: str) -> str:
 
 
 def _best_text(prediction):
-    """The most probable answer, whatever the null score is."""
+    """The most probable answer, for any null score."""
     if isinstance(prediction, AnswerPrediction):
         return prediction.text_at(None)
     return getattr(prediction, "text", prediction)
@@ -134,7 +134,7 @@ def _thresholds(predictions, threshold):
 
 
 def _gold_texts(row, answers):
-    """The texts that have words, `""` if none has."""
+    """The texts with words, or `""` if there are none."""
     texts = [_text(answer) for answer in answers]
     if not all(isinstance(text, str) for text in texts):
         raise ValueError(
@@ -178,7 +178,7 @@ def _best_threshold(scores, nulls, has_answer, answered):
     # Questions with the same null score keep their answers together.
     totals = np.cumsum(np.bincount(group, gains)) + (~has_answer).sum()
     best = int(np.argmax(totals))
-    if totals[best] <= (~has_answer).sum():  # No answer at all is as good.
+    if totals[best] <= (~has_answer).sum():  # Leaving all questions unanswered is as good.
         return 100 * float(np.mean(~has_answer)), 0.0
     return 100 * float(totals[best]) / len(scores), float(thresholds[best])
 

@@ -11,7 +11,7 @@ from keras_xlnet.types import DType, Tensor
 
 @register
 class BitsPerCharacter(keras.metrics.Metric):
-    """Computes the cross-entropy of a language model in bits for each character of its targets.
+    """Computes the cross-entropy of a language model in bits per character of its targets.
 
     Losses per token of models with different vocabularies cannot be compared: a large vocabulary
     has fewer, longer tokens. Losses per character can. Special tokens have no characters, and a

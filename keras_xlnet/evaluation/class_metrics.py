@@ -11,7 +11,7 @@ from keras_xlnet.types import DType, Tensor
 
 
 class _ConfusionMatrixMetric(keras.metrics.Metric):
-    """Base class of metrics of how often each class was predicted for each class.
+    """Base class of metrics that are computed from a confusion matrix.
 
     `counts[i, j]` is the weight of the rows of class `i` for which `j` was predicted.
     """
@@ -41,8 +41,9 @@ class _ConfusionMatrixMetric(keras.metrics.Metric):
 class MatthewsCorrelation(_ConfusionMatrixMetric):
     """Computes the correlation coefficient of Matthews, the metric of CoLA.
 
-    It is 1 for perfect predictions, 0 for those that do not depend on the classes. Keras has no
-    such metric. Over all rows, not a mean over batches. With several classes it is R_K of Gorodkin.
+    It is 1 for perfect predictions, and 0 for predictions that do not depend on the classes. It is
+    computed over all rows, not as a mean over batches. With several classes it is Gorodkin's R_K.
+    Keras has no such metric.
 
     Args:
         num_classes: Int.
@@ -78,12 +79,12 @@ class MatthewsCorrelation(_ConfusionMatrixMetric):
     def result(self) -> Tensor:
         counts = ops.convert_to_tensor(self.counts)
         total = ops.sum(counts)
-        # Shares, as products of counts of large data sets are too large for float32.
+        # Shares, because products of the counts of large data sets are too large for float32.
         shares = ops.divide_no_nan(counts, total)
         true, found = ops.sum(shares, axis=1), ops.sum(shares, axis=0)
         covariance = ops.trace(shares) - ops.sum(true * found)
         variances = (1.0 - ops.sum(true**2)) * (1.0 - ops.sum(found**2))
-        # With one class among the rows or the predictions there is no variance but for rounding.
+        # If all rows or all predictions have one class, the variance is 0 except for rounding.
         root = ops.sqrt(ops.maximum(variances, 0.0))
         return ops.where(root > 1e-6, covariance / ops.maximum(root, 1e-6), 0.0)
 
@@ -95,7 +96,7 @@ class ClassF1(_ConfusionMatrixMetric):
     `keras.metrics.F1Score` takes vectors of 0 and 1 as labels; this takes class indices.
 
     Args:
-        class_index: Int, the class that is looked for.
+        class_index: Int, the class whose F1 is computed.
         num_classes: Int.
         name: String, the name of the metric.
         dtype: The dtype of the result.

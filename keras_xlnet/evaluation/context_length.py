@@ -10,9 +10,9 @@ def effective_context_lengths(
 ) -> dict[str, int]:
     """Computes the relative effective context length of each model of a group.
 
-    That is the longest context beyond which a longer one lowers the perplexity of a model by less
-    than `threshold`. Models are compared on the same tokens and against the same baseline: with
-    losses `l_i(c, t)` of model `i` for token `t` with the context length `c`,
+    This is the length beyond which a longer context lowers the perplexity of a model by less than
+    `threshold`. Models are compared on the same tokens and against the same baseline: with losses
+    `l_i(c, t)` of model `i` for token `t` with the context length `c`,
 
         b(c, t)    = min over i of l_i(c, t)
         f_i(c, c') = mean over t of min(b(c, t), l_i(c', t))
@@ -28,7 +28,7 @@ def effective_context_lengths(
         threshold: Float, the smallest relative gain.
 
     Returns:
-        `{model: context length}`. The longest given length means: at least that.
+        `{model: context length}`. The longest given length stands for at least this length.
 
     Raises:
         ValueError: If `losses` are not as above.

@@ -21,10 +21,10 @@ def corpus_log_probs(
 ) -> np.ndarray:
     """Computes the log-probability of every token of a long text but the first.
 
-    The text is read in segments, one after the other, with memory, as the authors of
-    Transformer-XL evaluate. Perplexity is `np.exp(-np.mean(log_probs))`. The rows of a batch read
-    different parts of the text; each row first reads what its memory depends on, so the numbers
-    are the results of one row, whatever the batch size.
+    The text is read in segments, one after the other, with memory, as in the evaluation of the
+    authors of Transformer-XL. Perplexity is `np.exp(-np.mean(log_probs))`. The rows of a batch read
+    different parts of the text; each row first reads the text that its memory depends on, so the
+    results do not depend on the batch size.
 
     Args:
         model: A `TransformerXLLanguageModel` that is not stateful.
@@ -86,14 +86,14 @@ def sliding_log_probs(
 ) -> np.ndarray:
     """Computes the log-probability of every token of a text but the first, each from a window.
 
-    Each token is predicted from the `window` tokens before it, which are read anew, without
-    memory: what the authors call the evaluation of vanilla Transformers. `corpus_log_probs` reads
-    a text once.
+    Each token is predicted from the `window` tokens before it, which are read again each time,
+    without memory. The authors call this the evaluation of vanilla Transformers. `corpus_log_probs`
+    reads a text once.
 
     Args:
         model: A `TransformerXLLanguageModel` that is not stateful.
         token_ids: Int array `(num_tokens,)`.
-        window: Int, the number of tokens that a token is predicted from; fewer at the start.
+        window: Int, the number of tokens from which a token is predicted; fewer at the start.
         batch_size: Int, the number of windows at a time.
         verbose: `"auto"`, 0 or 1: whether there is a progress bar.
 
@@ -125,7 +125,7 @@ def sliding_log_probs(
     num_windows, found = len(windows), []
     progress = keras.utils.Progbar(-(-num_windows // batch_size), verbose=_verbosity(verbose))
     for start in range(0, num_windows, batch_size):
-        # The last batch is filled up, so that all have one shape.
+        # The last batch is padded, so that all batches have one shape.
         rows = np.minimum(np.arange(start, start + batch_size), num_windows - 1)
         batch = {
             "token_ids": windows[rows, :-1],
@@ -151,7 +151,7 @@ def _schedule(model, num_segments, segment_length, batch_size):
     steps at the start in which rows only read what their memory depends on.
     """
     memory_length = model.memory_length or 0
-    # The memory of each block holds what the block before computed with its own memory.
+    # The memory of each block holds outputs of the previous block, computed with its own memory.
     num_before = model.num_layers * -(-memory_length // segment_length)
     num_rows = max(1, min(batch_size, num_segments))
     per_row = -(-num_segments // num_rows)
@@ -159,7 +159,7 @@ def _schedule(model, num_segments, segment_length, batch_size):
     indices = starts + np.arange(-num_before, per_row)
     # The last row may end early.
     indices = np.where(indices < num_segments, np.maximum(indices, -1), -1)
-    # At the start of the text there is nothing to read before.
+    # No tokens precede the start of the text.
     is_used = np.any(indices >= 0, axis=0)
     return indices[:, is_used], int(is_used[:num_before].sum())
 
@@ -178,7 +178,7 @@ def _segment(token_ids, index, length):
 
 
 def _forget(model, memory, is_start):
-    """The memory. It is empty for rows at the start of the text."""
+    """The memory, emptied for rows at the start of the text."""
     if not memory or not is_start.any():
         return memory
     empty = model.empty_memory(len(is_start))

@@ -1,4 +1,4 @@
-"""How good embeddings are: similarity of pairs as people judge it, and retrieval."""
+"""Scores of embeddings: similarity of pairs as judged by people, and retrieval."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from keras_xlnet.evaluation.ranking import RankingScores, ranking_scores
 from keras_xlnet.ops.vector_search import unit_length
 from keras_xlnet.results import Result
 
-# Of cosines of float32 vectors.
+# The precision of cosines of float32 vectors.
 _DECIMALS = 6
 
 
@@ -36,13 +36,13 @@ def similarity_scores(
     batch_size: int | None = None,
     verbose: str | int = "auto",
 ) -> SimilarityScores:
-    """Compares the cosines of pairs of texts with how similar people find them, as in STS-B.
+    """Compares the cosines of pairs of texts with people's judgments of similarity, as in STS-B.
 
     Args:
         embedder: An `XLNetTextEmbedder`.
-        pairs: Pairs of texts, as in its `fit`. Cosines that differ by less than what float32 is
-            rounded by are equal, as those of pairs of equal texts.
-        similarities: Numbers `(pairs,)`, of any scale.
+        pairs: Pairs of texts, as in its `fit`. Cosines whose difference is within the rounding
+            error of float32 count as equal, for example for pairs of equal texts.
+        similarities: Numbers `(pairs,)`, on any scale.
         batch_size, verbose: As in `keras.Model.predict`.
 
     Returns:
@@ -93,7 +93,7 @@ def retrieval_scores(
     batch_size: int | None = None,
     verbose: str | int = "auto",
 ) -> RankingScores:
-    """Searches a collection for each query, and computes how well relevant texts are found.
+    """Searches a collection for each query, and scores how well relevant texts are found.
 
     Args:
         embedder: An `XLNetTextEmbedder`.
@@ -102,7 +102,8 @@ def retrieval_scores(
         relevance: For each query a dict from the index of a text of `corpus`, an int or a string
             as JSON has it, to its relevance, above 0, of all relevant texts.
         k: Ints, the numbers of texts for NDCG.
-        top_k: Int, the number of texts that are searched for. Others count as not found.
+        top_k: Int, the number of texts that are retrieved for each query. Others count as not
+            found.
         batch_size, verbose: As in `keras.Model.predict`.
 
     Returns:

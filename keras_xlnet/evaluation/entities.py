@@ -27,8 +27,8 @@ class EntitySpan:
 class EntityScores:
     """Scores of entities, from 0 to 1. `str` makes a table of them.
 
-    An entity is correct if its type and both of its ends are. What would be a division by zero is
-    0.
+    An entity is correct if its type and both of its ends are correct. Scores whose divisor is zero
+    are 0.
 
     Args:
         precision: Float, the share of the predicted entities that are correct.

@@ -1,4 +1,4 @@
-"""Which words of a text decided: Shapley values of its words."""
+"""Explains an output for a text by Shapley values of its words."""
 
 import dataclasses
 from typing import Any
@@ -72,20 +72,20 @@ def explain(
     """Computes how much each word changed the output of a classifier or regressor.
 
     The words of a text are left out one after another, in several random orders. The value of a
-    word is the mean of what the output changed by when the word was left out, an estimate of its
-    Shapley value
+    word is the mean change of the output when the word is left out, an estimate of its Shapley
+    value
 
         v_i = mean over orders of f(words before i and i) - f(words before i),
 
-    and the values of a text add up to the output for the text less the output without words. A text
-    of `n` words needs up to `n * num_orders` predictions.
+    and the values of a text add up to the output for the text minus the output without words. A
+    text of `n` words needs up to `n * num_orders` predictions.
 
     Args:
         model: An `XLNetTextClassifier` or `XLNetTextRegressor` with a preprocessor.
         texts: List, array or column of a table of strings.
         label: Name of the class to explain. `None` for the class that `classify` returns, by the
             `threshold` of the model; with `"sigmoid"` for the most probable class of each text.
-        num_orders: Int, number of orders. Each second one is the reverse of the one before.
+        num_orders: Int, number of orders. Every second order is the reverse of the previous one.
         max_parts: Int. A text with more words is divided into this number of runs of words.
         seed: Int, seed of the orders of each text: its values do not depend on the other texts.
         batch_size, verbose: As in `keras.Model.predict`.
@@ -158,7 +158,7 @@ def _parts(text, max_parts):
 
 
 def _column(model, outputs):
-    """The output to explain: of exclusive classes the one that `classify` returns."""
+    """The output to explain: for exclusive classes, the class that `classify` returns."""
     if len(outputs) == 1 or model.activation == "sigmoid":
         return int(outputs.argmax())
     return int(model.classes.indices(outputs[np.newaxis], model.threshold)[0])
@@ -177,7 +177,7 @@ def _kept(orders):
 
 
 def _text_of(text, places, kept):
-    """A text without the parts that are not kept. Spaces are of the part before them."""
+    """A text without the parts that are not kept. Spaces belong to the part before them."""
     if len(kept) == len(places):
         return text
     ends = [*(start for start, _ in places[1:]), len(text)]

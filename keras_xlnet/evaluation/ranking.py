@@ -46,22 +46,22 @@ def ranking_scores(
         DCG@k  = sum over i <= k of max(rel_i, 0) / log2(i + 1)
         NDCG@k = DCG@k / (DCG@k of the documents in the order of their relevance)
 
-    A document is relevant if its relevance is above 0; a negative one counts as 0.
+    A document is relevant if its relevance is above 0; negative relevance counts as 0.
 
-    Of equal scores the larger document id, compared as strings, comes first, as in trec_eval.
-    Without ids the row that is given first comes first. Scores are compared in double precision;
-    trec_eval compares in single precision, where more of them are equal.
+    Among equal scores, the larger document id, compared as strings, comes first, as in trec_eval.
+    Without ids, the first given row comes first. Scores are compared in double precision; in the
+    single precision of trec_eval, more of them are equal.
 
     Args:
         query_ids: Strings or ints `(pairs,)`.
         relevance: Numbers `(pairs,)`, binary or graded.
-        scores: Numbers `(pairs,)`, higher for documents that are to come first.
+        scores: Numbers `(pairs,)`, higher for documents that should come first.
         k: Ints, the numbers of documents for NDCG.
         document_ids: Optional strings or ints `(pairs,)`, different within a query.
         all_relevance: Optional pair of query ids and relevance, arrays `(judged,)`, for all judged
             documents of each query: those among the pairs and those that were not retrieved. They
-            give `R` and the best DCG. A query without pairs counts as 0, and a query that is not
-            in it does not count. Without it the pairs are all there is.
+            give `R` and the best DCG. A query without pairs counts as 0, and a query that is
+            missing here does not count. By default, the pairs are all judged documents.
         keep_all: Bool, whether queries without a relevant document count as 0, as in trec_eval.
             They are left out otherwise, as is usual for WikiQA.
 
@@ -70,7 +70,7 @@ def ranking_scores(
 
     Raises:
         ValueError: If lengths differ, there are no pairs, a number is NaN, an int of `k` is below
-            1, a document is twice in a query, `all_relevance` lacks relevant documents of the
+            1, a document is in a query twice, `all_relevance` lacks relevant documents of the
             pairs, or no query has a relevant document (without `keep_all`).
 
     Example:
@@ -164,7 +164,7 @@ def _query_scores(ranked, judged, cutoffs):
     """AP, RR and NDCG of one query."""
     gains = np.maximum(ranked, 0.0)
     ideal = np.sort(np.maximum(judged, 0.0))[::-1]
-    # Relevant documents that were not retrieved have no place.
+    # Relevant documents that were not retrieved have no rank.
     places = np.flatnonzero(gains) + 1
     if not len(places):
         return [0.0] * (2 + len(cutoffs))
@@ -185,7 +185,7 @@ def _check_cutoff(cutoff):
 
 
 def _as_ids(name, ids):
-    """A list of what can be keys of a dict."""
+    """A list of hashable ids."""
     ids = list(ids) if isinstance(ids, (list, tuple)) else np.asarray(ids).tolist()
     if not isinstance(ids, list):
         raise ValueError(f"`{name}` must be a flat array of ids. Received: {ids!r}")

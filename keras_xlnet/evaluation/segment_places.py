@@ -1,4 +1,4 @@
-"""The loss of a language model by the place of a token in its segment."""
+"""The loss of a language model by the position of a token in its segment."""
 
 import numpy as np
 
@@ -6,20 +6,20 @@ from keras_xlnet.arguments import check_positive_int
 
 
 def losses_by_place(log_probs: np.ndarray, segment_length: int) -> np.ndarray:
-    """Computes the mean loss at each place of the segments that a text was read in.
+    """Computes the mean loss at each position of the segments in which a text was read.
 
     Without memory, the first tokens of a segment are predicted from few tokens and have a larger
-    loss: context fragmentation. With memory, the loss depends little on the place.
+    loss (context fragmentation). With memory, the loss depends little on the position.
 
     Args:
-        log_probs: Float array `(num_tokens,)`, in nats, such as `corpus_log_probs` returns it. The
-            first one is at the first place of a segment.
+        log_probs: Float array `(num_tokens,)`, in nats, as returned by `corpus_log_probs`. The
+            first one is at the start of a segment.
         segment_length: Int, the length of the segments.
 
     Returns:
-        Float64 array `(segment_length,)`, in nats. Place `i` is predicted from `i + 1` tokens of
-        its segment. The last segment may be incomplete: a place has the mean of the segments that
-        contain it.
+        Float64 array `(segment_length,)`, in nats. Position `i` is predicted from `i + 1` tokens of
+        its segment. The last segment may be incomplete: the mean of a position is over the segments
+        that contain it.
 
     Raises:
         ValueError: If an argument is not as above, or there is no complete segment.

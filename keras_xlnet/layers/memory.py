@@ -5,7 +5,9 @@ from keras import ops
 
 from keras_xlnet.arguments import check_positive_int, check_shape
 from keras_xlnet.layers.configured_layer import ConfiguredLayer
+from keras_xlnet.lazy_modules import tf
 from keras_xlnet.registration import register
+from keras_xlnet.replicas import num_replicas
 from keras_xlnet.types import Shape, Tensor
 
 
@@ -184,12 +186,12 @@ class StatefulMemory(Memory):
 
     def save_own_variables(self, store: Any) -> None:
         # Under a strategy, not saved: only the memory of replica 0 would be.
-        if _num_replicas() == 1:
+        if num_replicas() == 1:
             super().save_own_variables(store)
 
     def load_own_variables(self, store: Any) -> None:
         saved = [store[key] for key in sorted(store.keys())]
-        if _num_replicas() == 1 and [v.shape for v in saved] == [
+        if num_replicas() == 1 and [v.shape for v in saved] == [
             tuple(v.shape) for v in (self.training_state, self.evaluation_state)
         ]:
             super().load_own_variables(store)
@@ -248,8 +250,6 @@ def ensure_batch_size(x: Tensor, batch_size: int) -> Tensor:
         )
     if isinstance(x, keras.KerasTensor) or keras.backend.backend() != "tensorflow":
         return x  # Other backends know all shapes when they trace.
-    import tensorflow as tf  # Keras has no check that runs in a graph.
-
     if x.shape.rank is None:  # Sample weights of rows and of labels, in a step that is traced once.
         return x
     shape = (batch_size, *x.shape[1:])
@@ -262,11 +262,3 @@ def _time_axis(shape):
 
 def _slice(x, rows):
     return x[:, rows] if len(x.shape) == 2 else x[..., rows, :]
-
-
-def _num_replicas():
-    if keras.backend.backend() != "tensorflow":
-        return 1
-    import tensorflow as tf  # Only `tf.distribute` knows the number of replicas.
-
-    return tf.distribute.get_strategy().num_replicas_in_sync

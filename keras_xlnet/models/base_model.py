@@ -10,7 +10,7 @@ from keras import ops
 from keras_xlnet.compat.changed_layers import layers_changed
 from keras_xlnet.compat.dense_gradients import dense_gradients
 from keras_xlnet.compat.eager_variables import eager_variables
-from keras_xlnet.compat.loss_of_all_rows import LossTracker, num_replicas, with_mask
+from keras_xlnet.compat.loss_of_all_rows import LossTracker, with_mask
 from keras_xlnet.compat.quick_deletion import quick_deletion
 from keras_xlnet.compat.sublayers import RestoresSublayers, variables_by_path
 from keras_xlnet.models.inputs import check_ranges, complete_inputs, default_input
@@ -21,6 +21,7 @@ from keras_xlnet.preprocessing.texts import is_dataset, split_spec
 from keras_xlnet.preprocessing.weights import weights_by_class, weights_of_labels
 from keras_xlnet.preset_files import presets
 from keras_xlnet.preset_files.origin import read_origin, write_origin
+from keras_xlnet.replicas import num_replicas
 from keras_xlnet.training.attention_memory import warn_of_attention_memory
 from keras_xlnet.training.distributed_training import DistributedTraining
 from keras_xlnet.training.fine_tuning_adamw import schedule_of_fit

@@ -11,13 +11,9 @@ from keras_xlnet.compat.loss_of_all_rows import with_mask
 from keras_xlnet.layers import StatefulMemory
 from keras_xlnet.layers.memory import ensure_batch_size
 from keras_xlnet.models.base_model import backbone_of
+from keras_xlnet.preprocessing.text_batches import split_rows
 from keras_xlnet.preprocessing.weights import weights_of_labels
-from keras_xlnet.training.full_batches import (
-    fill_last_batch,
-    number_of_rows,
-    split_rows,
-    weights_of_rows,
-)
+from keras_xlnet.training.full_batches import fill_last_batch, number_of_rows, weights_of_rows
 from keras_xlnet.types import Tensor
 
 # Inputs that are remembered with the content, and the names of their memories.
@@ -74,7 +70,7 @@ class KeepsMemory:
             if rows is not None and validation_split:
                 # Divided here, because the validation rows may have to be filled up.
                 (x, y, sample_weight), validation_data = split_rows(
-                    (x, y, sample_weight), rows, validation_split
+                    (x, y, sample_weight), validation_split
                 )
                 validation_split, rows = 0.0, number_of_rows(x)
             x, y, sample_weight = _filled(x, y, sample_weight, batch_size=batch_size)

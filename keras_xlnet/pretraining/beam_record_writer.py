@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import os
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,9 +21,9 @@ from keras_xlnet.pretraining.text_files import FilePart, plan_shards
 from keras_xlnet.pretraining.token_record_writer import check_writer_arguments, new_settings
 from keras_xlnet.pretraining.token_records import TokenRecords
 from keras_xlnet.tokenizers import XLNetTokenizer
+from keras_xlnet.tokenizers.text_paths import GLOB_CHARACTERS
 from keras_xlnet.types import PathLike
 
-_GLOB_CHARACTERS = re.compile(r"[*?\[]")
 _FOOTERS_AT_ONCE = 16
 
 
@@ -47,8 +46,8 @@ def write_token_records_with_beam(
     Dataflow, Flink, Spark. Text files give the same bytes as with `write_token_records`, for any
     runner and any number of workers. docs/beam.md has the commands.
 
-    If a call is interrupted, the same call continues it: finished shards are kept. A shard that
-    is written twice, because the runner tries it again, has the same bytes.
+    If a call is interrupted, the same call continues it and keeps finished shards. A shard that is
+    written twice, because the runner retries it, has the same bytes.
 
     Workers import `keras_xlnet`, so the package has to be installed there. They read `files` and
     write to `directory`, so both must be paths that every worker can open.
@@ -69,8 +68,8 @@ def write_token_records_with_beam(
         document_start: `None` or a regular expression; see `write_token_records`. Must be `None`
             unless `file_format` is `"text"`.
         end_of_document: Bool, whether to append `<eod>` to the last sentence of each document.
-        shard_bytes: Int, the largest number of bytes of files in a shard. Of a Parquet file, the
-            bytes of the column are counted, without compression.
+        shard_bytes: Int, the largest number of bytes of files in a shard. For Parquet files, the
+            uncompressed bytes of the column are counted.
         pipeline_options: `apache_beam.options.pipeline_options.PipelineOptions`, or a list of
             flags such as `["--runner=DataflowRunner", "--project=..."]`. `None` for one process
             on this machine.
@@ -118,7 +117,7 @@ def write_token_records_with_beam(
     settings = new_settings(found, tokenizer, lines, document_start, end_of_document, shard_bytes)
     if file_format != "text":
         settings |= {"file_format": file_format, "text_field": text_field}
-    # Before anything is written: it finds a Parquet file without the column.
+    # Before anything is written, because it detects Parquet files without the column.
     sizes = _sizes(found, file_format, text_field, BEAM_FILES)
     if not begin_records(directory, settings, tokenizer, BEAM_FILES):
         plan = plan_shards(sizes, shard_bytes)
@@ -129,7 +128,7 @@ def write_token_records_with_beam(
 
 
 def _check_arguments(directory, file_format, text_field, document_start):
-    if _GLOB_CHARACTERS.search(directory):
+    if GLOB_CHARACTERS.search(directory):
         raise ValueError(
             "`directory` must not contain characters of glob patterns. Received: "
             f"directory={directory!r}"
@@ -180,7 +179,7 @@ def _build(pipeline, plan, directory, settings):
     _ = (
         pipeline
         | "Shards" >> beam.Create(jobs)
-        # Otherwise a runner writes all shards where it creates the list of them.
+        # Otherwise a runner writes all shards on the worker that creates their list.
         | "Distribute" >> beam.Reshuffle()
         | "WriteShards" >> beam.Map(_write_shard, directory, for_shards)
         | "CollectCounts" >> beam.combiners.ToList()
@@ -198,8 +197,8 @@ def _write_shard(job, directory, settings):
 
 
 def _finish(counts, directory, settings):
-    # In the pipeline and not after it: a job of a cluster ends well without the process that
-    # started it.
+    # In the pipeline and not after it, because a cluster can finish a job after the process that
+    # started it has ended.
     counts = [shard for _, shard in sorted(dict(counts).items())]
     shards = describe_shards(directory, counts, BEAM_FILES)
     finish_records(directory, settings, shards, BEAM_FILES)

@@ -12,11 +12,11 @@ from keras_xlnet.registration import refuse_unknown_arguments
 
 @refuse_unknown_arguments
 class CausalBatches:
-    """Segments of a long text, in batches whose rows continue each other, for `model.fit`.
+    """Segments of a long text, in batches that continue each other row by row, for `model.fit`.
 
     The text is divided into `batch_size` equal parts, and each part is read by one row, segment
     after segment. Row `r` of a batch continues row `r` of the batch before, as a stateful language
-    model needs it. Tokens at the end that do not fill all rows are left out.
+    model requires. Tokens at the end that do not fill all rows are left out.
 
     Args:
         token_ids: Int array `(num_tokens,)`.
@@ -59,11 +59,11 @@ class CausalBatches:
 
     @property
     def steps_per_pass(self) -> int:
-        """The number of full batches of a pass over the text."""
+        """Int, the number of full batches in a pass over the text."""
         return (self.rows.shape[1] - 1) // self.sequence_length
 
     def dataset(self) -> tf.data.Dataset:
-        """Returns the batches from `first_step` on, pass after pass, without end.
+        """Returns the batches from `first_step` on, pass after pass, endlessly.
 
         Memory is reset at the start of each pass. Pass `steps_per_epoch` to `fit`.
 

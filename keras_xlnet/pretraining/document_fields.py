@@ -51,7 +51,7 @@ def _check_text(text, field, place):
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        # JSON can have one half of a surrogate pair, which no UTF-8 text has.
+        # JSON can contain half of a surrogate pair, which UTF-8 cannot encode.
         raise ValueError(
             f"{place}: the field {field!r} must be Unicode text. Received: "
             f"{text[error.start]!r} at character {error.start}"
@@ -77,7 +77,7 @@ def _json_texts(part, field, files):
 
 
 def _line_number(path, offset, files):
-    # Counted only for an error: a part does not know how many lines are before it.
+    # Counted only for an error, because a part does not know how many lines precede it.
     number = 1
     for begin, _ in read_lines(FilePart(path, 0, math.inf), files):
         if begin >= offset:
@@ -91,8 +91,8 @@ def _shortened(text, length=80):
 
 
 def _parquet_texts(part, field, files):
-    # A row has no place in bytes. So the rows of a group divide its bytes equally, and a row
-    # belongs to the part in which its share begins.
+    # Rows have no position in bytes. So the bytes of a group are divided equally among its rows,
+    # and a row belongs to the part in which its share begins.
     with files.open(part.path) as file:
         parquet = _open_parquet(file, part.path, field)
         offset, row = 0, 0
@@ -148,7 +148,7 @@ def _open_parquet(file, path, field):
 
 
 def _row_groups(parquet, field):
-    """Yields the number of rows of each group, and of bytes of a column (1 without any)."""
+    """Yields the number of rows of each group, and of bytes of its column (at least 1)."""
     for index in range(parquet.metadata.num_row_groups):
         group = parquet.metadata.row_group(index)
         columns = [group.column(number) for number in range(group.num_columns)]

@@ -3,7 +3,6 @@
 import contextlib
 import fnmatch
 import os
-import re
 import shutil
 import tempfile
 import uuid
@@ -12,12 +11,11 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
-from keras_xlnet.tokenizers.text_paths import find_text_files
+from keras_xlnet.tokenizers.text_paths import GLOB_CHARACTERS, find_text_files
 from keras_xlnet.types import PathLike
 
-_GLOB_CHARACTERS = re.compile(r"[*?\[]")
 _BYTES_PER_COPY = 2**20
-# Otherwise Beam decompresses files with certain names.
+# Without it, Beam decompresses files with certain names.
 _UNCOMPRESSED = "uncompressed"
 
 
@@ -47,7 +45,7 @@ class TensorFlowFiles:
 
     @contextlib.contextmanager
     def replacing(self, path: PathLike) -> Iterator[str]:
-        """Yields another path to write to, and then renames that file, so `path` is complete."""
+        """Yields a temporary path, and then renames that file, so that `path` is complete."""
         temporary = f"{path}.{os.getpid()}.tmp"
         yield temporary
         tf.io.gfile.rename(temporary, path, overwrite=True)
@@ -94,8 +92,8 @@ class BeamFiles:
     def replacing(self, path: str) -> Iterator[str]:
         """Yields a local path to write to, and then copies that file to `path`.
 
-        The copy has a name of its own until it is complete. So a process that is killed leaves no
-        part of a file at `path`, and two processes can write the same file at the same time.
+        The copy has a name of its own until it is complete. So a killed process leaves no partial
+        file at `path`, and two processes can write the same file at the same time.
         """
         temporary = f"{path}.{uuid.uuid4().hex}.tmp"
         with tempfile.TemporaryDirectory() as scratch:
@@ -106,8 +104,7 @@ class BeamFiles:
         try:
             _file_systems().rename([temporary], [path])
         except OSError:  # BeamIOError
-            # HDFS does not replace files. An existing file is complete, and another attempt to do
-            # the same work wrote it.
+            # HDFS does not replace files. An existing file is complete: another attempt wrote it.
             if not _file_systems().exists(path):
                 raise
             _file_systems().delete([temporary])
@@ -121,11 +118,12 @@ class BeamFiles:
 
 def _describe(pattern):
     if _file_systems().get_scheme(pattern) is None:
-        # Beam rounds the time of local files, and finds no relative patterns without a directory.
+        # Beam rounds the time of local files, and does not find relative patterns without a
+        # directory.
         return TENSORFLOW_FILES.describe(pattern)
     matches = _match(pattern)
     if not matches:
-        verb = "match at least one file" if _GLOB_CHARACTERS.search(pattern) else "exist"
+        verb = "match at least one file" if GLOB_CHARACTERS.search(pattern) else "exist"
         raise FileNotFoundError(f"`files` must {verb}. Received: {pattern!r}")
     return sorted(
         [entry.path, entry.size_in_bytes, int(entry.last_updated_in_seconds * 10**9)]

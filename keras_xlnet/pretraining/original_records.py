@@ -39,14 +39,14 @@ def read_original_records(
             given, and further targets of a row become ordinary tokens.
         permutation_length: Int, length of the blocks that are permuted, the original's
             `perm_size`. `None` for the reuse length.
-        num_passes: Int, how often to read the files, each time in another order. `None` to repeat
-            without end.
+        num_passes: Int, the number of passes over the files, each in another order. `None` to
+            repeat endlessly.
         seed: Int, seed of the factorization orders and of the order of the files.
 
     Returns:
         A `tf.data.Dataset` of `(inputs, labels, sample_weight)` as `PermutationBatches` returns
-        them. Consecutive batches belong together for memory; `reset_memory` is 1 in the first
-        batch of each file. `fit` compares reuse length and direction with the backbone, as for
+        them. Memory continues from batch to batch; `reset_memory` is 1 in the first batch of each
+        file. `fit` compares reuse length and direction with the backbone, as for
         `PermutationBatches`.
 
     Raises:

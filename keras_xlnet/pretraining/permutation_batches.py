@@ -32,14 +32,14 @@ class PermutationBatches:
     consists of `reuse_length` tokens of its part, which the memory of the next batch contains, and
     then `[A, <sep>, B, <sep>, <cls>]`, where segment A continues the text. The same row of the
     next batch begins `reuse_length` tokens later in the part. Segments, targets, factorization
-    orders and the order of the shards are sampled anew in every pass.
+    orders and the order of the shards are sampled again in every pass.
 
     Each batch depends only on `seed` and its number. `dataset(first_step=n)` continues with batch
     n immediately, wherever the previous run stopped.
 
     `fit` and `evaluate` of `XLNetPermutationLM` refuse these datasets if the backbone has another
-    `bidirectional_data` or, with a stateful memory, another `reuse_length`. They cannot see it in
-    datasets that are made of these, such as with `take` or `distribute_datasets_from_function`.
+    `bidirectional_data` or, with a stateful memory, another `reuse_length`. Datasets derived from
+    these, for example with `take` or `distribute_datasets_from_function`, are not checked.
 
     Args:
         records: `TokenRecords`, or the path of their directory.
@@ -50,15 +50,15 @@ class PermutationBatches:
         reuse_length: Int, number of reused tokens. `None` for half of the sequence.
         permutation_length: Int, length of the blocks that are permuted. It must divide both parts
             of a row. `None` for the length of the shorter part.
-        unit: String, what the spans of targets are counted in: `"word"`, `"piece"`, or `"token"`
-            for single tokens; see `keras_xlnet.layers.SpanMaskSampler`.
+        unit: String, the unit of the spans of targets: `"word"`, `"piece"`, or `"token"` for single
+            tokens; see `keras_xlnet.layers.SpanMaskSampler`.
         segment_pairs: Bool. If `False`, rows have one segment: reused tokens, A, `<sep>`, `<cls>`.
-        bidirectional_data: Bool, whether half of the rows are read backward. Of the rows of each
-            replica, the first half reads parts of a shard forward, and the second half reads the
-            same parts from their ends, with `<sep>` and `<cls>` still at the end of the row.
-        reset_at_documents: Bool, whether a row forgets what it remembers where a document has ended
-            in the tokens before it. That needs records with `end_of_document=True`, the default. By
-            default memory is carried over from text to text, as in the original.
+        bidirectional_data: Bool, whether half of the rows are read backward. On each replica, the
+            first half of the rows reads parts of a shard forward, and the second half reads the
+            same parts backward, still with `<sep>` and `<cls>` at the end of the row.
+        reset_at_documents: Bool, whether the memory of a row is reset if a document has ended in
+            the preceding tokens. This needs records with `end_of_document=True`, the default. By
+            default, memory is carried over from text to text, as in the original.
         num_replicas: Int, number of replicas over all hosts.
         num_hosts: Int, number of hosts. Each host makes the rows of its own replicas.
         host_index: Int, the index of this host.
@@ -175,7 +175,7 @@ class PermutationBatches:
         return self._schedule.steps_per_pass
 
     def dataset(self, first_step: int | None = None) -> tf.data.Dataset:
-        """Returns the batches from a step on, without end: pass `steps_per_epoch` to `fit`.
+        """Returns the batches from a step on, endlessly: pass `steps_per_epoch` to `fit`.
 
         With `num_hosts > 1` these are the rows of this host, as
         `strategy.distribute_datasets_from_function` expects them.
@@ -188,7 +188,7 @@ class PermutationBatches:
             A `tf.data.Dataset` of `(inputs, labels, sample_weight)`. `inputs` is a dict of
             `token_ids` and `segment_ids`, int32 `(batch, length)`; `permutation_mask`, int8
             `(batch, length, length)`; `target_positions`, int32 `(batch, num_predictions)`; and
-            `reset_memory`, int8 `(batch,)`, 1 where a row forgets its memory. `labels` is int32
+            `reset_memory`, int8 `(batch,)`, 1 where the memory of a row is reset. `labels` is int32
             `(batch, num_predictions)`, `sample_weight` is float32 `(batch, num_predictions)`. If a
             shard is damaged, iteration raises `tf.errors.InvalidArgumentError` with its path.
 
@@ -201,8 +201,7 @@ class PermutationBatches:
         def shard_steps():
             return self._schedule.shard_steps(self.first_step if first_step is None else first_step)
 
-        infinite = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
-        return self._recorded(self._batches(shard_steps).apply(infinite))
+        return self._batches(shard_steps, tf.data.INFINITE_CARDINALITY)
 
     def evaluation_dataset(self) -> tf.data.Dataset:
         """Returns one pass over all shards, always with the same batches, for held-out records.
@@ -210,12 +209,7 @@ class PermutationBatches:
         Returns:
             A `tf.data.Dataset` of `steps_per_pass` batches as `dataset` returns them.
         """
-        dataset = self._batches(lambda: self._schedule.shard_steps(0)).take(self.steps_per_pass)
-        known = tf.data.experimental.assert_cardinality(self.steps_per_pass)
-        return self._recorded(dataset.apply(known))
-
-    def _recorded(self, dataset):
-        return record_reading(dataset, self.reuse_length, self.bidirectional_data)
+        return self._batches(lambda: self._schedule.shard_steps(0), self.steps_per_pass)
 
     def _warn_of_unused_shards(self):
         counts = [shard["tokens"] for shard in self.records.shards]
@@ -227,7 +221,7 @@ class PermutationBatches:
                 stacklevel=3,
             )
 
-    def _batches(self, shard_steps):
+    def _batches(self, shard_steps, count):
         parts = self._rows.parts
         begins = tf.TensorSpec((self._rows.num_directions, parts.stop - parts.start), "int64")
         dataset = tf.data.Dataset.from_generator(
@@ -241,7 +235,9 @@ class PermutationBatches:
         options = tf.data.Options()
         policy = tf.data.experimental.AutoShardPolicy.DATA
         options.experimental_distribute.auto_shard_policy = policy
-        return prefetched(dataset.with_options(options))
+        dataset = prefetched(dataset.with_options(options)).take(count)
+        dataset = dataset.apply(tf.data.experimental.assert_cardinality(count))
+        return record_reading(dataset, self.reuse_length, self.bidirectional_data)
 
     def _load_shard(self, step, shard, first, stop, begins):
         tokens, boundaries = tf.numpy_function(self._read_shard, [shard], (tf.int32, tf.int64))

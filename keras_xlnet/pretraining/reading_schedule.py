@@ -16,7 +16,7 @@ class ShardSteps(NamedTuple):
         first: Int, the number of the first of these steps within the shard.
         stop: Int, the number after the last of these steps within the shard.
         begins: Int64 array `(num_directions, num_parts)`, where each part begins. In the second
-            direction, counted from the end of the shard.
+            direction, positions are counted from the end of the shard.
     """
 
     step: int
@@ -27,7 +27,7 @@ class ShardSteps(NamedTuple):
 
 
 class ReadingSchedule:
-    """Cuts shards into contiguous parts that are read side by side, one batch per step.
+    """Cuts shards into contiguous parts that are read in parallel, one batch per step.
 
     A shard of `T` tokens is cut into `num_parts` parts of `T // num_parts` tokens. In each step,
     every part is read `reuse_length` tokens further. Tokens that do not fill a step are left out,
@@ -36,7 +36,7 @@ class ReadingSchedule:
     Args:
         num_tokens: List of ints, the number of tokens of each shard.
         num_parts: Int, number of parts, one for each row of a batch and direction.
-        text_length: Int, number of tokens from the beginning of a row that it takes from its part.
+        text_length: Int, number of tokens at the beginning of a row that come from its part.
         reuse_length: Int.
         bidirectional_data: Bool, whether all parts are also read backward.
         seed: Int.
@@ -82,7 +82,7 @@ class ReadingSchedule:
         return [index for index, steps in enumerate(self._steps) if steps == 0]
 
     def shard_steps(self, first_step: int) -> Iterator[ShardSteps]:
-        """Yields `ShardSteps` from a step on, without end."""
+        """Yields `ShardSteps` from a step on, endlessly."""
         first_pass, skipped = divmod(first_step, self.steps_per_pass)
         step = first_step
         for pass_index in itertools.count(first_pass):

@@ -29,7 +29,7 @@ def begin_records(
 
     Args:
         directory: String.
-        settings: Dict that says what determines the records.
+        settings: Dict of everything that determines the records.
         tokenizer: An `XLNetTokenizer`.
         files: See above.
 
@@ -73,18 +73,15 @@ def finish_records(
 
 
 def remove_temporary_files(directory: str, files: Files) -> None:
-    """Removes what only an interrupted call needs."""
+    """Removes the files that only an interrupted call needs."""
     for pattern in _TEMPORARY_FILES:
         files.delete(directory, pattern)
 
 
 def fingerprint(tokenizer: XLNetTokenizer) -> dict[str, Any]:
-    """Returns what determines the ids of a tokenizer: its flags and the SHA-256 of its model."""
-    with tempfile.TemporaryDirectory() as directory:
-        tokenizer.save_assets(directory)
-        with open(os.path.join(directory, VOCABULARY_FILE), "rb") as file:
-            digest = hashlib.sha256(file.read()).hexdigest()
-    return {**{flag: getattr(tokenizer, flag) for flag in _FLAGS}, "sha256": digest}
+    """Returns everything that determines a tokenizer's ids: flags and the SHA-256 of its model."""
+    flags = {flag: getattr(tokenizer, flag) for flag in _FLAGS}
+    return {**flags, "sha256": tokenizer.vocabulary_sha256}
 
 
 def load_tokenizer(
@@ -142,7 +139,7 @@ def read_json(path: str, files: Files = TENSORFLOW_FILES) -> dict[str, Any]:
 
 
 def write_json(path: str, value: dict[str, Any], files: Files) -> None:
-    """Writes a JSON object, so that `path` is never a part of it."""
+    """Writes a JSON object. `path` never holds a partial file."""
     with files.replacing(path) as temporary, tf.io.gfile.GFile(temporary, "w") as file:
         file.write(json.dumps(value, indent=1, ensure_ascii=False))
 

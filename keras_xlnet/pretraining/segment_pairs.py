@@ -12,7 +12,7 @@ def sample_segment_pairs(
     """Samples segments A and B that have `total_length` tokens together.
 
     A begins at `begin` and ends at a random sentence start among those in the next `total_length`
-    tokens. With probability 1/2, B is what follows A, up to the end of the sentence that contains
+    tokens. With probability 1/2, B is the text after A, up to the end of the sentence that contains
     the last of the `total_length` tokens. Otherwise, or if there is no such sentence start, B is a
     random span of the shard, extended to whole sentences. Finally both are truncated on the right
     to `total_length` tokens: the longer one first, and B first if they are equally long.
@@ -26,10 +26,10 @@ def sample_segment_pairs(
 
     Returns:
         Tuple of three `(batch,)` tensors: `a_length`, int64; `b_begin`, int64 (the length of B is
-        `total_length - a_length`); `follows`, bool, whether B was chosen as what follows A.
+        `total_length - a_length`); `follows`, bool, whether B is the text after A.
 
     Source: `_split_a_and_b` in the original's `data_utils.py`. It never samples the last token of
-    the text, because it needs the token after each one.
+    the text, because it needs the next token of each token.
     """
     end = begin + total_length
     first = _search(boundaries, begin, "right")
@@ -45,8 +45,8 @@ def sample_segment_pairs(
     )
     b_begin = tf.where(follows, a_end, random_begin)
     b_length = tf.where(follows, next_boundary, random_end) - b_begin
-    # The result of truncating the longer one token by token: both get half of the tokens, unless
-    # one of them is shorter than half.
+    # Equals truncating the longer one token by token: both get half of the tokens, unless one of
+    # them is shorter than half.
     a_length = tf.where(
         b_length <= total_length // 2,
         total_length - b_length,

@@ -146,7 +146,7 @@ def _write_shard(directory, settings, index, parts):
     return write_shard(directory, settings, index, parts, TENSORFLOW_FILES)
 
 
-# Kept from shard to shard: TensorFlow compiles a new tokenizer in its first call.
+# Kept from shard to shard, because TensorFlow compiles a new tokenizer in its first call.
 @functools.lru_cache(maxsize=1)
 def _tokenizer(directory, expected, files):
     return load_tokenizer(directory, dict(expected), files)

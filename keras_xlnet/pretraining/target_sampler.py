@@ -89,7 +89,7 @@ class TargetSampler:
 
     @property
     def num_draws(self) -> int:
-        """Int, how many random numbers a row needs."""
+        """Int, the number of random numbers that a row needs."""
         return sum(self._part_draws)
 
     def __call__(self, token_ids: tf.Tensor, reverse: np.ndarray, draws: tf.Tensor) -> tf.Tensor:

@@ -39,7 +39,7 @@ def write_token_records(
     not depend on batch size, sequence length, number of hosts or direction: these are chosen when
     the records are read.
 
-    If a call is interrupted, the same call continues it: finished shards are kept. The same files
+    If a call is interrupted, the same call continues it and keeps finished shards. The same files
     and settings give the same bytes for any number of processes.
 
     Args:
@@ -108,7 +108,7 @@ def new_settings(
     end_of_document: bool,
     shard_bytes: int,
 ) -> dict[str, Any]:
-    """Returns a dict of what determines the records: the files, the tokenizer, the arguments."""
+    """Returns everything that determines the records: the files, the tokenizer, the arguments."""
     return {
         "format_version": FORMAT_VERSION,
         "tokenizer": fingerprint(tokenizer),

@@ -8,7 +8,7 @@ from typing import Any
 
 from keras_xlnet.types import PathLike
 
-_GLOB_CHARACTERS = re.compile(r"[*?\[]")
+GLOB_CHARACTERS = re.compile(r"[*?\[]")
 
 
 def find_text_files(files: PathLike | Sequence[PathLike]) -> list[str]:
@@ -64,7 +64,7 @@ def _matches(pattern):
         )
     if exists(pattern):
         return [pattern]
-    if not _GLOB_CHARACTERS.search(pattern):
+    if not GLOB_CHARACTERS.search(pattern):
         raise FileNotFoundError(f"`files` must exist. Received: {pattern!r}")
     paths = sorted(path for path in find(pattern) if not is_directory(path))
     if not paths:

@@ -25,13 +25,13 @@ class AdamWeightDecay(WeightDecayOptimizer):
         epsilon: Float, added to the square root of `v`. The original pretrains with 1e-8.
         weight_decay: Float, 0 or above. It is multiplied by the learning rate.
         weight_decay_exclusions: List of regular expressions. A variable is not decayed if one of
-            them is found in its `path`. By default, those are excluded that the original
-            excludes: the scales and offsets of normalization, the biases, but not the attention
-            biases (`content_bias`, `position_bias`, `segment_bias`), and the query of attention
-            pooling. More variables can be excluded with `exclude_from_weight_decay()`.
+            them is found in its `path`. The default excludes the same variables as the original:
+            the scales and offsets of normalization, the biases except the attention biases
+            (`content_bias`, `position_bias`, `segment_bias`), and the query of attention pooling.
+            More variables can be excluded with `exclude_from_weight_decay()`.
         layer_decay: Float from 0 to 1. The learning rate of the last layer is `learning_rate`, and
-            each other layer has `layer_decay` times the rate of the layer above it. Embeddings
-            and what is added for a task keep `learning_rate`.
+            each other layer has `layer_decay` times the rate of the layer above it. Embeddings and
+            task heads keep `learning_rate`.
         layer_decay_of: `"learning_rate"`, or `"gradient"` as in the original: that multiplies the
             clipped gradients instead, which Adam and LAMB nearly undo. The attention biases and
             segment embeddings then count as embeddings: the original keeps them in one array of

@@ -5,14 +5,14 @@ import warnings
 
 import keras
 
-# Arrays of the size of the scores that a training step keeps at least: scores, probabilities, and
-# the gradient of one.
+# A training step keeps at least three arrays of the size of the scores: the scores, the
+# probabilities and a gradient.
 _KEPT_ARRAYS = 3
 _BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2}
 
 
 def training_bytes(backbone: keras.Model, batch_size: int, length: int) -> int:
-    """Returns the bytes that the attention scores of a training step need at least.
+    """Returns a lower bound of the bytes that the attention scores of a training step need.
 
     Args:
         backbone: An `XLNetBackbone`, or a model with the same arguments.
@@ -20,7 +20,7 @@ def training_bytes(backbone: keras.Model, batch_size: int, length: int) -> int:
         length: Int, tokens of a row.
     """
     rows = min(length, backbone.attention_chunk_size or length)
-    # Chunks, and blocks that are computed again, are kept one at a time.
+    # Only one chunk, or one block that is computed again, is in memory at a time.
     is_computed_again = rows < length or backbone.gradient_checkpointing
     layers = 1 if is_computed_again else backbone.num_layers
     context = length + (backbone.memory_length or 0)
@@ -55,7 +55,7 @@ def _computes_on_processor() -> bool:
 
 
 def machine_bytes() -> int | None:
-    """Returns the bytes of memory that the machine has, `None` if the system does not tell."""
+    """Returns the bytes of memory of the machine, `None` if the system does not report them."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

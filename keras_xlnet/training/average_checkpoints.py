@@ -19,8 +19,8 @@ def load_average(model: keras.Model, paths: Sequence[PathLike]) -> None:
             `keras.callbacks.ModelCheckpoint(save_weights_only=True)`, or `.keras` files.
 
     Raises:
-        ValueError: If `paths` is empty, or a file does not fit the model. The weights of the model
-            are then as before.
+        ValueError: If `paths` is empty, or a file does not fit the model. The model then keeps its
+            weights.
 
     Example:
 

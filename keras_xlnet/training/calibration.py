@@ -8,7 +8,7 @@ import numpy as np
 from keras_xlnet.ops.calibration import best_threshold, fit_temperature, negative_log_likelihood
 from keras_xlnet.results import Result
 
-# What float32 logits are rounded by makes more of a difference than such a temperature.
+# Rounding the logits to float32 changes them more than a temperature this close to 1.
 _NOTHING_TO_DO = 1e-4
 
 
@@ -17,12 +17,12 @@ class Calibration(Result):
     """The result of `XLNetTextClassifier.calibrate`.
 
     Args:
-        temperature: Float, what the logits were divided by. Above 1, the model was too sure.
-        loss_before, loss_after: Floats, the mean of the negative log-likelihood of the labels in
-            nats, before and after.
-        threshold: Float, the threshold that was chosen, or `None`.
-        metric: String, what it was chosen for, or `None`.
-        value: Float, this metric with the threshold, or `None`.
+        temperature: Float, the divisor of the logits. Above 1, the model was overconfident.
+        loss_before, loss_after: Floats, the mean negative log-likelihood of the labels in nats,
+            before and after.
+        threshold: Float, the chosen threshold, or `None`.
+        metric: String, the metric that the threshold maximizes, or `None`.
+        value: Float, the value of the metric with the threshold, or `None`.
 
     Example:
 
@@ -40,7 +40,7 @@ class Calibration(Result):
 
 
 def fit_temperature_of(logits: np.ndarray, labels: np.ndarray, activation: str) -> Calibration:
-    """Finds the temperature. It is 1, with a warning, if none is best.
+    """Finds the best temperature. If there is none, warns and takes 1.
 
     Args:
         logits: Float array `(rows, num_classes)`.

@@ -22,8 +22,8 @@ def evaluate_checkpoints(
     """Evaluates all checkpoints of a run, for example to find the best epoch on new data.
 
     Args:
-        model: A built and compiled Keras model. Afterwards its weights, memory, random seeds and
-            metrics are what they were; its optimizer is not touched.
+        model: A built and compiled Keras model. Its weights, memory, random seeds and metrics are
+            restored afterwards; its optimizer is not touched.
         paths: A directory, whose `.weights.h5` and `.keras` files are evaluated in the order of the
             numbers in their names, as `keras.callbacks.ModelCheckpoint` writes them; or a list of
             files.
@@ -69,7 +69,7 @@ def evaluate_checkpoints(
             bar.update(count, [*metrics.items()])
             found[file.name] = {name: float(value) for name, value in metrics.items()}
     finally:
-        model.reset_metrics()  # Also those that have no variables before the first batch.
+        model.reset_metrics()  # Also metrics without variables before the first batch.
         for variable, value in before:
             variable.assign(value)
     return found

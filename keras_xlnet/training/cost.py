@@ -1,4 +1,4 @@
-"""How long a training takes, before it starts."""
+"""Estimates how long training takes before it starts."""
 
 import dataclasses
 import math
@@ -6,8 +6,8 @@ from typing import Any
 
 from keras_xlnet.training.dtypes import products_per_second
 
-# A training step reaches this part of the rate of large products: rows are padded to the length of
-# their batch, and softmax, normalization and the optimizer are no products.
+# The fraction of the speed of large matrix products that a training step reaches: rows are padded
+# to the length of their batch, and softmax, normalization and the optimizer are not products.
 _EFFICIENCY = 0.25
 
 
@@ -39,12 +39,12 @@ def training_cost(model: Any, encoded: Any, epochs: int) -> TrainingCost:
     """Estimates the operations and the time of `model.fit(encoded, ..., epochs=epochs)`.
 
     It counts the matrix products of the blocks: for each token and weight 2 operations forward, 2
-    backward for the inputs, and 2 for the gradient of a weight that is trained. Frozen weights
-    below all trained ones need the forward pass only.
+    backward for the inputs, and 2 for the gradient of a trained weight. Frozen weights below all
+    trained weights need only the forward pass.
 
     Args:
         model: A task model.
-        encoded: What `model.preprocessor.encode(texts)` returns.
+        encoded: The result of `model.preprocessor.encode(texts)`.
         epochs: Int.
 
     Example:

@@ -1,12 +1,12 @@
 """Training on several replicas.
 
-Upstream, with a `tf.distribute` strategy of several replicas, `fit` of Keras fails (1) with
-`steps_per_execution` above 1, (2) where an input is bool, (3) with several workers. (4) It gives
-the rows of a smaller replica a larger part of the gradient.
+Upstream: with a `tf.distribute` strategy of several replicas, `fit` of Keras fails (1) with
+`steps_per_execution` above 1, (2) if an input is bool, (3) with several workers. (4) Each row of a
+smaller replica contributes more to the gradient than other rows.
 Reproduction: docs/upstream.md, "Bool inputs fail with several replicas", "`steps_per_execution`
 fails with several replicas", "`fit` fails with several workers" and "Rows of a smaller replica have
 a larger weight".
-Delete this file when: all four are mended, and `divisible_batches.py` is deleted.
+Delete this file when: all four are fixed, and `divisible_batches.py` is deleted.
 """
 
 from typing import Any
@@ -14,20 +14,20 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_xlnet.lazy_modules import tf
 from keras_xlnet.training.divisible_batches import (
-    divisible_batches,
-    fill_batch,
+    divisible_arguments,
+    filled_arguments,
     num_shards,
     without_added_rows,
 )
-from keras_xlnet.training.full_batches import number_of_rows, split_rows
 
 
 class DistributedTraining:
     """Mixin of Keras models: `fit`, `evaluate` and `predict` on several devices.
 
-    It is for any `tf.distribute` strategy, and for `keras.distribution` on JAX, where batches may
-    have rows that cannot be divided equally between the devices.
+    It works with any `tf.distribute` strategy, and with `keras.distribution` on JAX, also if the
+    rows of a batch cannot be divided equally between the devices.
 
     All models of this package have this mixin. In a model of your own, put it before
     `keras.Model`. With one device it changes nothing.
@@ -38,7 +38,7 @@ class DistributedTraining:
     worker.
 
     Raises:
-        RuntimeError: By `fit` and `evaluate`, if this version of Keras is not supported.
+        RuntimeError: In `fit` and `evaluate`, if this version of Keras is not supported.
 
     Example:
 
@@ -55,113 +55,35 @@ class DistributedTraining:
 
     # === JAX: batches that devices cannot divide ===
 
-    def fit(
-        self,
-        x: Any = None,
-        y: Any = None,
-        batch_size: int | None = None,
-        epochs: int = 1,
-        verbose: str | int = "auto",
-        callbacks: Any = None,
-        validation_split: float = 0.0,
-        validation_data: Any = None,
-        shuffle: Any = True,
-        class_weight: Any = None,
-        sample_weight: Any = None,
-        initial_epoch: int = 0,
-        *,
-        steps_per_epoch: int | None = None,
-        validation_steps: int | None = None,
-        validation_batch_size: int | None = None,
-        **kwargs: Any,
-    ) -> keras.callbacks.History:
+    def fit(self, *args: Any, **kwargs: Any) -> keras.callbacks.History:
         """Trains as `keras.Model.fit` does."""
         if num_shards() > 1:
-            data = (x, y, sample_weight)
-            rows = number_of_rows(data)
-            if validation_split and validation_data is None and rows is not None:
-                data, validation_data = split_rows(data, rows, validation_split)
-            if validation_data is not None:
-                if not isinstance(validation_data, (tuple, list)):
-                    validation_data = (validation_data,)
-                size = validation_batch_size or batch_size
-                validation_data = divisible_batches(
-                    *keras.utils.unpack_x_y_sample_weight(tuple(validation_data)),
-                    batch_size=size,
-                    steps=validation_steps,
-                )
-            x = divisible_batches(
-                *data, batch_size=batch_size, steps=steps_per_epoch, shuffle=shuffle
-            )
-            if rows is not None:
-                y = sample_weight = batch_size = None
-                validation_split, shuffle = 0.0, False
-        return super().fit(
-            x,
-            y,
-            batch_size,
-            epochs,
-            verbose,
-            callbacks,
-            validation_split,
-            validation_data,
-            shuffle,
-            class_weight,
-            sample_weight,
-            initial_epoch,
-            steps_per_epoch,
-            validation_steps,
-            validation_batch_size,
-            **kwargs,
-        )
+            args, kwargs = (), divisible_arguments(super().fit, args, kwargs)
+        return super().fit(*args, **kwargs)
 
-    def evaluate(
-        self,
-        x: Any = None,
-        y: Any = None,
-        batch_size: int | None = None,
-        verbose: str | int = "auto",
-        sample_weight: Any = None,
-        *,
-        steps: int | None = None,
-        **kwargs: Any,
-    ) -> Any:
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluates as `keras.Model.evaluate` does."""
         if num_shards() > 1:
-            is_arrays = number_of_rows((x, y, sample_weight)) is not None
-            x = divisible_batches(x, y, sample_weight, batch_size, steps)
-            if is_arrays:
-                y = sample_weight = batch_size = None
-        return super().evaluate(x, y, batch_size, verbose, sample_weight, steps, **kwargs)
+            args, kwargs = (), divisible_arguments(super().evaluate, args, kwargs)
+        return super().evaluate(*args, **kwargs)
 
-    def predict(
-        self,
-        x: Any,
-        batch_size: int | None = None,
-        verbose: str | int = "auto",
-        steps: int | None = None,
-        callbacks: Any = None,
-    ) -> Any:
+    def predict(self, *args: Any, **kwargs: Any) -> Any:
         """Predicts as `keras.Model.predict` does."""
         if num_shards() > 1:
-            x, batch_size = divisible_batches(x, batch_size=batch_size, steps=steps), None
-        return super().predict(x, batch_size, verbose, steps, callbacks)
+            args, kwargs = (), divisible_arguments(super().predict, args, kwargs)
+        return super().predict(*args, **kwargs)
 
-    def train_on_batch(
-        self, x: Any, y: Any = None, sample_weight: Any = None, *args: Any, **kwargs: Any
-    ) -> Any:
+    def train_on_batch(self, *args: Any, **kwargs: Any) -> Any:
         """Trains as `keras.Model.train_on_batch` does."""
         if num_shards() > 1:
-            x, y, sample_weight = fill_batch(x, y, sample_weight)
-        return super().train_on_batch(x, y, sample_weight, *args, **kwargs)
+            args, kwargs = (), filled_arguments(super().train_on_batch, args, kwargs)
+        return super().train_on_batch(*args, **kwargs)
 
-    def test_on_batch(
-        self, x: Any, y: Any = None, sample_weight: Any = None, *args: Any, **kwargs: Any
-    ) -> Any:
+    def test_on_batch(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluates as `keras.Model.test_on_batch` does."""
         if num_shards() > 1:
-            x, y, sample_weight = fill_batch(x, y, sample_weight)
-        return super().test_on_batch(x, y, sample_weight, *args, **kwargs)
+            args, kwargs = (), filled_arguments(super().test_on_batch, args, kwargs)
+        return super().test_on_batch(*args, **kwargs)
 
     def train_step(self, *args: Any) -> Any:
         """Computes a train step as `keras.Model` does."""
@@ -200,13 +122,11 @@ class DistributedTraining:
         loss = super()._compute_loss(x, *args, **kwargs)
         if not self._has_replicas():
             return loss
-        import tensorflow as tf
-
         context = tf.distribute.get_replica_context()
         if context is None:
             return loss
-        # Keras takes the mean of the replicas' losses. A replica with fewer rows than others would
-        # give each of them a larger part of the gradient. The value is what Keras reports.
+        # Keras averages the losses of the replicas, so each row of a replica with fewer rows would
+        # contribute more to the gradient. The value does not change, because Keras reports it.
         inputs = next(leaf for leaf in keras.tree.flatten(x) if leaf is not None)
         rows = ops.cast(ops.shape(inputs)[0], loss.dtype)
         mean = context.all_reduce(tf.distribute.ReduceOp.MEAN, rows)
@@ -219,9 +139,7 @@ class DistributedTraining:
         return self.distribute_strategy.num_replicas_in_sync > 1
 
     def _on_all_replicas(self, step):
-        """The loop over batches, in the form of TensorFlow's guide for TPUs."""
-        import tensorflow as tf
-
+        """Returns the loop over batches, as in TensorFlow's guide for TPUs."""
         strategy, num_steps = self.distribute_strategy, self.steps_per_execution
         if not (hasattr(super(), "_maybe_symbolic_build") and hasattr(super(), "_compute_loss")):
             raise RuntimeError(
@@ -230,7 +148,8 @@ class DistributedTraining:
             )
 
         def step_with_data(batch):
-            # Otherwise operations that use no data, such as counters, run once more at its end.
+            # Otherwise operations that use no data, such as counters, run again at the end of the
+            # data.
             with tf.control_dependencies(tf.nest.flatten(batch)):
                 return step(batch)
 
@@ -253,8 +172,8 @@ class DistributedTraining:
         return function
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        # Keras takes the mean of the replicas' batches, which fails for bools and several workers.
-        # Only shapes are needed: the batch of one replica has them.
+        # Keras averages the batches of the replicas, which fails for bools and several workers.
+        # Only shapes are needed, so the batch of one replica is enough.
         if iterator is not None and self._has_replicas():
             local = self.distribute_strategy.experimental_local_results
             for _, _, batches in iterator:

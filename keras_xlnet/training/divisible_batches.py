@@ -1,28 +1,34 @@
 """Batches that several JAX devices can divide.
 
 Upstream: with `keras.distribution` on JAX, Keras divides the rows of a batch between the devices,
-and JAX refuses a number of rows that it cannot divide equally, such as in a last batch.
+and JAX refuses a number of rows that it cannot divide equally, for example in the last batch.
 Reproduction: docs/upstream.md, "Batches that devices cannot divide are refused".
 Delete this file when: `fit` takes such batches.
 
-Such a batch is filled up on its way to the devices. The compiled step leaves out the rows that were
-added before it computes anything, and each device computes the whole batch: every number, random
-ones too, is as on one device.
+Such a batch is padded with copies of its last row before it goes to the devices. The compiled step
+removes the added rows before it computes anything, and each device computes the whole batch. So all
+numbers, including random ones, are the same as on one device.
 """
 
+import inspect
 import math
 import types
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 from keras import ops
 
+from keras_xlnet.lazy_modules import tf
+from keras_xlnet.preprocessing.text_batches import split_rows
 from keras_xlnet.training.full_batches import fill_last_batch, number_of_rows
+
+_DATA = ("x", "y", "sample_weight")
 
 
 def num_shards() -> int:
-    """Returns into how many parts the rows of a batch are divided by `keras.distribution`."""
+    """Returns the number of parts into which `keras.distribution` divides the rows of a batch."""
     distribution = keras.distribution.distribution()
     if distribution is None or keras.backend.backend() != "jax":
         return 1
@@ -43,8 +49,54 @@ class _Filled(NamedTuple):
     given: Any
 
 
-def fill_batch(x: Any, y: Any = None, sample_weight: Any = None) -> tuple[Any, Any, Any]:
-    """Returns inputs, labels and weights of a batch, filled up to rows that devices can divide."""
+def divisible_arguments(
+    method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    """Returns the arguments of `fit`, `evaluate` or `predict` with batches that devices can divide.
+
+    Args:
+        method: The method of Keras.
+        args, kwargs: Its arguments.
+    """
+    given = _by_name(method, args, kwargs)
+    data = tuple(map(given.get, _DATA))
+    size, shuffle, validation = map(given.get, ("batch_size", "shuffle", "validation_data"))
+    rows = number_of_rows(data)
+    if rows is not None:
+        replaced = {"y": None, "sample_weight": None, "batch_size": None, "shuffle": False}
+        given |= {name: value for name, value in replaced.items() if name in given}
+        if given.get("validation_split") and validation is None:
+            data, validation = split_rows(data, given["validation_split"])
+            given["validation_split"] = 0.0
+    if validation is not None:
+        parts = tuple(validation) if isinstance(validation, (tuple, list)) else (validation,)
+        given["validation_data"] = _divisible_batches(
+            keras.utils.unpack_x_y_sample_weight(parts),
+            given["validation_batch_size"] or size,
+            given["validation_steps"],
+        )
+    steps = given.get("steps_per_epoch", given.get("steps"))
+    return {**given, "x": _divisible_batches(data, size, steps, shuffle)}
+
+
+def filled_arguments(
+    method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    """Returns the arguments of `train_on_batch` or `test_on_batch` with a padded batch."""
+    given = _by_name(method, args, kwargs)
+    return given | dict(zip(_DATA, _fill_batch(*map(given.get, _DATA)), strict=True))
+
+
+def _by_name(method, args, kwargs):
+    """All arguments of a call, by name."""
+    bound = inspect.signature(method).bind(*args, **kwargs)
+    bound.apply_defaults()
+    others = bound.arguments.pop("kwargs", {})
+    return {**bound.arguments, **others}
+
+
+def _fill_batch(x, y, sample_weight):
+    """Inputs, labels and weights of a batch, padded to a number of rows that devices can divide."""
     (x, y, sample_weight), rows = fill_last_batch((x, y, sample_weight), num_shards())
     if rows is None:
         return x, y, sample_weight
@@ -53,7 +105,7 @@ def fill_batch(x: Any, y: Any = None, sample_weight: Any = None) -> tuple[Any, A
 
 
 def without_added_rows(data: Any) -> Any:
-    """Returns a batch without the rows that `fill_batch` added. Others are returned as they are."""
+    """Returns a batch without the rows that were added, or the batch if there are none."""
     x, *others = data if isinstance(data, (tuple, list)) and len(data) else (data,)
     if not isinstance(x, _Filled):
         return data
@@ -71,28 +123,16 @@ def without_added_rows(data: Any) -> Any:
     return keras.tree.map_structure(cut, (x.inputs, *others))
 
 
-def divisible_batches(
-    x: Any,
-    y: Any = None,
-    sample_weight: Any = None,
-    batch_size: int | None = None,
-    steps: int | None = None,
-    shuffle: bool | str = False,
-) -> Any:
-    """Returns batches that devices can divide, of data in one of the forms that `fit` takes.
+def _divisible_batches(data, batch_size, steps, shuffle=False):
+    """Batches that devices can divide, of data in one of the forms that `fit` takes.
 
-    Args:
-        x, y, sample_weight, batch_size, shuffle: As in `fit`.
-        steps: The `steps_per_epoch` of `fit`.
-
-    Returns:
-        Arrays and a `PyDataset` as a `PyDataset`; a generator and a `tf.data.Dataset` as such.
-        Other data are returned unchanged.
+    Arrays and a `PyDataset` give a `PyDataset`, a generator and a `tf.data.Dataset` one of their
+    kind. Other data are returned unchanged.
     """
-    rows = number_of_rows((x, y, sample_weight))
+    x, rows = data[0], number_of_rows(data)
     if rows is not None:
         batch_size = batch_size or (math.ceil(rows / steps) if steps else 32)
-        return _Divisible(_Batches((x, y, sample_weight), rows, batch_size, shuffle))
+        return _Divisible(_Batches(data, rows, batch_size, shuffle))
     if isinstance(x, keras.utils.PyDataset):
         return x if isinstance(x, _Divisible) else _Divisible(x)
     if isinstance(x, types.GeneratorType):
@@ -102,12 +142,10 @@ def divisible_batches(
 
 def _fill(batch):
     x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(batch)
-    return keras.utils.pack_x_y_sample_weight(*fill_batch(x, y, sample_weight))
+    return keras.utils.pack_x_y_sample_weight(*_fill_batch(x, y, sample_weight))
 
 
 def _fill_in_graph(*batch):
-    import tensorflow as tf
-
     rows = tf.shape(tf.nest.flatten(batch)[0])[0]
     missing = -rows % num_shards()
     x, *others = tf.nest.map_structure(
@@ -117,7 +155,7 @@ def _fill_in_graph(*batch):
 
 
 class _Divisible(keras.utils.PyDataset):
-    """Batches of another `PyDataset`, filled up."""
+    """Batches of another `PyDataset`, padded."""
 
     def __init__(self, batches):
         super().__init__(workers=batches.workers, max_queue_size=batches.max_queue_size)

@@ -6,7 +6,7 @@ import time
 import numpy as np
 from keras import ops
 
-# Only a part of a training step is matrix products.
+# Matrix products are only a part of a training step.
 _WORTHWHILE = 1.5
 _SIZE = 1024
 
@@ -18,8 +18,8 @@ def fastest_dtype() -> str:
     instructions for bfloat16 multiply it more slowly than float32.
 
     Returns:
-        `"mixed_bfloat16"` if products in bfloat16 take less than two thirds of the time of those
-        in float32, otherwise `"float32"`.
+        `"mixed_bfloat16"` if products in bfloat16 take less than two thirds of their time in
+        float32, otherwise `"float32"`.
 
     Example:
 
@@ -33,7 +33,7 @@ def fastest_dtype() -> str:
 
 
 def products_per_second(dtype: str) -> float:
-    """Returns the floating-point operations per second of large matrix products.
+    """Returns the number of floating-point operations per second in large matrix products.
 
     Args:
         dtype: String, the dtype of the matrices.
@@ -41,9 +41,9 @@ def products_per_second(dtype: str) -> float:
     return 2 * _SIZE**3 / product_seconds(dtype)
 
 
-@functools.cache  # A process decides once, so that all its models have the same dtype.
+@functools.cache  # A process measures once, so that all its models have the same dtype.
 def product_seconds(dtype: str, repetitions: int = 5) -> float:
-    """Returns the shortest time of a matrix product of the size of a training step."""
+    """Returns the shortest time, in seconds, of a matrix product as large as in a training step."""
     values = np.random.default_rng(0).normal(size=(_SIZE, _SIZE))
     matrix = ops.cast(ops.convert_to_tensor(values, "float32"), dtype)
     product = ops.matmul(matrix, matrix)  # The first product prepares the library.

@@ -44,7 +44,8 @@ class ExactBackupAndRestore(keras.callbacks.Callback):
     ...     backup = keras_xlnet.training.ExactBackupAndRestore(backup_dir)
     ...     history = model.fit(x, x, epochs=2, callbacks=[backup], verbose=0)
 
-    Source: `keras.callbacks.BackupAndRestore`, which saves and restores all but the random states.
+    Source: `keras.callbacks.BackupAndRestore`, which saves and restores everything except the
+        random states.
     """
 
     def __init__(self, backup_dir: PathLike) -> None:

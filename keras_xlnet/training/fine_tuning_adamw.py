@@ -19,12 +19,12 @@ class FineTuningAdamW(keras.optimizers.AdamW):
     rate is constant. With `gradient_accumulation_steps`, each update has the rate of the batch that
     completes it.
 
-    As with any schedule in Keras, the learning rate cannot be set, by callbacks either. For
-    `ReduceLROnPlateau` compile with `keras.optimizers.AdamW(learning_rate)`.
+    As with any schedule in Keras, neither you nor a callback can set the learning rate. For
+    `ReduceLROnPlateau`, compile with `keras.optimizers.AdamW(learning_rate)`.
 
     Args:
         learning_rate: Float, the highest learning rate. 5e-5 is for models of width 768.
-        warmup_ratio: Float from 0 to 1, the part of the steps in which the learning rate rises.
+        warmup_ratio: Float from 0 to 1, the fraction of the steps in which the learning rate rises.
         weight_decay, global_clipnorm: As in `keras.optimizers.AdamW`.
         **kwargs: As in `keras.optimizers.AdamW`.
 
@@ -60,24 +60,25 @@ class FineTuningAdamW(keras.optimizers.AdamW):
         if self.built:
             return
         super().build(variables)
-        # A compiled train step reads the place of the schedule from a variable, so that the next
-        # `fit` need not compile it again. It is a variable of the optimizer because JAX passes only
-        # these to the update.
+        # A compiled train step reads the position of the schedule from a variable, so that the next
+        # `fit` need not compile it again. It belongs to the optimizer because JAX passes only the
+        # optimizer's variables to the update.
         self.schedule.span = self.add_variable((2,), dtype="int", name="span_of_schedule")
 
     def load_own_variables(self, store: Any) -> None:
-        """Loads the state. The schedule of the `fit` that was saved ends, and may be missing."""
+        """Loads the state without the schedule of the saved `fit`, which may be missing."""
         if self.built:
             last = str(len(self.variables) - 1)
             store = {**{key: store[key] for key in store.keys()}, last: [0, 0]}
         super().load_own_variables(store)
 
     def begin_schedule(self, batches: int | None, done: int = 0) -> None:
-        """Begins a rise and a fall of the learning rate at the next batch.
+        """Starts a warmup and decay of the learning rate at the next batch.
 
         Args:
-            batches: Int, the batches of the schedule; `None` for a constant learning rate.
-            done: Int, how many of them are done already.
+            batches: Int, the number of batches of the schedule; `None` for a constant learning
+                rate.
+            done: Int, how many of them are already done.
         """
         if self.schedule.span is not None:
             # `self.iterations` would be the number of updates.
@@ -85,7 +86,7 @@ class FineTuningAdamW(keras.optimizers.AdamW):
             self.schedule.span.assign([first, batches or 0])
 
     def end_schedule(self) -> None:
-        """Makes the learning rate constant, the highest, from the next batch on."""
+        """Keeps the learning rate at its highest value from the next batch on."""
         if self.schedule.span is not None:
             first, batches = map(int, ops.convert_to_numpy(self.schedule.span))
             done = int(ops.convert_to_numpy(self._iterations)) - first
@@ -103,14 +104,14 @@ class FineTuningAdamW(keras.optimizers.AdamW):
 def schedule_of_fit(
     optimizer: keras.optimizers.Optimizer | None, callbacks: Any, initial_epoch: int
 ) -> Iterator[Any]:
-    """Tells a `FineTuningAdamW` the steps of a call of `fit`, which is in this context.
+    """A context for a call of `fit` that tells a `FineTuningAdamW` its number of steps.
 
     Args:
-        optimizer: Any optimizer, or `None`. One that scales the loss has another one inside.
+        optimizer: Any optimizer, or `None`. An optimizer that scales the loss contains another one.
         callbacks, initial_epoch: As in `fit`.
 
     Yields:
-        The `callbacks` that `fit` has to take.
+        The `callbacks` to pass to `fit`.
     """
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
     if not isinstance(optimizer, FineTuningAdamW):
@@ -124,7 +125,7 @@ def schedule_of_fit(
         callbacks = [schedule, *(each for each in given if each is not None)]
     try:
         yield callbacks
-    except BaseException:  # Also of a user who interrupts `fit`.
+    except BaseException:  # Also if a user interrupts `fit`.
         optimizer.begin_schedule(None)
         raise
     optimizer.end_schedule()
@@ -137,7 +138,7 @@ class _ScheduleOfFit(keras.callbacks.Callback):
         self._has_begun = False
 
     def on_train_begin(self, logs=None):
-        # TensorFlow would build it in the first step.
+        # Otherwise TensorFlow builds it in the first step.
         if not self.model.optimizer.built and self.model.trainable_variables:
             self.model.optimizer.build(self.model.trainable_variables)
 
@@ -152,12 +153,12 @@ class _ScheduleOfFit(keras.callbacks.Callback):
 
 @register
 class _WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """A linear rise and a linear fall to 0 over steps that a variable tells."""
+    """A linear warmup and a linear decay to 0, over the steps that a variable holds."""
 
     def __init__(self, highest, warmup_ratio):
         super().__init__()
         self.highest, self.warmup_ratio = highest, warmup_ratio
-        # The first step and the number of steps, an int variable `(2,)`; no steps: constant.
+        # Int variable `(2,)`: the first step and the number of steps, 0 for a constant rate.
         self.span: keras.Variable | None = None
 
     def __call__(self, step: Any) -> Tensor:

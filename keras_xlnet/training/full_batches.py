@@ -1,6 +1,5 @@
-"""Fills up the last batch of arrays for models whose batches all have the same size."""
+"""Pads the last batch of arrays, for models whose batches all have the same size."""
 
-import math
 from typing import Any
 
 import keras
@@ -9,15 +8,15 @@ from keras import ops
 
 
 def fill_last_batch(data: Any, batch_size: int) -> tuple[Any, int | None]:
-    """Returns arrays whose last batch is full, and how many rows were given.
+    """Returns arrays whose last batch is full, and the number of rows that were given.
 
     Args:
         data: Dict, list, tuple or array, whose arrays have equally many rows; or `None`.
         batch_size: Int.
 
     Returns:
-        `data` with its last row repeated, and its number of rows. What is no array, such as a
-        dataset, is returned as it is, with `None`.
+        `data` with its last row repeated, and its number of rows. Other data, such as a dataset,
+        are returned unchanged, with `None`.
     """
     rows = number_of_rows(data)
     if rows is None or not rows % batch_size:
@@ -34,7 +33,7 @@ def fill_last_batch(data: Any, batch_size: int) -> tuple[Any, int | None]:
 
 
 def number_of_rows(data: Any) -> int | None:
-    """Returns the number of rows of arrays, `None` if `data` are no arrays, such as a dataset.
+    """Returns the number of rows of arrays, `None` for other data, such as a dataset.
 
     Args:
         data: Dict, list, tuple or array: of NumPy, a tensor, or of pandas; or `None`.
@@ -45,13 +44,13 @@ def number_of_rows(data: Any) -> int | None:
 
 
 def weights_of_rows(y: Any, sample_weight: Any, rows: int) -> Any:
-    """Returns sample weights for filled labels: minus infinity for the rows that were added.
+    """Returns sample weights for padded labels: minus infinity for the added rows.
 
-    A weight of 0 would not tell them from rows that count in a mean, but do not contribute to it.
+    A weight of 0 would not distinguish them from given rows with weight 0, which count in a mean.
 
     Args:
-        y: Labels, filled, in any structure.
-        sample_weight: Their weights, filled, or `None` for equal ones.
+        y: Padded labels, in any structure.
+        sample_weight: Their padded weights, or `None` for equal weights.
         rows: Int, the number of rows that were given.
     """
     if sample_weight is None:
@@ -63,13 +62,3 @@ def weights_of_rows(y: Any, sample_weight: Any, rows: int) -> Any:
         return weights
 
     return keras.tree.map_structure(without_added, sample_weight)
-
-
-def split_rows(data: Any, rows: int, validation_split: float) -> tuple[Any, Any]:
-    """Returns the first rows of arrays and the others, as `keras.Model.fit` divides them."""
-    at = math.floor(rows * (1.0 - validation_split))
-
-    def part(rows):
-        return keras.tree.map_structure(lambda x: None if x is None else x[rows], data)
-
-    return part(slice(None, at)), part(slice(at, None))

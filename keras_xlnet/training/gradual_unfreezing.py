@@ -11,13 +11,14 @@ class GradualUnfreezing(keras.callbacks.Callback):
     """Trains the head of a task model first, then also its blocks, one after another from the top.
 
     Frozen blocks are not computed in the backward pass, so the first epochs take less time. What
-    was frozen before `fit` stays frozen. After `fit` everything is trainable again that was before.
-    A model saved during `fit` is saved with the layers that are frozen at that time.
+    was frozen before `fit` stays frozen. After `fit`, everything that was trainable before is
+    trainable again. A model that is saved during `fit` keeps the layers that are frozen at that
+    time.
 
     Args:
         epochs_per_block: Int, the number of epochs until the next block is trained. The embeddings
-            follow after the last block: with 6 blocks and 1 epoch, all is trained from the eighth
-            epoch on.
+            follow after the last block: with 6 blocks and 1 epoch, everything is trained from the
+            eighth epoch on.
 
     Raises:
         ValueError: If `epochs_per_block` is not a positive integer, the model has no backbone, or
@@ -56,7 +57,7 @@ class GradualUnfreezing(keras.callbacks.Callback):
         others = [w for w in backbone.trainable_variables if id(w) not in seen]
         # In the order in which they are trained.
         self._groups = [*in_blocks, others]
-        # A new optimizer would be made for the weights of the head only.
+        # Otherwise the optimizer would be built for the weights of the head only.
         self.model.optimizer.build(self.model.trainable_variables)
         self._num_trained: int | None = None
 
@@ -73,5 +74,5 @@ class GradualUnfreezing(keras.callbacks.Callback):
         for i, weights in enumerate(self._groups):
             for weight in weights:
                 weight.trainable = i < count
-        # The train step is traced with the layers that are trainable at that time.
+        # The train step is compiled for the layers that are trainable when it is traced.
         self.model.make_train_function(force=True)

@@ -23,13 +23,13 @@ class LambWeightDecay(WeightDecayOptimizer):
         epsilon: Float, added to the square root of the second moving average.
         weight_decay: Float, 0 or above.
         weight_decay_exclusions: List of regular expressions. A variable is neither decayed nor
-            scaled by the trust ratio if one of them is found in its `path`. By default, the scales
-            and offsets of normalization, the biases, but not the attention biases (`content_bias`,
-            `position_bias`, `segment_bias`), and the query of attention pooling are excluded. More
-            variables can be excluded with `exclude_from_weight_decay()`.
+            scaled by the trust ratio if one of them is found in its `path`. The default excludes
+            the scales and offsets of normalization, the biases except the attention biases
+            (`content_bias`, `position_bias`, `segment_bias`), and the query of attention pooling.
+            More variables can be excluded with `exclude_from_weight_decay()`.
         layer_decay: Float from 0 to 1. The learning rate of the last layer is `learning_rate`, and
-            each other layer has `layer_decay` times the rate of the layer above it. Embeddings
-            and what is added for a task keep `learning_rate`.
+            each other layer has `layer_decay` times the rate of the layer above it. Embeddings and
+            task heads keep `learning_rate`.
         layer_decay_of: `"learning_rate"`, or `"gradient"` as in the original: that multiplies the
             clipped gradients instead, which Adam and LAMB nearly undo. The attention biases and
             segment embeddings then count as embeddings.

@@ -8,14 +8,14 @@ from numpy.typing import ArrayLike
 class SKLearnTextClassifier(keras.wrappers.SKLearnClassifier):
     """A classifier of strings for scikit-learn: `cross_val_score`, pipelines, searches.
 
-    `keras.wrappers.SKLearnClassifier` takes numbers only. This one takes what the `fit` of a text
-    classifier takes: a list or an array of strings, with names or integers as labels.
+    `keras.wrappers.SKLearnClassifier` takes only numbers. This class takes the data of a text
+    classifier's `fit`: a list or an array of strings, with names or integers as labels.
 
     Needs scikit-learn: `pip install ".[examples]"`.
 
     Args:
         model: Callable that returns a new `XLNetTextClassifier` for the texts `X=` and labels `y=`.
-        warm_start: Bool, whether `fit` trains the model of the last `fit` further.
+        warm_start: Bool, whether `fit` continues to train the model of the previous `fit`.
         model_kwargs: Dict of further arguments of `model`.
         fit_kwargs: Dict of arguments of the `fit` of the model.
 
@@ -23,7 +23,8 @@ class SKLearnTextClassifier(keras.wrappers.SKLearnClassifier):
         model_: The trained model.
         history_: The `History` of its `fit`.
         classes_: Sorted array of the labels, in the order of the columns of `predict_proba`. With
-            several labels for a text a list of `[0, 1]` for each, as scikit-learn's forests have.
+            several labels per text, a list with `[0, 1]` for each class, as in scikit-learn's
+            forests.
 
     Raises:
         ImportError: If scikit-learn is not installed.
@@ -50,7 +51,7 @@ class SKLearnTextClassifier(keras.wrappers.SKLearnClassifier):
     model_: Any
     _order: np.ndarray  # The label of each class of the model.
 
-    # Keras and scikit-learn give the names of the arguments.
+    # Keras and scikit-learn determine the names of the arguments.
     def __init__(
         self,
         model: Any,
@@ -66,7 +67,7 @@ class SKLearnTextClassifier(keras.wrappers.SKLearnClassifier):
         super().__init__(model, warm_start, model_kwargs, fit_kwargs)
 
     def __sklearn_clone__(self) -> "SKLearnTextClassifier":
-        # That of Keras 3.15 drops `fit_kwargs`.
+        # The method of Keras 3.15 drops `fit_kwargs`.
         return type(self)(**self.get_params(deep=False))
 
     # scikit-learn passes `X` by name.
@@ -82,11 +83,12 @@ class SKLearnTextClassifier(keras.wrappers.SKLearnClassifier):
         Args:
             X: `n` strings, or pairs of strings `(n, 2)`.
             y: `n` labels, strings or any integers; or for a model with `activation="sigmoid"` zeros
-                and ones `(n, num_classes)`. Integers from 0 are indices of classes. Others are
-                names if the model has such `class_names`, otherwise its classes in their order.
+                and ones `(n, num_classes)`. Integers from 0 are indices of classes. Other integers
+                are names if they are `class_names` of the model; otherwise they are its classes in
+                ascending order.
             sample_weight: Optional weights of the texts.
             **kwargs: Arguments of the `fit` of the model, which override `fit_kwargs`. Labels in
-                `class_weight` and `validation_data` are such as in `y`.
+                `class_weight` and `validation_data` have the form of `y`.
 
         Raises:
             ValueError: If the labels are not as above.
@@ -109,7 +111,7 @@ class SKLearnTextClassifier(keras.wrappers.SKLearnClassifier):
             arguments["validation_data"] = (_texts(x), held_out, *weights)
         self.history_ = model.fit(texts, _encode(labels, order), **arguments)
         self.model_ = model
-        # The model has learned the names of its classes, or knew them.
+        # The model has learned the names of its classes, or had them before.
         self._order = np.array(model.class_names) if order is None else order
         self._columns = np.argsort(self._order)
         self.classes_ = self._order[self._columns]
@@ -120,7 +122,7 @@ class SKLearnTextClassifier(keras.wrappers.SKLearnClassifier):
     def predict(self, X: ArrayLike) -> np.ndarray:  # noqa: N803
         """Returns the labels of strings, as `XLNetTextClassifier.classify` finds them.
 
-        With several labels for a text, zeros and ones `(n, num_classes)`.
+        With several labels per text, zeros and ones `(n, num_classes)`.
         """
         probabilities = self._fitted().predict(_texts(X), verbose=0)
         found = np.asarray(self.model_.classes.indices(probabilities, self.model_.threshold))
@@ -172,7 +174,7 @@ def _labels(y):
 
 
 def _encode(labels, order):
-    """Labels as the model takes them: names and vectors as they are, others as indices."""
+    """Labels in the form of the model: names and vectors unchanged, others as indices."""
     labels = np.asarray(labels)
     if order is None or order.dtype.kind == "U" or labels.ndim > 1:
         return labels.tolist()
@@ -184,7 +186,7 @@ def _encode(labels, order):
 
 
 def _in_order_of_model(model, labels):
-    """The label of each class of a model; `None` if they are the names of its classes."""
+    """Returns the label of each class of a model; `None` if labels are names of its classes."""
     activation = getattr(model, "activation", None)
     if getattr(model, "num_classes", None) is None or activation not in ("softmax", "sigmoid"):
         raise ValueError(

@@ -4,6 +4,7 @@ import os
 from typing import Any
 
 from keras_xlnet.arguments import check_choice, check_positive_int
+from keras_xlnet.lazy_modules import tf
 from keras_xlnet.types import PathLike
 
 #: Names of the strategies of `make_strategy`.
@@ -41,8 +42,6 @@ def make_strategy(
     >>> strategy.num_replicas_in_sync
     1
     """
-    import tensorflow as tf
-
     check_choice("name", name, STRATEGIES)
     if num_replicas is not None:
         check_positive_int("num_replicas", num_replicas)
@@ -80,8 +79,6 @@ def worker_directory(strategy: Any, directory: PathLike) -> str:
 
 
 def _multi_worker_strategy():
-    import tensorflow as tf
-
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     if not resolver.cluster_spec().as_dict():
         raise ValueError(
@@ -92,8 +89,6 @@ def _multi_worker_strategy():
 
 
 def _tpu_strategy(tpu):
-    import tensorflow as tf
-
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
         tf.config.experimental_connect_to_cluster(resolver)
@@ -106,8 +101,6 @@ def _tpu_strategy(tpu):
 
 def _mirrored_devices(num_replicas):
     """Returns device names, or `None` for all GPUs."""
-    import tensorflow as tf
-
     if num_replicas is None:
         return None
     if len(tf.config.list_physical_devices("GPU")) >= num_replicas:

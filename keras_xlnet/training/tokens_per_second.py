@@ -13,7 +13,7 @@ class TokensPerSecond(keras.callbacks.Callback):
 
     Measures the training steps including the time to load their data. Validation and the first
     step of `fit`, which compiles the model, are not measured. An epoch without any other step gets
-    NaN. In the list of callbacks, `TensorBoard`, `CSVLogger` and others that read the logs come
+    NaN. In the list of callbacks, put `TensorBoard`, `CSVLogger` and others that read the logs
     after this one.
 
     Args:

@@ -16,8 +16,8 @@ NORMALIZATION_AND_BIASES = (
     r"(^|/)(gamma|beta|bias|bias_\d+|tail_bias)$",
     r"(^|/)sequence_summary/pooling/query$",
 )
-# The variables of a layer, by their paths, and those among them that the original keeps beside the
-# layers: it does not scale the gradients of these.
+# The paths of a layer's variables, and of the variables that the original keeps outside of its
+# layers, whose gradients it does not scale.
 _LAYER = re.compile(r"(?:^|/)block_(\d+)/")
 _BESIDE_LAYERS = re.compile(r"(content_bias|position_bias|segment_bias|segment_embeddings)$")
 
@@ -69,7 +69,7 @@ class WeightDecayOptimizer(keras.optimizers.Optimizer):
         )
 
     def _apply_weight_decay(self, variables):
-        # Not as Keras does it, outside of the update: `_add_decay` makes it part of the update.
+        # Keras decays outside of the update; `_add_decay` makes the decay part of the update.
         pass
 
     def _update_moments(self, gradient, variable):
@@ -116,7 +116,7 @@ class WeightDecayOptimizer(keras.optimizers.Optimizer):
 
 
 def _layer_rates(paths, layer_decay, layer_decay_of):
-    """The factor of each variable: 1 for the last layer and for what belongs to no layer."""
+    """The factor of each variable: 1 in the last layer and outside of the layers."""
     layers = [_LAYER.search(path) for path in paths]
     if layer_decay_of == "gradient":
         pairs = zip(paths, layers, strict=True)

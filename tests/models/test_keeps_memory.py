@@ -143,6 +143,11 @@ def test_validation_split_takes_the_last_rows(make):
     assert "val_loss" in expected[1]
 
 
+def test_a_validation_split_without_rows_for_training_is_refused():
+    with pytest.raises(ValueError, match="must leave rows.* validation_split=0.9 for 4 rows"):
+        causal().fit(*rows_of(causal, 2 * BATCH), validation_split=0.9, verbose=0)
+
+
 def test_models_without_state_are_trained_as_before():
     x, y = rows_of(causal, 5)
     model = causal(stateful=False)
