@@ -445,6 +445,24 @@ def tied_biases(directory, weights):
 
 
 @computation
+def packed_rows(directory, weights):
+    """Two steps of training and predictions, of packed and of padded texts."""
+    preprocessor = XLNetTextClassifierPreprocessor(
+        XLNetTokenizer(GOLDEN / "spiece.model"), sequence_length=16
+    )
+    results = {}
+    for pack in (True, False):
+        model = small_classifier(preprocessor, num_layers=2)
+        model.compile(keras.optimizers.SGD(1.0), "sparse_categorical_crossentropy")
+        model.fit(TEXTS, LABELS, 3, shuffle=False, verbose=0, pack=pack)
+        results[f"outputs_{pack}"] = model.predict(TEXTS, 4, verbose=0, pack=pack)
+        results[f"trained_{pack}"] = np.concatenate(
+            [weight.ravel() for weight in flat(model.trainable_weights)]
+        )
+    return results
+
+
+@computation
 def language_models(directory, weights):
     """Transformer-XL with clusters and memory, its loss and gradients; scores, fillings and
     continuations of both language models."""

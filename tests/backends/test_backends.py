@@ -389,6 +389,13 @@ def test_fit_trains(results, backend, computation):
 
 
 @every_backend
+def test_packed_texts_are_those_of_padded_rows(results, backend):
+    arrays = results(backend).of("packed_rows")
+    for name in ("outputs", "trained"):
+        assert_close(arrays[f"{name}_True"], arrays[f"{name}_False"], ATOL, name)
+
+
+@every_backend
 def test_fit_with_memory_trains(results, backend):
     arrays = results(backend).of("fit_with_memory")
     for name in ("losses", "validation_losses"):
