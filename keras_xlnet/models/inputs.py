@@ -56,6 +56,8 @@ def _check_keys(inputs, expected):
     unknown = sorted(set(inputs) - set(expected))
     if unknown:
         hint = "" if "memory" in expected else " (memory needs `memory_length`)"
+        if "packing" in unknown:
+            hint = " (packing needs a backbone without `memory_length` and `bidirectional_data`)"
         raise ValueError(
             f"`inputs` has keys that this model does not take: {unknown}. "
             f"Expected: {expected}{hint}"

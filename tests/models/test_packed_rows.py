@@ -11,7 +11,6 @@ from keras_xlnet.layers import AttentionMask
 from keras_xlnet.models import (
     XLNetBackbone,
     XLNetMultipleChoice,
-    XLNetPermutationLM,
     XLNetQuestionAnswering,
     XLNetRanker,
     XLNetTextClassifier,
@@ -153,18 +152,17 @@ def test_heads_do_not_know(task):
         for given in (inputs, {**inputs, "packing": packing})
     )
     for found, expected in zip(*map(keras.tree.flatten, (packed, alone)), strict=True):
-        if found.dtype == "float32":  # Places of answers depend on the last digit of equal scores.
+        if task == "answers":  # The order of equal scores depends on their last digit.
+            found, expected = np.sort(found), np.sort(expected)
+        if found.dtype == "float32":
             np.testing.assert_allclose(found[mask], expected[mask], atol=1e-5)
 
 
 @pytest.mark.parametrize("arguments", [{"memory_length": 4}, {"bidirectional_data": True}])
 def test_what_cannot_be_packed_refuses_it(arguments):
     inputs = {**random_texts([3, 5], "left"), "packing": np.zeros((1, 8), "int32")}
-    with pytest.raises(ValueError, match=r"keys that this model does not take: \['packing'\]"):
+    with pytest.raises(ValueError, match=r"does not take: \['packing'\].*\(packing needs"):
         XLNetBackbone(40, 1, 2, 16, 32, **arguments)(inputs)
-    backbone = XLNetBackbone(40, 1, 2, 16, 32)
-    with pytest.raises(ValueError, match=r"does not take: \['packing'\]"):
-        XLNetPermutationLM(backbone)(inputs)
 
 
 def test_places_are_checked():
