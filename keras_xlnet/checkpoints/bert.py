@@ -8,7 +8,6 @@ import numpy as np
 
 from keras_xlnet.checkpoints import bert_files
 from keras_xlnet.checkpoints.family import Family, loads
-from keras_xlnet.checkpoints.huggingface import CONFIG
 from keras_xlnet.checkpoints.huggingface_tokenizer import read_if_there
 from keras_xlnet.checkpoints.opening import build
 from keras_xlnet.checkpoints.tasks import get_task
@@ -17,7 +16,7 @@ from keras_xlnet.conversion.bert_to_xlnet import BertConversion, TokenIds, conve
 from keras_xlnet.conversion.bert_vocabulary import bert_ids, random_texts, tokens_that_differ
 from keras_xlnet.models import XLNetBackbone
 from keras_xlnet.preset_files import file_in, local_directory
-from keras_xlnet.preset_files.files import quoted
+from keras_xlnet.preset_files.files import CONFIG, quoted
 from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.tokenizers.sentencepiece_model import SPECIAL_TOKENS
 from keras_xlnet.types import PathLike
@@ -87,7 +86,7 @@ def load_bert(
     rows = [vocabulary.encode(text) for text in texts]
 
     def tokenize():
-        # The tokenizer splits the words of the sample texts correctly first of all.
+        # The tokenizer is fitted to the words of the sample texts above all.
         tokenizer = XLNetTokenizer(vocabulary.to_sentencepiece(given or ()))
         return tokenizer, given and tokens_that_differ(tokenizer, vocabulary, given)
 

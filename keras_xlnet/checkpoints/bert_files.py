@@ -9,8 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from keras_xlnet.checkpoints.huggingface import CONFIG, open_files
-from keras_xlnet.checkpoints.huggingface_config import ACTIVATIONS
+from keras_xlnet.checkpoints.huggingface import open_files
+from keras_xlnet.checkpoints.huggingface_config import (
+    ACTIVATIONS,
+    check_only,
+    check_required,
+    choose,
+)
 from keras_xlnet.checkpoints.huggingface_tokenizer import (
     FAST,
     FAST_CLASSES,
@@ -21,7 +26,7 @@ from keras_xlnet.checkpoints.huggingface_tokenizer import (
     read_if_there,
 )
 from keras_xlnet.preset_files import file_in
-from keras_xlnet.preset_files.files import quoted, read_json
+from keras_xlnet.preset_files.files import CONFIG, quoted, read_json
 from keras_xlnet.preset_files.weights import FLOATS, check_matches
 from keras_xlnet.tokenizers import WordPieceVocabulary
 from keras_xlnet.tokenizers.wordpiece import SPECIAL_TOKENS
@@ -36,7 +41,6 @@ _SIZES = (
 )
 # Parts of a BERT without a counterpart in an XLNet.
 _REFUSED = {"is_decoder": False, "add_cross_attention": False}
-_ABSOLUTE = "absolute"
 # The largest number of extra rows that pad a vocabulary to a round number.
 _MOST_PADDING = 1024
 _LAYERS = "encoder.layer."
@@ -122,12 +126,9 @@ def read_config(file: pathlib.Path, model_type: str = MODEL_TYPE) -> BertConfig:
             raise ValueError(
                 f"{file} has `{key}` {quoted(config[key])}: only an encoder can become an XLNet"
             )
-    kind = config.get("position_embedding_type", _ABSOLUTE)
-    if kind not in (_ABSOLUTE, None):
-        raise ValueError(
-            f"{file} has `position_embedding_type` {quoted(kind)}, but only {_ABSOLUTE!r} is "
-            "supported"
-        )
+    if config.get("position_embedding_type") is not None:
+        check_only(config, {"position_embedding_type": "absolute"}, file)
+    check_required(config, _SIZES, file)
     config.setdefault("type_vocab_size", 2)
     sizes = {key: _positive_int(config, key, file) for key in _SIZES}
     if sizes["hidden_size"] % sizes["num_attention_heads"] or sizes["hidden_size"] % 2:
@@ -135,15 +136,10 @@ def read_config(file: pathlib.Path, model_type: str = MODEL_TYPE) -> BertConfig:
             f"{file} has `hidden_size` {sizes['hidden_size']}, expected an even multiple of "
             f"`num_attention_heads` {sizes['num_attention_heads']}"
         )
-    activation = config.get("hidden_act", "gelu")
-    if not isinstance(activation, str) or activation not in ACTIVATIONS:
-        raise ValueError(
-            f"{file} has `hidden_act` {quoted(activation)}, expected one of {sorted(ACTIVATIONS)}"
-        )
     return BertConfig(
         file,
         sizes,
-        ACTIVATIONS[activation],
+        choose(config, "hidden_act", "gelu", ACTIVATIONS, file),
         layer_norm_epsilon=_fraction(config, "layer_norm_eps", 1e-12, file),
         dropout=_fraction(config, "hidden_dropout_prob", 0.1, file),
         attention_dropout=_fraction(config, "attention_probs_dropout_prob", 0.1, file),
@@ -152,9 +148,7 @@ def read_config(file: pathlib.Path, model_type: str = MODEL_TYPE) -> BertConfig:
 
 
 def _positive_int(config, key, file):
-    value = config.get(key)
-    if value is None:
-        raise ValueError(f"{file} has no {[key]}")
+    value = config[key]
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{file} has `{key}` {quoted(value)}, expected a positive integer")
     return value

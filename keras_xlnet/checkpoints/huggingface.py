@@ -1,7 +1,6 @@
 """Loads and saves directories of Hugging Face's transformers. Nothing is unpickled."""
 
 import dataclasses
-import json
 import os
 import pathlib
 import warnings
@@ -24,13 +23,12 @@ from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, values_to_sav
 from keras_xlnet.checkpoints.xlnet_weights import ENCODER, MASK_EMBEDDING
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preset_files import file_in, local_directory
-from keras_xlnet.preset_files.files import read_json
+from keras_xlnet.preset_files.files import CONFIG, WEIGHTS, read_json, write_json
 from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles, write_safetensors
 from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.types import PathLike
 
-CONFIG = "config.json"
-_WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
+_INDEX = "model.safetensors.index.json"
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 _OPTIONAL = ("*.safetensors", _INDEX, *huggingface_tokenizer.FILES)
 # The prefix of the names of the encoder's weights, if the model has a head.
@@ -180,9 +178,8 @@ def save_huggingface(
         values.setdefault(name, np.zeros((1, 1, config["d_model"]), "float32"))
     directory = pathlib.Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
-    write_safetensors(directory / _WEIGHTS, values)
-    text = json.dumps(config, indent=2, sort_keys=True)
-    (directory / CONFIG).write_text(text + "\n", encoding="utf-8")
+    write_safetensors(directory / WEIGHTS, values)
+    write_json(directory / CONFIG, config, sort_keys=True)
     if tokenizer is not None:
         # transformers pools over padding too: the first or the last token has to be a real one.
         side = "right" if getattr(model, "pooling", None) == "first" else "left"
@@ -220,11 +217,11 @@ def open_files(
         ValueError: If there are only pickles, or a file is damaged.
     """
     index: dict[str, str] = {}
-    if (directory / _INDEX).exists() and not (directory / _WEIGHTS).exists():
+    if (directory / _INDEX).exists() and not (directory / WEIGHTS).exists():
         index = _read_index(file_in(directory, _INDEX))
     else:
         _refuse_pickles(directory, config, architecture)
-    names = sorted(set(index.values())) or [_WEIGHTS]
+    names = sorted(set(index.values())) or [WEIGHTS]
     paths = [file_in(directory, name) for name in names]
     files = SafetensorsFiles(paths, f"the checkpoint in {directory}")
     for name, file in index.items():
@@ -242,7 +239,7 @@ def _read_index(file):
 
 def _refuse_pickles(directory, config, architecture):
     pickles = [name for name in _PICKLES if (directory / name).exists()]
-    if pickles and not (directory / _WEIGHTS).exists():
+    if pickles and not (directory / WEIGHTS).exists():
         (architecture, *_) = config.get("architectures") or [architecture]
         raise ValueError(
             f"{directory / pickles[0]} is a PyTorch pickle, which can run any code when it is "

@@ -1,13 +1,13 @@
 """`config.json` of Hugging Face's transformers, as arguments of our models and back."""
 
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import keras
 
 from keras_xlnet.layers import gelu_tanh
-from keras_xlnet.preset_files.files import read_json
+from keras_xlnet.preset_files.files import quoted, read_json
 from keras_xlnet.types import PathLike
 
 # Theirs -> ours. `gelu` is the erf form in both. The original's, our default, is the tanh form.
@@ -20,6 +20,7 @@ ACTIVATIONS = {
     "swish": "silu",
 }
 _POOLINGS = {"last": "last", "first": "first", "mean": "mean", "cls_index": "cls"}
+_SUMMARY = {"summary_use_proj": True, "summary_activation": "tanh"}
 _PROBLEM_TYPES = {
     "single_label_classification": "softmax",
     "multi_label_classification": "sigmoid",
@@ -69,6 +70,32 @@ def read_config(file: pathlib.Path) -> dict[str, Any]:
     return config
 
 
+def check_required(config: dict[str, Any], names: Collection[str], file: PathLike) -> None:
+    """Raises `ValueError` if a configuration lacks some of the entries."""
+    missing = sorted(name for name in names if config.get(name) is None)
+    if missing:
+        raise ValueError(f"{file} has no {missing}")
+
+
+def check_only(config: dict[str, Any], expected: dict[str, Any], file: PathLike) -> None:
+    """Raises `ValueError` if an entry has another value than the only one that is supported."""
+    for key, value in expected.items():
+        if config.get(key, value) != value:
+            raise ValueError(
+                f"{file} has `{key}` {quoted(config[key])}, but only {value!r} is supported"
+            )
+
+
+def choose(
+    config: dict[str, Any], key: str, default: str, choices: dict[str, Any], file: PathLike
+) -> Any:
+    """Returns what a name in a configuration stands for, otherwise raises `ValueError`."""
+    name = config.get(key, default)
+    if not isinstance(name, str) or name not in choices:
+        raise ValueError(f"{file} has `{key}` {quoted(name)}, expected one of {sorted(choices)}")
+    return choices[name]
+
+
 # === The encoder ===
 
 
@@ -80,9 +107,7 @@ def fixed_arguments(config: dict[str, Any], file: PathLike) -> dict[str, Any]:
     """
     if config.get("model_type") != "xlnet":
         raise ValueError(f"{file} has the `model_type` {config.get('model_type')!r}, not 'xlnet'")
-    missing = sorted(set(_REQUIRED) - set(config))
-    if missing:
-        raise ValueError(f"{file} has no {missing}")
+    check_required(config, _REQUIRED, file)
     arguments = {ours: config[theirs] for theirs, ours in _REQUIRED.items()}
     arguments["head_dim"] = config.get("d_head")
     arguments["layer_norm_epsilon"] = config.get("layer_norm_eps", 1e-12)
@@ -97,16 +122,11 @@ def default_arguments(config: dict[str, Any], has_memory: bool, file: PathLike) 
         has_memory: Whether the model has memory. Fine-tuned models have none.
         file: Path of the file, for errors.
     """
-    activation = config.get("ff_activation", "gelu")
-    if activation not in ACTIVATIONS:
-        raise ValueError(
-            f"{file} has `ff_activation` {activation!r}, expected one of {sorted(ACTIVATIONS)}"
-        )
     dropout = config.get("dropout", 0.1)
     clamp_length = config.get("clamp_len", -1)
     attention_type = config.get("attn_type", "bi")
     arguments = {
-        "activation": ACTIVATIONS[activation],
+        "activation": choose(config, "ff_activation", "gelu", ACTIVATIONS, file),
         "dropout": dropout,
         "attention_dropout": dropout,
         "attention_type": attention_type,
@@ -185,19 +205,9 @@ class Group(NamedTuple):
 
 
 def _read_summary(config, file):
-    expected = {
-        "summary_use_proj": True,
-        "summary_activation": "tanh",
-        "summary_proj_to_labels": False,
-    }
-    for key, value in expected.items():
-        if config.get(key, value) != value:
-            raise ValueError(f"{file} has `{key}` {config[key]!r}, but only {value!r} is supported")
-    pooling = config.get("summary_type", "last")
-    if pooling not in _POOLINGS:
-        raise ValueError(f"{file} has `summary_type` {pooling!r}, not one of {sorted(_POOLINGS)}")
-    dropout = config.get("summary_last_dropout", 0.1)
-    return {"pooling": _POOLINGS[pooling], "dropout": dropout}
+    check_only(config, {**_SUMMARY, "summary_proj_to_labels": False}, file)
+    pooling = choose(config, "summary_type", "last", _POOLINGS, file)
+    return {"pooling": pooling, "dropout": config.get("summary_last_dropout", 0.1)}
 
 
 def _write_summary(model):
@@ -205,9 +215,8 @@ def _write_summary(model):
     if model.pooling not in poolings:
         raise ValueError(f"transformers has no pooling {model.pooling!r}, only {sorted(poolings)}")
     return {
+        **_SUMMARY,
         "summary_type": poolings[model.pooling],
-        "summary_use_proj": True,
-        "summary_activation": "tanh",
         "summary_last_dropout": model.dropout,
     }
 
@@ -246,12 +255,7 @@ def _read_token_classes(config, file):
 
 def _read_problem_type(config, file):
     default = "regression" if num_labels(config) == 1 else "single_label_classification"
-    problem_type = config.get("problem_type", default)
-    if problem_type not in _PROBLEM_TYPES:
-        raise ValueError(
-            f"{file} has `problem_type` {problem_type!r}, not one of {sorted(_PROBLEM_TYPES)}"
-        )
-    return {"activation": _PROBLEM_TYPES[problem_type]}
+    return {"activation": choose(config, "problem_type", default, _PROBLEM_TYPES, file)}
 
 
 def _write_problem_type(model):

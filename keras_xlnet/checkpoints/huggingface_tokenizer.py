@@ -2,7 +2,6 @@
 
 import base64
 import dataclasses
-import json
 import pathlib
 import sys
 import unicodedata
@@ -11,7 +10,7 @@ from typing import Any
 
 from keras_xlnet.preprocessing.packing import SEGMENT_CLS
 from keras_xlnet.preset_files import file_in
-from keras_xlnet.preset_files.files import quoted, read_json
+from keras_xlnet.preset_files.files import quoted, read_json, write_json
 from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.tokenizers.digit_comma import ends_in_digit_comma
 from keras_xlnet.tokenizers.sentencepiece_model import SPECIAL_TOKENS
@@ -132,12 +131,8 @@ def write_tokenizer(
     }
     if sequence_length:
         config["model_max_length"] = sequence_length
-    for name, content in (
-        (TOKENIZER_CONFIG, config),
-        (FAST, _fast_tokenizer(tokenizer, directory)),
-    ):
-        text = json.dumps(content, indent=2)
-        (directory / name).write_text(text + "\n", encoding="utf-8")
+    write_json(directory / TOKENIZER_CONFIG, config)
+    write_json(directory / FAST, _fast_tokenizer(tokenizer, directory))
 
 
 def has_token_type_ids(directory: pathlib.Path, version: str) -> bool:

@@ -7,17 +7,18 @@ import keras
 
 from keras_xlnet.checkpoints.family import Family, loads
 from keras_xlnet.checkpoints.hdf5_files import HDF5File
+from keras_xlnet.checkpoints.huggingface_config import check_required
 from keras_xlnet.checkpoints.huggingface_tokenizer import read_if_there
 from keras_xlnet.checkpoints.opening import OpenCheckpoint, build
 from keras_xlnet.checkpoints.tasks import get_task
 from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, match_weights
 from keras_xlnet.models.weight_rows import Row
 from keras_xlnet.preset_files import file_in, local_directory
-from keras_xlnet.preset_files.files import quoted, read_json
+from keras_xlnet.preset_files.files import CONFIG, quoted, read_json
 from keras_xlnet.preset_files.weights import FLOATS, model_weights
 from keras_xlnet.types import PathLike
 
-CONFIG, _WEIGHTS = "config.json", "model.weights.h5"
+_WEIGHTS = "model.weights.h5"
 _PACKAGE = "keras_hub>"
 _NAME = f"{_PACKAGE}XLNetBackbone"
 _SIZES = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
@@ -132,9 +133,7 @@ def _read_config(file):
         raise ValueError(f"{file} is of {quoted(config.get('registered_name'))}, not {_NAME!r}")
     entries = config.get("config")
     config = entries if isinstance(entries, dict) else {}
-    missing = [name for name in _SIZES if name not in config]
-    if missing:
-        raise ValueError(f"{file} has no {missing}")
+    check_required(config, _SIZES, file)
     unknown = sorted(set(config) - {*_SIZES, *_OTHERS})
     if unknown:
         raise ValueError(f"{file} has {unknown}, which XLNetBackbone of KerasHub does not have")

@@ -13,13 +13,12 @@ import numpy as np
 from keras_xlnet.checkpoints import bert_files
 from keras_xlnet.checkpoints.bert import RIDGE, OpenBert
 from keras_xlnet.checkpoints.family import Family, loads
-from keras_xlnet.checkpoints.huggingface import CONFIG
 from keras_xlnet.checkpoints.huggingface_tokenizer import read_if_there
 from keras_xlnet.checkpoints.tasks import get_task
 from keras_xlnet.conversion.bert_to_xlnet import TokenIds
 from keras_xlnet.conversion.bert_vocabulary import random_rows
 from keras_xlnet.preset_files import file_in, local_directory
-from keras_xlnet.preset_files.files import quoted, read_json
+from keras_xlnet.preset_files.files import CONFIG, quoted, read_json
 from keras_xlnet.types import PathLike
 
 _MODEL_TYPE = "roberta"

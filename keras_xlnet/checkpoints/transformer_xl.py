@@ -6,6 +6,7 @@ from typing import Any
 import keras
 
 from keras_xlnet.checkpoints.family import Family
+from keras_xlnet.checkpoints.huggingface_config import check_only, check_required
 from keras_xlnet.checkpoints.opening import OpenCheckpoint, check_size
 from keras_xlnet.checkpoints.transformer_xl_weights import transformer_xl_rows
 from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, match_weights
@@ -34,6 +35,7 @@ _DEFAULTS = {
 }
 # Defaults of `TransfoXLConfig` that differ from ours.
 _THEIR_DEFAULTS = {"mem_len": 1600, "clamp_len": 1000, "same_length": True, "dropatt": 0.0}
+_SUPPORTED = {"attn_type": 0, "sample_softmax": -1, "adaptive": True}
 _TYPES: dict[str, Any] = {
     **dict.fromkeys(_FIXED, int),
     **dict.fromkeys(("mem_len", "clamp_len", "attn_type", "sample_softmax"), int),
@@ -58,14 +60,8 @@ def arguments_of_config(
     for key, kind in _TYPES.items():
         if key in config and not isinstance(config[key], kind):
             raise ValueError(f"{file} has `{key}` {config[key]!r}")
-    missing = sorted(set(_FIXED) - set(config))
-    if missing:
-        raise ValueError(f"{file} has no {missing}")
-    for key, expected in (("attn_type", 0), ("sample_softmax", -1), ("adaptive", True)):
-        if config.get(key, expected) != expected:
-            raise ValueError(
-                f"{file} has `{key}` {config[key]!r}, but only {expected!r} is supported"
-            )
+    check_required(config, _FIXED, file)
+    check_only(config, _SUPPORTED, file)
     fixed = {ours: config[theirs] for theirs, ours in _FIXED.items()}
     fixed["tie_attention_biases"] = not config.get("untie_r", True)
     fixed["normalize_first"] = config.get("pre_lnorm", False)
@@ -120,9 +116,7 @@ def config_of(model: keras.Model) -> dict[str, Any]:
         "tie_word_embeddings": model.tie_embeddings,
         "tie_projs": list(model.tie_projections),
         "proj_share_all_but_first": False,
-        "attn_type": 0,
-        "adaptive": True,
-        "sample_softmax": -1,
+        **_SUPPORTED,
         "dtype": "float32",
     }
 

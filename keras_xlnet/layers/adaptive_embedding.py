@@ -57,7 +57,7 @@ class ClusteredVocabulary(RestoresSublayers, ConfiguredLayer):
 
     @property
     def table_shapes(self) -> list[tuple[int, int]]:
-        """List of the shapes of the tables: one of each cluster, or a single one."""
+        """List of the shapes of the tables: one per cluster, or a single one."""
         if self.div_val == 1:
             return [(self.vocabulary_size, self.embedding_dim)]
         sizes = [high - low for low, high in self.clusters]
@@ -71,18 +71,18 @@ class ClusteredVocabulary(RestoresSublayers, ConfiguredLayer):
 
 @register
 class AdaptiveEmbedding(ClusteredVocabulary):
-    """Token embeddings whose width falls with the frequency of the tokens.
+    """Token embeddings that are narrower for rarer tokens.
 
     Token ids are ordered by frequency, 0 the most frequent, and divided into clusters. Cluster `i`
     has embeddings of width `embedding_dim // div_val**i`, which are projected to `hidden_dim` and
-    scaled by `sqrt(hidden_dim)`. Without `cutoffs`, or with `div_val=1`, there is one table of all
+    scaled by `sqrt(hidden_dim)`. Without `cutoffs`, or with `div_val=1`, there is one table for all
     tokens, projected only if `embedding_dim` differs from `hidden_dim`.
 
     Args:
         vocabulary_size: Int, number of token ids.
         hidden_dim: Int, width of the output.
         cutoffs: Increasing ints, the first ids of the second, third, ... cluster.
-        div_val: Int, the quotient of the widths of a cluster and the next.
+        div_val: Int, by which the width is divided from each cluster to the next.
         embedding_dim: Int, width of the embeddings of the first cluster. `None` for `hidden_dim`.
         kernel_initializer: Initializer of all weights. `None` for normal(0, 0.02).
 

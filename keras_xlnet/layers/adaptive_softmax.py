@@ -28,17 +28,17 @@ class AdaptiveSoftmax(ClusteredVocabulary):
         vocabulary_size: Int, number of token ids.
         hidden_dim: Int, width of the input.
         cutoffs: Increasing ints, the first ids of the second, third, ... cluster.
-        div_val: Int, the quotient of the widths of a cluster and the next.
+        div_val: Int, by which the width is divided from each cluster to the next.
         embedding_dim: Int, width that the input is projected to for the shortlist, and for all
             clusters with `div_val=1`. `None` for `hidden_dim`.
-        tail_share: Float, the share of the targets of a batch for which a tail is computed. If more
-            of the targets are in the tail, it is computed for all: the numbers are the same.
+        tail_share: Float, the largest share of a batch's targets that a tail is computed for by
+            itself. If more targets are in the tail, it is computed for all, with the same numbers.
         kernel_initializer: Initializer of all weights except biases. `None` for normal(0, 0.02).
 
     Call arguments:
         inputs: Tensor `(..., hidden_dim)`.
         targets: Optional int tensor `(...)`, token ids.
-        tables, projections: Optional lists of tensors, those that `AdaptiveEmbedding` returns with
+        tables, projections: Optional lists of the tensors that `AdaptiveEmbedding` returns with
             `return_weights=True`: the weights are shared. `projections` may hold `None` for
             clusters that have their own. By default the layer has its own.
 

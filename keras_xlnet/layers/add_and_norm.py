@@ -18,12 +18,12 @@ class AddAndNorm(RestoresSublayers, keras.layers.Layer):
 
     Args:
         dropout: Float, dropout rate of `change`.
-        layer_norm_epsilon: Float. That of the original is 1e-12.
+        layer_norm_epsilon: Float. The original uses 1e-12.
         seed: Optional int that fixes the dropout masks.
 
     Call arguments:
         inputs: Tensor `(..., hidden_dim)`.
-        change: Tensor of the shape of `inputs`, what a sublayer computed from it.
+        change: Tensor of the shape of `inputs`, which a sublayer computed from them.
         training: Whether dropout is applied.
 
     Returns:
@@ -57,7 +57,7 @@ class AddAndNorm(RestoresSublayers, keras.layers.Layer):
         self.restore_sublayers()
 
     def call(self, inputs: Tensor, change: Tensor, training: bool | None = None) -> Tensor:
-        # Dropout inside of one compiled function with addition and normalization.
+        # One compiled function computes dropout, addition and normalization.
         seed = self.dropout.next_seed(training)
         return self._drop_add_norm(inputs, change, seed, fuse=bool(training))
 

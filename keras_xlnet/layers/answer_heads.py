@@ -13,7 +13,7 @@ from keras_xlnet.layers.initializers import get_kernel_initializer
 from keras_xlnet.registration import register
 from keras_xlnet.types import Initializer, Shape, Tensor
 
-# That of the original: probabilities of a row in which nothing is allowed are uniform, not NaN.
+# As in the original. If nothing is allowed in a row, its probabilities are uniform, not NaN.
 _FORBIDDEN = -1e30
 
 
@@ -153,7 +153,7 @@ class Answerability(RestoresSublayers, ConfiguredLayer):
         training: Whether dropout is applied.
 
     Returns:
-        Logits `(batch,)`, float32, above 0 where no answer is more probable than an answer.
+        Logits `(batch,)`, float32, above 0 if it is more probable that there is no answer.
 
     Example:
 

@@ -17,8 +17,8 @@ class AttentionMask(ConfiguredLayer):
         attention_type: `"bi"` for all rows that the other masks allow, `"uni"` for the allowed rows
             that are not after the row itself.
         same_length: If `True`, with `"uni"`, row `i` does not attend to the `i` oldest context
-            rows, so that all rows attend to equally many. An int says to how many at most, the row
-            itself included.
+            rows, so that all rows attend to the same number of rows. An int is the largest number
+            of rows that a row attends to, itself included.
 
     Call arguments:
         content: Tensor `(batch, content_length, ...)`. Only its first two axes are used.
@@ -65,7 +65,7 @@ class AttentionMask(ConfiguredLayer):
         self.same_length = same_length
 
     def compute_mask(self, content: Tensor, mask: Tensor | None = None) -> None:
-        return None  # The blocks get the mask of the content themselves.
+        return None  # The blocks receive the mask of the content directly.
 
     def call(
         self,
@@ -115,7 +115,7 @@ class AttentionMask(ConfiguredLayer):
             unknown = context_length is None or memory_length is None
             context_length = None if unknown else memory_length + context_length
         shape = (*content.shape[:2], context_length)
-        # Two objects: a functional graph tells its tensors apart by identity.
+        # Two objects: a functional graph distinguishes its tensors by identity.
         return keras.KerasTensor(shape, dtype="bool"), keras.KerasTensor(shape, dtype="bool")
 
 

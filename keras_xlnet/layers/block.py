@@ -71,15 +71,13 @@ class Block(RestoresSublayers, keras.layers.Layer):
             dtype=self.dtype_policy,
             name="feed_forward",
         )
-        for name, output_seed in zip(("attention", "feed_forward"), output_seeds, strict=True):
-            self.create_norm(name, output_seed)
+        self.create_norms(*output_seeds)
 
-    def create_norm(self, name: str, seed: int | None) -> None:
-        """Sets the attributes of the layers that normalize, and drop out, what a sublayer returns.
+    def create_norms(self, attention_seed: int | None, feed_forward_seed: int | None) -> None:
+        """Creates the layers that drop out and normalize the outputs of the two sublayers.
 
         Args:
-            name: The name of the sublayer, `"attention"` or `"feed_forward"`.
-            seed: The seed of the dropout, an int or `None`.
+            attention_seed, feed_forward_seed: The seeds of their dropout.
         """
         raise NotImplementedError
 

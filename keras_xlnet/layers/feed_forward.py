@@ -19,8 +19,7 @@ from keras_xlnet.types import Activation, Initializer, Shape, Tensor
 class FeedForward(RestoresSublayers, ConfiguredLayer):
     """The position-wise feed-forward network: dense, activation, dropout, dense.
 
-    The dropout of its output, the residual connection and the normalization are computed by
-    `AddAndNorm`.
+    `AddAndNorm` computes the dropout of its output, the residual connection and the normalization.
 
     Args:
         intermediate_dim: Int, width of the inner layer.

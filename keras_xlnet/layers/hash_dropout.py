@@ -21,7 +21,7 @@ class HashDropout(ConfiguredLayer):
 
     Args:
         rate: Float, the share of numbers that is set to zero, 0 <= rate < 1. The other numbers are
-            scaled up so that the mean stays.
+            scaled up, which keeps the mean.
         seed: Optional int that fixes the masks.
 
     Call arguments:

@@ -9,9 +9,9 @@ from keras_xlnet.types import Tensor
 
 
 class HeadProjection(KeepsLora, keras.layers.EinsumDense):
-    """A `keras.layers.EinsumDense` to or from heads that is one matrix product.
+    """A `keras.layers.EinsumDense` to or from heads, computed as one matrix product.
 
-    Keras' layer is a product for each row of the batch on TensorFlow, and so is its gradient:
+    On TensorFlow, Keras' layer and its gradient are one product per row of the batch:
     docs/upstream.md, "`EinsumDense` to heads multiplies row by row".
 
     Args:

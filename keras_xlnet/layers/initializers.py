@@ -19,7 +19,7 @@ def get_kernel_initializer(identifier: Initializer | None) -> keras.initializers
 def clone_initializer(
     initializer: keras.initializers.Initializer,
 ) -> keras.initializers.Initializer:
-    """Returns a copy: an unseeded Keras initializer returns the same numbers at every use."""
+    """Returns a copy, because an initializer without a seed returns the same numbers each time."""
     return initializer.__class__.from_config(initializer.get_config())
 
 

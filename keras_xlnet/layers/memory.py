@@ -99,7 +99,7 @@ class StatefulMemory(Memory):
     Calls with `training=True` and other calls have separate memories: evaluation and prediction
     do not change the memory of training. Under a `tf.distribute` strategy each replica keeps the
     memory of its own rows. With one replica the memory is saved and loaded with the weights. With
-    several replicas, or for another batch size, it starts empty.
+    several replicas, or with another batch size, it starts empty.
 
     Args:
         memory_length: Int, the number of rows to keep.
@@ -185,7 +185,7 @@ class StatefulMemory(Memory):
             state.assign(ops.zeros(state.shape, dtype=state.dtype))
 
     def save_own_variables(self, store: Any) -> None:
-        # Under a strategy, not saved: only the memory of replica 0 would be.
+        # With several replicas only the memory of the first would be saved, so none is.
         if num_replicas() == 1:
             super().save_own_variables(store)
 

@@ -13,7 +13,7 @@ from keras_xlnet.types import Shape, Tensor
 
 _FIRST, _SECOND = 0, 1  # Segment ids of the two texts.
 _NUM_SPECIAL = 9  # Token ids below this are special tokens, which are not compared.
-# Most cosines of related texts are around the first; both make features of similar size.
+# Most cosines of related texts are near the first number. The two scale features alike.
 _USUAL_SIMILARITY, _SCALE = 0.6, 8.0
 
 
@@ -22,10 +22,10 @@ class PairComparison(RestoresSublayers, ConfiguredLayer):
     """Compares two texts that a model read together, `[A, <sep>, B, <sep>, <cls>]`.
 
     Each token is matched with the most similar token of the other text, on every level that is
-    given, such as the embeddings and the outputs of all blocks. How much each token counts is
+    given, such as the embeddings and the outputs of all blocks. The weight of a token is
     learned from its embedding, the first level. Similarities, lengths, and the difference and
-    the product of the means of the last level go through a dense layer with GELU. A small model
-    learns from few examples how similar two texts are: the embeddings already tell much of it.
+    the product of the means of the last level go through a dense layer with GELU. Even a small
+    model learns from few examples how similar two texts are, because embeddings show much of it.
 
     Args:
         units: Int, the width of the dense layer.
@@ -59,7 +59,7 @@ class PairComparison(RestoresSublayers, ConfiguredLayer):
     def __init__(
         self, units: int, dropout: float = 0.0, seed: int | None = None, **kwargs: Any
     ) -> None:
-        # Cosines of similar tokens differ by less than half precision can tell.
+        # Half precision is too coarse for the cosines of similar tokens.
         super().__init__(**{**kwargs, "dtype": "float32"})
         self.units = check_positive_int("units", units)
         self.dropout = check_rate("dropout", dropout)
@@ -86,7 +86,7 @@ class PairComparison(RestoresSublayers, ConfiguredLayer):
         is_compared = token_ids >= _NUM_SPECIAL
         if padding_mask is not None:
             is_compared = ops.logical_and(is_compared, ops.cast(padding_mask, "bool"))
-        # The axis of the levels is 1: they share masks and weights.
+        # Axis 1 has the levels, which share masks and weights.
         is_compared, segment_ids = (ops.expand_dims(x, 1) for x in (is_compared, segment_ids))
         masks = [
             ops.logical_and(is_compared, ops.equal(segment_ids, segment))

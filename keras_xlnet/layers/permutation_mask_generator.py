@@ -32,7 +32,7 @@ class PermutationMaskGenerator(ConfiguredLayer):
             treated as ordinary tokens. `None` for outputs of full length, with `target_mask` in
             place of `target_positions`.
         permutation_length: Int, the number of tokens that a permutation orders. A longer sequence
-            (or half of it) is a series of such blocks, each after the one before. `None` for one
+            (or half of it) is divided into such blocks, which keep their order. `None` for one
             block.
         reuse_length: Int, the position where the second half of the sequence starts. The first
             half, which is kept in memory, sees nothing of the second; the second sees all of the

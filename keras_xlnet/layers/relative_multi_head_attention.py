@@ -40,21 +40,21 @@ class RelativeMultiHeadAttention(RestoresSublayers, ConfiguredLayer):
 
     Args:
         num_heads: Int, number of attention heads.
-        head_dim: Int, size of each head; `num_heads * head_dim` need not be the width of `query`.
+        head_dim: Int, size of each head. `num_heads * head_dim` can be any width.
         dropout: Float, dropout rate of the attention probabilities.
         kernel_initializer: Initializer of all weights. `None` for normal(0, 0.02).
         seed: Optional int that fixes the dropout masks.
         attention_chunk_size: Int, the largest number of query rows that are computed at a time.
             With `training=True` the backward pass computes them again. Memory then grows
-            linearly with the length, not quadratically. The numbers are the same, the dropout
-            masks are not. `None` for all rows at once.
+            linearly with the length, not quadratically. The numbers are the same, but the dropout
+            masks differ. `None` for all rows at once.
 
     Call arguments:
         query: Tensor `(batch, query_length, hidden_dim)`: the content in its order, or with
-            `target_positions` one row a prediction.
+            `target_positions` one row per prediction.
         context: Tensor `(batch, context_length, hidden_dim)`: memory followed by content.
-        position_encoding: Tensor `(directions, num_positions, hidden_dim)` as
-            `RelativePositionEncoding` makes it. Projected once for the whole batch.
+        position_encoding: Tensor `(directions, num_positions, hidden_dim)` of
+            `RelativePositionEncoding`. It is projected once for the whole batch.
         segment_matrix: Optional bool tensor `(batch, query_length, context_length)`, `True` where
             query and context row are in DIFFERENT segments. The segment weights exist only if the
             first call has it.
@@ -71,15 +71,15 @@ class RelativeMultiHeadAttention(RestoresSublayers, ConfiguredLayer):
         return_attention_scores: If `True`, the attention probabilities are returned too, and are
             computed for all rows at once.
         training: Whether dropout is applied.
-        context_mask: Optional bool tensor `(batch, context_length)`, `True` for real rows: nothing
-            attends to others. By default the mask that Keras attached to `context`.
+        context_mask: Optional bool tensor `(batch, context_length)`, `True` for real rows. Nothing
+            attends to other rows. By default the mask that Keras attached to `context`.
 
     Returns:
         Tensor `(batch, query_length, hidden_dim)`, and with `return_attention_scores` the
         probabilities `(batch, num_heads, query_length, context_length)` before dropout.
 
     Raises:
-        ValueError: If an argument does not have the shape given above.
+        ValueError: If an argument has another shape than above.
 
     Example:
 
@@ -278,7 +278,7 @@ class RelativeMultiHeadAttention(RestoresSublayers, ConfiguredLayer):
         check_shape("attention_mask", attention_mask, *pairs)
         check_shape("target_positions", targets, (batch_size, 1), length)
         if targets is None and None not in (length, context_length):
-            # "bi" has a distance from each content row to the last context row, "uni" none ahead.
+            # "bi" has the distances to later rows too, "uni" only those to earlier rows.
             positions = context_length + length, context_length + 1
             check_sizes("position_encoding", position_key.shape[1:], (1, 2), positions, None)
 
@@ -292,7 +292,7 @@ class RelativeMultiHeadAttention(RestoresSublayers, ConfiguredLayer):
         attention_biases: Tensor | None = None,
         content_length: int | Tensor | None = None,
     ) -> dict[str, Tensor]:
-        """Computes the terms of the attention scores one by one, to look at them.
+        """Computes the terms of the attention scores one by one, for inspection.
 
         Args:
             query: As in the call.
@@ -314,7 +314,7 @@ class RelativeMultiHeadAttention(RestoresSublayers, ConfiguredLayer):
         return {name: ops.swapaxes(term, 0, 1) for name, term in terms.items()}
 
     def _choose_computation(self, query, target_positions, return_attention_scores, training):
-        """The formula for all rows at once, in unrolled blocks, or scanned: the same numbers."""
+        """Returns the formula for all rows at once, in unrolled blocks or scanned."""
         length, chunk_size = query.shape[1], self.attention_chunk_size
         if return_attention_scores:
             chunk_size = None

@@ -18,8 +18,8 @@ from keras_xlnet.types import Initializer, Shape, Tensor
 _MODES = ("last", "first", "mean", "attention", "cls")
 
 
-class OneRow(RestoresSublayers, ConfiguredLayer):
-    """Base class of layers that make one row of a sequence. Arguments as in `SequencePooling`."""
+class SequenceReduction(RestoresSublayers, ConfiguredLayer):
+    """Base class of layers that make one vector of a sequence. Arguments: see `SequencePooling`."""
 
     def __init__(
         self,
@@ -53,19 +53,20 @@ class OneRow(RestoresSublayers, ConfiguredLayer):
         """Creates the sublayers that do not need a shape."""
 
     def compute_mask(self, sequence: Tensor, mask: Tensor | None = None) -> None:
-        return None  # There is one row for each text.
+        return None  # The output has one row per text.
 
     def compute_output_shape(self, sequence_shape: Shape) -> Shape:
         return (sequence_shape[0], sequence_shape[-1])
 
 
 @register
-class SequencePooling(OneRow):
+class SequencePooling(SequenceReduction):
     """Pooling: one vector for the real tokens of a sequence, with padding on either side.
 
     Args:
-        mode: `"last"` or `"first"` real token, `"mean"` of the real tokens, `"cls"`: the token
-            with id `cls_token_id`, or `"attention"`: a learned query attends to the real tokens.
+        mode: `"last"` or `"first"` for this real token, `"mean"` for the mean of the real tokens,
+            `"cls"` for the token with the id `cls_token_id`, or `"attention"` for a learned query
+            that attends to the real tokens.
         num_heads: Int, number of heads. Only for `"attention"`.
         head_dim: Int, size of each head. Only for `"attention"`.
         dropout: Float, dropout rate of the attention output and probabilities. Only for
@@ -125,7 +126,7 @@ class SequencePooling(OneRow):
         query_shape = (sequence_shape[0], 1, hidden_dim)
         self.attention.build(query_shape, sequence_shape)
         if not self.trainable:
-            set_trainable(self.attention, False)  # With the layers that it has made.
+            set_trainable(self.attention, False)  # Also the layers that it has made.
         self.norm.build(query_shape)
         self.restore_sublayers()
 
@@ -151,7 +152,7 @@ class SequencePooling(OneRow):
         return ops.squeeze(ops.matmul(ops.expand_dims(weights, 1), sequence), 1)
 
     def _weights(self, padding_mask):
-        """`(batch, length)` float32 weights of the tokens."""
+        """Returns the weights of the tokens, `(batch, length)`."""
         real = ops.cast(padding_mask, "int32")
         if self.mode == "mean":
             real = ops.cast(padding_mask, "float32")
@@ -175,7 +176,7 @@ class SequencePooling(OneRow):
 
 
 @register
-class SequenceSummary(OneRow):
+class SequenceSummary(SequenceReduction):
     """A summary of a sequence: pooling, a dense layer with tanh, dropout.
 
     Args:

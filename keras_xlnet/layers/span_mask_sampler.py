@@ -35,8 +35,8 @@ class SpanMaskSampler(ConfiguredLayer):
 
     Call arguments:
         word_starts: Bool tensor `(batch, length)`, `True` where a token begins a word.
-        candidates: Optional bool tensor `(batch, length)`, `True` where a token may be chosen:
-            not padding, `<sep>` or `<cls>`. All by default.
+        candidates: Optional bool tensor `(batch, length)`, `True` where a token may be chosen,
+            `False` for padding, `<sep>` and `<cls>`. By default all may.
         reverse: Optional bool tensor `(batch,)`, `True` for rows of text in reverse (the backward
             half of bidirectional data).
         draws: Optional float tensor `(batch, num_draws(length))`, uniform random numbers in

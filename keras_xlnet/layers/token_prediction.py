@@ -15,7 +15,7 @@ class MaskEmbedding(RestoresSublayers, ConfiguredLayer):
 
     Args:
         hidden_dim: Int, width of the embeddings.
-        initializer: Initializer of the vector; Glorot uniform, as in the original.
+        initializer: Initializer of the vector. The original uses Glorot uniform.
 
     Call arguments:
         target_mask: Tensor `(batch, length)`, `True` / 1 for tokens to predict. Without
@@ -46,7 +46,7 @@ class MaskEmbedding(RestoresSublayers, ConfiguredLayer):
     def build(
         self, target_mask_shape: Shape | None = None, embeddings_shape: Shape | None = None
     ) -> None:
-        # No shape is needed, and Keras 3.12 passes none of arguments that end in `_mask`.
+        # No shape is needed. Keras 3.12 passes no shapes of arguments whose names end in `_mask`.
         # The leading axes are the original's: Glorot's limit depends on them.
         self.embedding = self.add_weight(
             shape=(1, 1, self.hidden_dim), initializer=self.initializer, name="embedding"

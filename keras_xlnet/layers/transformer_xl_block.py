@@ -25,9 +25,10 @@ class TransformerXLBlock(Block):
         dropout: Float, dropout rate of the attention output and the feed-forward network.
         attention_dropout: Float, dropout rate of the attention probabilities.
         activation: Any Keras activation.
-        normalize_first: If `True`, the inputs of attention and feed-forward are normalized, memory
-            too, and not their outputs ("pre-norm"). The last block's output is then not normalized.
-        layer_norm_epsilon: Float. That of the authors' PyTorch code is 1e-5.
+        normalize_first: If `True`, the inputs of attention (with memory) and feed-forward are
+            normalized instead of their outputs ("pre-norm"). Then the last block's output is not
+            normalized.
+        layer_norm_epsilon: Float. The authors' PyTorch code uses 1e-5.
         kernel_initializer: Initializer of all kernels and of the biases of attention. `None` for
             normal(0, 0.02).
         seed: Optional int that fixes the dropout masks.
@@ -44,8 +45,8 @@ class TransformerXLBlock(Block):
             `True` = may attend.
         attention_biases: Optional tensor `(2, num_heads, head_dim)` of an `AttentionBiases` layer.
         training: Whether dropout is applied.
-        content_mask: Optional bool tensor `(batch, length)`, `True` for real rows: nothing attends
-            to others. By default the mask that Keras attached to `content`.
+        content_mask: Optional bool tensor `(batch, length)`, `True` for real rows. Nothing attends
+            to other rows. By default the mask that Keras attached to `content`.
 
     Returns:
         Tensor `(batch, length, hidden_dim)`.
@@ -96,13 +97,18 @@ class TransformerXLBlock(Block):
         )
         self.normalize_first = normalize_first
 
-    def create_norm(self, name: str, seed: int | None) -> None:
-        dtype, norm, dropout = self.dtype_policy, f"{name}_norm", f"{name}_output_dropout"
-        normalization = keras.layers.LayerNormalization(
-            epsilon=self.layer_norm_epsilon, dtype=dtype, name=norm
+    def create_norms(self, attention_seed: int | None, feed_forward_seed: int | None) -> None:
+        dtype, epsilon = self.dtype_policy, self.layer_norm_epsilon
+        self.attention_norm, self.feed_forward_norm = (
+            keras.layers.LayerNormalization(epsilon=epsilon, dtype=dtype, name=name)
+            for name in self.norm_names
         )
-        setattr(self, norm, normalization)
-        setattr(self, dropout, HashDropout(self.dropout, seed=seed, dtype=dtype, name=dropout))
+        self.attention_output_dropout = HashDropout(
+            self.dropout, seed=attention_seed, dtype=dtype, name="attention_output_dropout"
+        )
+        self.feed_forward_output_dropout = HashDropout(
+            self.dropout, seed=feed_forward_seed, dtype=dtype, name="feed_forward_output_dropout"
+        )
 
     def build(
         self,
@@ -154,7 +160,7 @@ class TransformerXLBlock(Block):
 
     def finish(self, stream: Tensor, attended: Tensor, training: bool | None = None) -> Tensor:
         first = self.normalize_first
-        # Not `+=`: PyTorch would add in place, to what the gradient needs.
+        # On PyTorch `+=` would add in place, to a tensor that the gradient needs.
         stream = stream + self.attention_output_dropout(attended, training=training)
         stream = stream if first else self.attention_norm(stream)
         inputs = self.feed_forward_norm(stream) if first else stream

@@ -30,15 +30,15 @@ class TwoStreamBlock(VaryingOutputs, Block):
         dropout: Float, dropout rate of the attention output and the feed-forward network.
         attention_dropout: Float, dropout rate of the attention probabilities.
         activation: `"gelu_tanh"` or any Keras activation.
-        layer_norm_epsilon: Float. That of the original is 1e-12; the default of Keras is 1e-3.
+        layer_norm_epsilon: Float. The original uses 1e-12; the default of Keras is 1e-3.
         kernel_initializer: Initializer of all kernels and of the biases of attention. `None` for
             normal(0, 0.02).
         seed: Optional int that fixes the dropout masks.
-        attention_chunk_size: Int, the number of query rows for which attention is computed at a
-            time, see `RelativeMultiHeadAttention`. `None` for all rows.
+        attention_chunk_size: Int, the largest number of query rows that attention computes at a
+            time: see `RelativeMultiHeadAttention`. `None` for all rows.
         gradient_checkpointing: If `True`, calls with `training=True` keep only their arguments,
-            and the backward pass computes the block again: less memory, about a third more time,
-            the same numbers.
+            and the backward pass computes the block again. This saves memory and takes about a
+            third more time. The numbers are the same.
 
     Call arguments:
         content_stream: Tensor `(batch, content_length, hidden_dim)`.
@@ -61,8 +61,8 @@ class TwoStreamBlock(VaryingOutputs, Block):
         return_content_stream: If `False`, only the query stream is computed, as the last block of
             a language model needs it.
         training: Whether dropout is applied.
-        content_stream_mask: Optional bool tensor `(batch, content_length)`, `True` for real rows:
-            nothing attends to others. By default the mask that Keras attached to
+        content_stream_mask: Optional bool tensor `(batch, content_length)`, `True` for real rows.
+            Nothing attends to other rows. By default the mask that Keras attached to
             `content_stream`.
 
     Returns:
@@ -89,11 +89,12 @@ class TwoStreamBlock(VaryingOutputs, Block):
 
     norm_names = ("attention_add_and_norm", "feed_forward_add_and_norm")
 
-    def create_norm(self, name: str, seed: int | None) -> None:
-        name += "_add_and_norm"
-        epsilon = self.layer_norm_epsilon
-        norm = AddAndNorm(self.dropout, epsilon, seed, dtype=self.dtype_policy, name=name)
-        setattr(self, name, norm)
+    def create_norms(self, attention_seed: int | None, feed_forward_seed: int | None) -> None:
+        epsilon, dtype = self.layer_norm_epsilon, self.dtype_policy
+        self.attention_add_and_norm, self.feed_forward_add_and_norm = (
+            AddAndNorm(self.dropout, epsilon, seed, dtype=dtype, name=name)
+            for name, seed in zip(self.norm_names, (attention_seed, feed_forward_seed), strict=True)
+        )
 
     def build(
         self,

@@ -1,8 +1,8 @@
-"""Probabilities that are right as often as they say, and the threshold of a decision.
+"""Calibration of probabilities, and the threshold of a decision.
 
-    p = softmax(z / T),  with the temperature T > 0 of the least mean of -log p[y]
+    p = softmax(z / T),  where the temperature T > 0 minimizes the mean of -log p[y]
 
-The order of the classes stays as it is. The loss is convex in 1 / T.
+The order of the classes does not change. The loss is convex in 1 / T.
 
 Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2.
 """
@@ -16,17 +16,18 @@ _NUM_HALVINGS = 60
 
 
 def fit_temperature(logits: np.ndarray, targets: np.ndarray) -> float | None:
-    """Returns the temperature of exclusive classes.
+    """Returns the temperature for classes that exclude each other.
 
     Args:
-        logits: Float array `(rows, classes)`. A constant may be added to each row, so
-            log-probabilities will do.
+        logits: Float array `(rows, classes)`. A constant in each row changes nothing,
+            so they may be log-probabilities.
         targets: Int array `(rows,)`, the classes, or float array `(rows, classes)`, their
             probabilities.
 
     Returns:
-        A float from 0.0001 to 10,000. `None` if none of them is best: no row is wrong, and the loss
-        falls with the temperature without end; or the logits are not better than equal ones.
+        A float from 0.0001 to 10,000. `None` if no temperature is the best one. If no row is wrong,
+        a lower temperature is always better; if the logits are no better than equal logits, a
+        higher one is.
 
     Example:
 
@@ -44,7 +45,7 @@ def fit_temperature(logits: np.ndarray, targets: np.ndarray) -> float | None:
     of_label = (_one_hot(targets, logits) * logits).sum(axis=1).mean()
 
     def is_too_cold(temperature):
-        # The derivative of the loss by 1 / T has the sign of this difference.
+        # The derivative of the loss with respect to 1 / T has the sign of this difference.
         weights = np.exp(logits / temperature)
         return ((weights * logits).sum(axis=1) / weights.sum(axis=1)).mean() > of_label
 
@@ -58,13 +59,13 @@ def fit_temperature(logits: np.ndarray, targets: np.ndarray) -> float | None:
 
 
 def negative_log_likelihood(logits: np.ndarray, targets: np.ndarray) -> float:
-    """Returns the mean of -log p[y] in nats, of arrays as in `fit_temperature`."""
+    """Returns the mean of -log p[y] in nats, for arrays as in `fit_temperature`."""
     log_probs = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
     return float(-(_one_hot(targets, logits) * log_probs).sum(axis=1).mean())
 
 
 def _one_hot(targets, logits):
-    """Probabilities of classes, also of class indices `(rows,)`."""
+    """Returns the probabilities of the classes, one-hot rows for indices `(rows,)`."""
     return targets if targets.ndim == 2 else np.eye(logits.shape[1])[targets]
 
 
@@ -99,9 +100,9 @@ def best_threshold(scores: np.ndarray, labels: np.ndarray, metric: str) -> tuple
         metric: `"f1"`, `"accuracy"` or `"mcc"`.
 
     Returns:
-        Two floats. The threshold is 0.5 if that is one of the best, otherwise the middle between
-        two scores, of several the one nearest to 0.5. It decides alike in the dtype of the scores,
-        whatever is rounded.
+        Two floats. The threshold is 0.5 if this is one of the best, otherwise the middle between
+        two scores. If several are equally good, the one nearest to 0.5 is returned. Rounding it to
+        the dtype of the scores changes no decision.
 
     Example:
 
@@ -111,15 +112,15 @@ def best_threshold(scores: np.ndarray, labels: np.ndarray, metric: str) -> tuple
     """
     order = np.argsort(-np.asarray(scores), kind="stable")
     scores, labels = np.asarray(scores)[order], np.asarray(labels, "float64")[order]
-    # With 0, 1, 2, ... of the highest scores called positive.
+    # Entry n: the n highest scores are positive.
     tp = np.concatenate([[0.0], np.cumsum(labels)])
     fp = np.arange(len(scores) + 1) - tp
     values = THRESHOLD_METRICS[metric](tp, fp, tp[-1] - tp, fp[-1] - fp)
-    # Thresholds above `low` and up to `high` decide so. None is above a score of 1.
+    # Thresholds above `low` and up to `high` have this result. No score is above 1.
     one, zero = np.ones(1, scores.dtype), np.zeros(1, scores.dtype)
     high, low = np.concatenate([one, scores]), np.concatenate([scores, zero])
     is_possible = high > low
-    is_possible[-1] = True  # Up to 0, where all are positive.
+    is_possible[-1] = True  # At a threshold of 0 all are positive.
     middle = high / 2 + low / 2
     thresholds = np.where((middle > low) | (high == low), middle, high)  # Not rounded to `low`.
     thresholds = np.where((low < 0.5) & (high >= 0.5), 0.5, thresholds).astype(scores.dtype)

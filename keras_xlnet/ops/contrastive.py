@@ -1,11 +1,11 @@
-"""The loss of embeddings of texts that belong together: others in the batch do not.
+"""A contrastive loss: the other texts of the batch are negatives.
 
-A row of a batch has an anchor a, a text p that belongs to it, and maybe a text n that does not. Of
-the texts c of the whole batch, all p and all n,
+A row of a batch has an anchor a, a text p that belongs to it, and perhaps a text n that does not.
+The candidates c are all p and all n of the batch:
 
     loss_i = -log softmax_j(scale * cos(a_i, c_j)) at c_j = p_i
 
-without the c_j that are the same text as p_i or a_i, or are the p of the same anchor.
+Candidates that are the same text as p_i or a_i, or the p of an equal anchor, are left out.
 
 Source: Henderson et al. 2017, "Efficient Natural Language Response Suggestion for Smart Reply",
 section 4.4; in sentence-transformers it is `MultipleNegativesRankingLoss`.
@@ -26,8 +26,8 @@ def in_batch_negatives_loss(
     Args:
         embeddings: Float tensor `(batch, texts, dim)` of vectors of length 1: anchor, positive and
             any number of negatives.
-        scale: Float, by which cosines are multiplied.
-        texts: Optional int tensor `(batch, texts, length)`, the texts. Without it all texts of
+        scale: Float, the factor that cosines are multiplied by.
+        texts: Optional int tensor `(batch, texts, length)`, the texts. Without it, all texts of
             other rows are negatives.
 
     Returns:
@@ -38,7 +38,7 @@ def in_batch_negatives_loss(
     if texts is not None:
         anchors, candidates = texts[:, 0], _candidates(texts)
         is_same = _are_equal(texts[:, 1], candidates) | _are_equal(anchors, candidates)
-        # The anchors of the candidates. A negative has none that it belongs to.
+        # Whether the candidates belong to an equal anchor. Negatives belong to none.
         of_positives = _are_equal(anchors, anchors)
         rest = ops.zeros_like(is_same[:, batch_size:])
         is_same = is_same | ops.concatenate([of_positives, rest], axis=1)

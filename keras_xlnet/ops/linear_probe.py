@@ -1,13 +1,13 @@
-"""Linear models on features x that stay as they are: the weights W with the least penalized loss.
+"""Linear models on fixed features x: the weights W that minimize a penalized loss.
 
     softmax:  mean of -log softmax(W x + b)[y]               + l2/2 |W|²
     sigmoid:  mean of the binary cross-entropies, summed     + l2/2 |W|²
     linear:   mean of (W x + b - y)² / 2                     + l2/2 |W|²
 
-Features are centred and divided by their standard deviation first, one number for all of them. The
-losses are convex. Each step solves for the minimum of a quadratic function that is nowhere below
-the loss and touches it at the present weights, so no rate has to be chosen. Momentum makes up for
-a curvature that is much less than its bound, as it is where texts are told apart well.
+Features are centred first, and divided by one standard deviation for all of them. The losses are
+convex. Each step minimizes a quadratic function that is nowhere below the loss and touches it at
+the current weights, so there is no learning rate to choose. Momentum speeds up the steps where the
+curvature is far below its bound, as it is for classes that are easy to distinguish.
 
 Source: Böhning 1992, "Multinomial logistic regression algorithm"; O'Donoghue and Candès 2015,
 "Adaptive restart for accelerated gradient schemes".
@@ -19,10 +19,10 @@ import numpy as np
 
 from keras_xlnet.arguments import check_number
 
-# The curvature of the loss is at most this times the curvature of (W x)² / 2.
+# Bounds of the curvature of the loss, relative to the curvature of (W x)² / 2.
 _CURVATURES = {"softmax": 0.5, "sigmoid": 0.25, "linear": 1.0}
 _MOST_STEPS = 5000
-# Of the gradient, in units of `l2`: weights are at most as far from the best ones as this says.
+# For the gradient, in units of `l2`. It bounds the distance to the best weights.
 _TOLERANCE = 1e-5
 _SMALLEST_L2 = 1e-9
 
@@ -50,11 +50,11 @@ def fit_linear(
         l2: Float, at least 1e-9.
 
     Returns:
-        Kernel `(dim, units)` and bias `(units,)`, for the features as they are given. There is a
-        warning if they are not the best ones after 5,000 steps, for an `l2` far below 0.001.
+        Kernel `(dim, units)` and bias `(units,)`, for the features as they are given. If they are
+        not the best ones after 5,000 steps, as with an `l2` far below 0.001, there is a warning.
 
     Raises:
-        ValueError: If `l2` is not such a number.
+        ValueError: If `l2` is not a finite number of at least 1e-9.
     """
     check_l2(l2)
     features = np.asarray(features, "float64")
@@ -77,7 +77,7 @@ def _minimize(x, targets, kind, weights, l2):
     curvature = _CURVATURES[kind] * (weighted @ x) + np.diag(penalty[:, 0])
     inverse = np.linalg.inv(curvature)
     kernel = ahead = np.zeros((x.shape[1], targets.shape[1]))
-    steps = 0  # Since momentum began. It begins again where it leads uphill.
+    steps = 0  # Since momentum started. It restarts when it leads uphill.
     for _ in range(_MOST_STEPS):
         gradient = weighted @ (_outputs(x @ ahead, kind) - targets) + penalty * ahead
         if np.abs(gradient).max() < _TOLERANCE * l2:

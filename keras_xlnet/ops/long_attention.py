@@ -4,7 +4,7 @@
               the graph. A row uses S of the R rows of the position table, a block of C rows uses
               S + C. All T rows at once compute scores for R = S + T and discard the rest.
     scanned:  the same in a loop, one chunk of rows after the other, so that memory is linear in
-              the length: no tensor has more than C * S scores a head.
+              the length: no tensor has more than C * S scores per head.
 
 Axis letters as in `relative_attention`; C is the number of query rows of a block or a chunk.
 

@@ -29,7 +29,7 @@ def factorization_ranks(
 ) -> Tensor:
     """Returns the rank of each position in the factorization order.
 
-    A half longer than P is a row of blocks of P positions. Blocks follow each other in the order
+    A half longer than P consists of blocks of P positions. Blocks follow each other in the order
     of the text, and every block of a half is permuted in the same way.
 
     Args:
@@ -65,7 +65,7 @@ def permutation_visibility(
     """Returns which token may see which.
 
     A target sees the tokens of lower rank. A functional token also sees itself. Tokens that are
-    neither are seen by all. The second half sees all of the first, the first none of the second.
+    neither are seen by all tokens. The second half sees all of the first, but not vice versa.
 
     Args:
         ranks: `(B, L)` int32 of `factorization_ranks`.

@@ -22,7 +22,7 @@ from keras_xlnet.types import Tensor
 
 
 def hash_dropout(x: Tensor, rate: float, seed: Tensor) -> Tensor:
-    """Sets a random share of a tensor to zero and scales the rest up, so that the mean stays.
+    """Sets a random share of a tensor to zero and scales the rest up, which keeps the mean.
 
     On PyTorch, which has no arithmetic of unsigned integers, `keras.random.dropout` does this.
 
@@ -61,7 +61,7 @@ def random_bits(shape: tuple[Any, ...], seed: Tensor) -> Tensor:
         A uint32 tensor.
     """
     first, second = (ops.cast(seed[i], "uint32") for i in range(2))
-    # Consecutive seeds differ in few bits. Mixed, they differ in all.
+    # Consecutive seeds differ in few bits. After mixing, any bit may differ.
     first = _mix(first + _mix(second))
     second = _mix(ops.bitwise_xor(second, _mix(first)))
     # The index is counted from the seed. Counted from 0 it would be a constant, which compilers

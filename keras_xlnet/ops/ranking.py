@@ -1,11 +1,11 @@
-"""Losses of the scores of lists of documents.
+"""Losses for the scores of lists of documents.
 
 With the score s_i and the relevance r_i of document i of a query,
 
     softmax over the list:  -sum_i r_i / (sum_j r_j) log softmax(s)_i
     pairwise hinge:         mean over the pairs with r_i > r_j of max(0, margin - (s_i - s_j))
 
-Documents with a negative relevance are not there: lists have different lengths.
+A negative relevance marks padding: lists have different lengths.
 
 Source: Cao et al. 2007, "Learning to Rank: From Pairwise Approach to Listwise Approach", for the
 softmax; Herbrich et al. 2000, "Large Margin Rank Boundaries for Ordinal Regression", for the hinge.
@@ -42,7 +42,7 @@ def pairwise_hinge_loss(relevance: Tensor, scores: Tensor, margin: float = 1.0) 
 
     Args:
         relevance, scores: As in `list_softmax_loss`.
-        margin: Float, by how much the more relevant one is to be ahead.
+        margin: Float, how far ahead the score of the more relevant document should be.
 
     Returns:
         Float tensor `(batch,)`, 0 for lists without such a pair.

@@ -1,11 +1,11 @@
 """How similar two texts are, token by token and as a whole.
 
-    S[i, j]  = cos(a[i], b[j])                  for each token i of one text and j of the other
+    S[i, j]  = cos(a[i], b[j])                  for tokens i of the first text, j of the second
     u, v     = softmax of the weights of the tokens of each text
-    coverage = sum_i u[i] max_j S[i, j]         how much of one text is in the other
-             = sum_j v[j] max_i S[i, j]         and of the other in the one
+    coverage = sum_i u[i] max_j S[i, j]         how much of the first text is in the second
+             = sum_j v[j] max_i S[i, j]         how much of the second is in the first
     mean     = sum_i u[i] a[i],  sum_j v[j] b[j]
-    cosine   = cos(mean of one, mean of the other)
+    cosine   = cos(mean of the first, mean of the second)
 
 Source: Zhang et al. 2020, "BERTScore: evaluating text generation with BERT", section 3, where the
 weights are inverse document frequencies.
@@ -31,7 +31,7 @@ def pair_similarity(
 
     Returns:
         Similarities `(..., 4)`: both coverages, the smaller of them, and the cosine; and the two
-        means `(..., hidden_dim)`, of length 1. Those of a text without tokens are 0.
+        means `(..., hidden_dim)`, of length 1. The mean of a text without tokens is 0.
     """
     unit = _normalized(sequence)
     similarity = ops.matmul(unit, ops.swapaxes(unit, -1, -2))
@@ -56,5 +56,5 @@ def _normalized(x):
 
 def _softmax(weights, mask):
     shares = ops.softmax(ops.where(mask, weights, -1e30), axis=-1)
-    # All zeros, not all equal, for a text without tokens.
+    # For a text without tokens, the shares are 0 and not equal.
     return ops.where(mask, shares, ops.zeros_like(shares))

@@ -89,7 +89,7 @@ def span_targets(
 
 
 def _end_by_pieces(xp, begin, gram, word, starts, chosen_before, remaining):
-    """Where a span of `gram` tokens ends. One that reaches the end of the text is dropped.
+    """Where a span of `gram` tokens ends. A span that reaches the end of the text is dropped.
 
     Returns:
         Two `(B,)` int32: the end of the span, and the position from which drawing continues,

@@ -1,9 +1,8 @@
-"""The vectors v of a collection that are most similar to a query q, all of length 1.
+"""Exact search for the vectors v that are most similar to a query q, all of length 1.
 
     cos(q, v_i) = q . v_i
 
-All products are computed, in blocks, so the result is exact. They are NumPy arrays: a collection is
-larger than what fits on a device.
+All products are computed, in blocks. Vectors are NumPy arrays: a device may be too small for them.
 
 Source: Reimers and Gurevych 2019, "Sentence-BERT", section 1, for search by cosine.
 """
@@ -15,7 +14,7 @@ _BLOCK, _QUERIES = 65_536, 256
 
 
 def unit_length(vectors: np.ndarray) -> np.ndarray:
-    """Returns vectors `(..., dim)` of length 1. A vector of zeros stays.
+    """Returns vectors `(..., dim)` scaled to length 1. A vector of zeros does not change.
 
     Raises:
         ValueError: If a number is NaN or infinite. The message names the row.
@@ -44,8 +43,8 @@ def most_similar(
         top_k: Int, how many vectors are found.
 
     Returns:
-        Int array `(queries, k)`, rows of `vectors`, and their products, the largest one first. Of
-        equal ones the first row comes first. `k` is `min(top_k, rows)`.
+        Int array `(queries, k)`, rows of `vectors`, and their products, the largest one first.
+        Equal products are in the order of their rows. `k` is `min(top_k, rows)`.
     """
     parts = [
         _most_similar(queries[start : start + _QUERIES], vectors, top_k)
@@ -71,7 +70,7 @@ def _most_similar(queries, vectors, top_k):
 def _first(rows, scores, top_k):
     """The `top_k` largest scores of each query, in order, and their rows."""
     if scores.shape[1] > top_k:
-        # All that are at least as large as the last one, or equal scores would be left to chance.
+        # All scores that equal the last one are kept: otherwise chance would decide between them.
         last = np.partition(scores, -top_k, axis=1)[:, -top_k, np.newaxis]
         width = int((scores >= last).sum(axis=1).max())
         kept = np.argsort(scores < last, axis=1, kind="stable")[:, :width]

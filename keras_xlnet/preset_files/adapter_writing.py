@@ -1,6 +1,5 @@
 """Writes adapters: the LoRA and the head of a task model, without its backbone."""
 
-import json
 import math
 import pathlib
 from typing import Any
@@ -17,7 +16,7 @@ from keras_xlnet.preset_files.adapter_weights import (
     lora_by_path,
     lora_matrices,
 )
-from keras_xlnet.preset_files.files import replace_files
+from keras_xlnet.preset_files.files import replace_files, write_json
 from keras_xlnet.preset_files.model_card import check_card, format_adapter_card
 from keras_xlnet.preset_files.trusted_config import trusted
 from keras_xlnet.preset_files.weights import model_weights, write_weights
@@ -50,8 +49,7 @@ def save_adapter(
     # As of a preset: a card that somebody may have edited stays, unless another one is given.
     writes_card = card is not None or not (directory / CARD).exists()
     with replace_files(directory, [CONFIG, WEIGHTS] + [CARD] * writes_card) as folder:
-        text = json.dumps(config, indent=2) + "\n"
-        (folder / CONFIG).write_text(text, encoding="utf-8")
+        write_json(folder / CONFIG, config)
         write_weights(weights, folder / WEIGHTS, dtype, model.trained_from)
         if writes_card:
             name, sizes = directory.resolve().name, _sizes_of_card(layers, weights)

@@ -69,6 +69,12 @@ def read_json(file: PathLike) -> dict[str, Any]:
     return value
 
 
+def write_json(file: PathLike, value: Any, **options: Any) -> None:
+    """Writes JSON to a file. `options` are of `json.dumps`, with `indent=2` by default."""
+    text = json.dumps(value, **{"indent": 2, **options}) + "\n"
+    pathlib.Path(file).write_text(text, encoding="utf-8")
+
+
 def sha256_of(file: PathLike) -> str:
     """Returns the SHA-256 of the content of a file, in hexadecimal."""
     return hashlib.sha256(pathlib.Path(file).read_bytes()).hexdigest()

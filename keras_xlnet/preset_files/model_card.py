@@ -20,7 +20,7 @@ _CARD = """\
 library_name: keras
 tags:
 - keras_xlnet
-{license}---
+{front_matter}---
 # {name}
 
 {description}
@@ -30,10 +30,10 @@ tags:
 ```python
 from keras_xlnet.models import {class_name}
 
-model = {class_name}.from_preset("{name}")
+model = {class_name}.from_preset({arguments})
 ```
 
-Give the path of this folder, or `"hf://owner/{name}"` on the Hugging Face Hub.{others}
+{use}
 
 ## Sizes
 
@@ -41,34 +41,10 @@ Give the path of this folder, or `"hf://owner/{name}"` on the Hugging Face Hub.{
 | --- | --- |
 {sizes}
 """
-_ADAPTER_CARD = """\
----
-library_name: keras
-tags:
-- keras_xlnet
-- lora
-{license}---
-# {name}
-
-{description}
-
-## How to use it
-
-```python
-from keras_xlnet.models import {class_name}
-
-model = {class_name}.from_preset({base}adapter="{name}")
-```
-
+_USE = 'Give the path of this folder, or `"hf://owner/{name}"` on the Hugging Face Hub.'
+_USE_OF_ADAPTER = """\
 Give the path of this folder, or the name of an adapter that comes with the package. `base` is the
-preset that the adapter was trained on: its backbone has to have the same weights.
-
-## Sizes
-
-| | |
-| --- | --- |
-{sizes}
-"""
+preset that the adapter was trained on: its backbone has to have the same weights."""
 _OTHERS = """ Other models of `keras_xlnet` take
 the encoder out of it: `XLNetTextClassifier.from_preset("{name}", num_classes=2)`."""
 _ABOUT = {
@@ -108,17 +84,10 @@ def format_card(model: keras.Model, name: str, card: dict[str, Any] | None = Non
         name: String, the name of the preset.
         card: As in `check_card`.
     """
-    card = card or {}
     class_name = type(model).__name__
-    text = _CARD.format(
-        name=name,
-        class_name=class_name,
-        license=_license_line(card),
-        others=_OTHERS.format(name=name) if class_name.startswith("XLNet") else "",
-        description=card.get("description") or _ABOUT.get(class_name, f"A {class_name}."),
-        sizes=_table(_sizes(model)),
-    )
-    return text + _sections(card)
+    use = _USE + _OTHERS if class_name.startswith("XLNet") else _USE
+    about = _ABOUT.get(class_name, f"A {class_name}.")
+    return _format(model, name, card, f'"{name}"', use.format(name=name), about, _sizes(model))
 
 
 def format_adapter_card(
@@ -133,17 +102,24 @@ def format_adapter_card(
         base: Name of the preset that the adapter belongs to, if it comes with the package.
         card: As in `check_card`.
     """
-    card = card or {}
-    class_name = type(model).__name__
-    if getattr(model, "class_names", None):
-        sizes = {**sizes, "classes": ", ".join(map(str, model.class_names))}
-    text = _ADAPTER_CARD.format(
+    arguments = f'adapter="{name}"' if base else f'base, adapter="{name}"'
+    about = f"LoRA and the head of a {type(model).__name__}."
+    rows = [("base", base or "not of the package"), *sizes.items()]
+    return _format(model, name, card, arguments, _USE_OF_ADAPTER, about, rows, "- lora\n")
+
+
+def _format(model, name, card, arguments, use, about, sizes, tags=""):
+    """Returns the text of any card. `about` is the description of a card that has none."""
+    card, classes = card or {}, getattr(model, "class_names", None)
+    sizes = [*sizes, *([("classes", ", ".join(map(str, classes)))] if classes else [])]
+    text = _CARD.format(
         name=name,
-        class_name=class_name,
-        license=_license_line(card),
-        description=card.get("description") or f"LoRA and the head of a {class_name}.",
-        base="" if base else "base, ",
-        sizes=_table({"base": base or "not of the package", **sizes}.items()),
+        class_name=type(model).__name__,
+        front_matter=tags + _license_line(card),
+        description=card.get("description") or about,
+        arguments=arguments,
+        use=use,
+        sizes=_table(sizes),
     )
     return text + _sections(card)
 
@@ -186,5 +162,3 @@ def _sizes(model):
         value = getattr(backbone, key, None)
         if value is not None:
             yield title, f"{value:,}"
-    if getattr(model, "class_names", None):
-        yield "classes", ", ".join(map(str, model.class_names))

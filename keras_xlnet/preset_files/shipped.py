@@ -3,7 +3,6 @@
 import collections.abc
 import difflib
 import html
-import json
 import math
 import os
 import pathlib
@@ -11,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from keras_xlnet.preset_files.files import file_in, read_json, sha256_of
+from keras_xlnet.preset_files.files import file_in, read_json, sha256_of, write_json
 from keras_xlnet.preset_files.locations import local_directory
 from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles
 from keras_xlnet.types import PathLike
@@ -272,8 +271,7 @@ def write_preset_info(
     }
     if task_arguments:
         info["task_arguments"] = task_arguments
-    text = json.dumps(info, indent=2, ensure_ascii=False) + "\n"
-    (directory / INFO).write_text(text, encoding="utf-8")
+    write_json(directory / INFO, info, ensure_ascii=False)
     return info
 
 

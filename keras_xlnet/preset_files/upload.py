@@ -3,13 +3,12 @@
 import pathlib
 import re
 
-from keras_xlnet.preset_files.files import file_in
+from keras_xlnet.preset_files.files import CONFIG, TOKENIZER, WEIGHTS, file_in
 from keras_xlnet.preset_files.locations import HUB_URI, import_huggingface_hub
 from keras_xlnet.types import PathLike
 
-_CONFIG, _WEIGHTS = "config.json", "model.safetensors"
 # The files that `save_to_preset` writes. Other files of the folder are not uploaded.
-_FILES = (_CONFIG, _WEIGHTS, "tokenizer.json", "assets/*", "README.md", "preset.json", "*.png")
+_FILES = (CONFIG, WEIGHTS, TOKENIZER, "assets/*", "README.md", "preset.json", "*.png")
 
 
 def upload_preset(
@@ -51,7 +50,7 @@ def upload_preset(
             f"Received: location={location!r}"
         )
     directory = pathlib.Path(directory)
-    for name in (_CONFIG, _WEIGHTS):
+    for name in (CONFIG, WEIGHTS):
         file_in(directory, name)
     huggingface_hub = import_huggingface_hub(location)
     name, revision = match.groups()

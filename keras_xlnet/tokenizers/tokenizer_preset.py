@@ -1,13 +1,12 @@
 """Loads tokenizers from presets and saves them to presets."""
 
-import json
 import pathlib
 from typing import Any
 
 import keras
 
 from keras_xlnet.preset_files import file_in, preset_directory
-from keras_xlnet.preset_files.files import CONFIG, TOKENIZER, VOCABULARY
+from keras_xlnet.preset_files.files import CONFIG, TOKENIZER, VOCABULARY, write_json
 from keras_xlnet.preset_files.recorded_vocabulary import read_vocabulary_sha256
 from keras_xlnet.preset_files.trusted_config import read_config, trusted
 from keras_xlnet.types import PathLike
@@ -38,5 +37,4 @@ def save_tokenizer(tokenizer: keras.layers.Layer, directory: PathLike) -> None:
     assets.mkdir(parents=True, exist_ok=True)
     tokenizer.save_assets(str(assets))
     config = trusted(keras.saving.serialize_keras_object(tokenizer), TOKENIZER)
-    text = json.dumps(config, indent=2) + "\n"
-    (directory / TOKENIZER).write_text(text, encoding="utf-8")
+    write_json(directory / TOKENIZER, config)

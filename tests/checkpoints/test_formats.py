@@ -13,7 +13,7 @@ from keras_xlnet.checkpoints import (
     load_tokenizer,
     save_checkpoint,
 )
-from keras_xlnet.checkpoints.formats import not_in_format
+from keras_xlnet.checkpoints.formats import FAMILIES, not_in_format
 from keras_xlnet.checkpoints.tasks import BACKBONE
 from keras_xlnet.models import (
     TransformerXLLanguageModel,
@@ -152,3 +152,14 @@ def test_bad_arguments(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match="contains no model"):
         detect_format(tmp_path / "empty")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_is_opened_as_it_is_loaded(format, tmp_path):
+    model = new_model("permutation_lm")
+    save_checkpoint(model, tmp_path, format)
+    opened = FAMILIES[format].open(tmp_path, "permutation_lm")
+    assert not opened.missing_of_encoder() + opened.missing_of_head() + opened.unused()
+    assert opened.load() is opened.model
+    for ours, theirs in zip(opened.model.weights, model.weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)

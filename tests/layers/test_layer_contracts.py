@@ -305,6 +305,21 @@ def test_saved_in_a_functional_model_and_loaded(name, tmp_path):
     assert_same(fresh(inputs), model(inputs))
 
 
+def test_a_subclass_elsewhere_adds_its_own_arguments_to_the_config():
+    class Scaled(layers.SequencePooling):
+        def __init__(self, scale, **kwargs):
+            super().__init__(**kwargs)
+            self._scale = scale
+
+        def get_config(self):
+            return {**super().get_config(), "scale": self._scale}
+
+    layer = Scaled(3, mode="first")
+    config = layer.get_config()
+    assert (config["scale"], config["mode"], config["cls_token_id"]) == (3, "first", 3)
+    assert Scaled.from_config(config).get_config() == config
+
+
 def test_position_table_is_exact_under_half_precision():
     content = np.zeros((1, 300, H), "float16")
     exact = layers.RelativePositionEncoding(H)(content.astype("float32"))
