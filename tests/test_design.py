@@ -26,7 +26,7 @@ BELOW = {
     "task_files": set(),
     "tokenizers": {"compat", "preset_files"},
     "preprocessing": {"compat", "preset_files", "tokenizers"},
-    "training": {"compat", "layers", "ops"},
+    "training": {"compat", "layers", "ops", "preprocessing"},
     "models": {
         "compat",
         "layers",
