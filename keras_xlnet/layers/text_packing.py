@@ -1,62 +1,65 @@
-from typing import Any
-
 import keras
 from keras import ops
 
+from keras_xlnet.layers.configured_layer import ConfiguredLayer
 from keras_xlnet.registration import register
 from keras_xlnet.types import Tensor
 
 
 @register
-class PackTexts(keras.layers.Layer):
+class PackTexts(ConfiguredLayer):
     """Places several texts in one row, so that few places of a batch are padding.
 
     XLNet knows no positions, only distances. Tokens that see no other text have the outputs that
     they have in a row of their own, wherever the text stands.
 
     Call arguments:
-        inputs: Dict of tensors `(texts, length)`: `token_ids`, `segment_ids`, `padding_mask`.
+        token_ids, segment_ids, padding_mask: Tensors `(texts, length)`.
         packing: Int tensor `(rows, row_length)`: which token stands at each place, counted over
             `(texts, length)`; -1 for none. The tokens of a text stand in their order, one after the
             other, in one row. If it has the shape `(0, 0)`, nothing is packed.
 
     Returns:
-        The dict with tensors `(rows, row_length)`, and with `text_ids`: the text of each place, -1
-        for none, as `AttentionMask` takes it. If nothing is packed, the inputs, with `packing`
-        as `text_ids`.
+        A dict of these three `(rows, row_length)`, and `text_ids`: the text of each place, -1 for
+        none, as `AttentionMask` takes it. If nothing is packed, the inputs, with `packing` as
+        `text_ids`.
 
     Example:
 
-    >>> inputs = {"token_ids": np.array([[0, 5, 6], [7, 8, 9]]), "segment_ids": np.zeros((2, 3)),
-    ...           "padding_mask": np.array([[False, True, True], [True, True, True]])}
+    >>> token_ids, segment_ids = np.array([[0, 5, 6], [7, 8, 9]]), np.zeros((2, 3))
     >>> packing = np.array([[1, 2, 3, 4, 5, -1]])
-    >>> rows = keras_xlnet.layers.PackTexts()(inputs, packing)
+    >>> rows = keras_xlnet.layers.PackTexts()(token_ids, segment_ids, token_ids > 0, packing)
     >>> print(*(keras.ops.convert_to_numpy(rows[key]) for key in ("token_ids", "text_ids")))
     [[5 6 7 8 9 0]] [[ 0  0  1  1  1 -1]]
     """
 
-    def call(self, inputs: dict[str, Tensor], packing: Tensor) -> dict[str, Tensor]:
+    def call(
+        self, token_ids: Tensor, segment_ids: Tensor, padding_mask: Tensor, packing: Tensor
+    ) -> dict[str, Tensor]:
+        inputs = _of_tokens(token_ids, segment_ids, padding_mask)
         if packing.shape[-1] == 0:
             return {**inputs, "text_ids": packing}
         is_token = packing >= 0
         places = ops.maximum(packing, 0)
         rows = {key: ops.take(ops.reshape(x, (-1,)), places) for key, x in inputs.items()}
         rows = {key: ops.where(is_token, x, ops.zeros_like(x)) for key, x in rows.items()}
-        return {**rows, "text_ids": packing // ops.shape(inputs["token_ids"])[1]}
+        return {**rows, "text_ids": packing // ops.shape(token_ids)[1]}
 
     def compute_output_spec(
-        self, inputs: dict[str, Tensor], packing: Tensor
+        self, token_ids: Tensor, segment_ids: Tensor, padding_mask: Tensor, packing: Tensor
     ) -> dict[str, keras.KerasTensor]:
-        rows = inputs["token_ids"] if packing.shape[-1] == 0 else packing
+        inputs = _of_tokens(token_ids, segment_ids, padding_mask)
+        rows = token_ids if packing.shape[-1] == 0 else packing
         specs = {key: keras.KerasTensor(rows.shape, x.dtype) for key, x in inputs.items()}
         return {**specs, "text_ids": keras.KerasTensor(packing.shape, packing.dtype)}
 
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config()
+
+def _of_tokens(token_ids, segment_ids, padding_mask):
+    return {"token_ids": token_ids, "segment_ids": segment_ids, "padding_mask": padding_mask}
 
 
 @register
-class UnpackTexts(keras.layers.Layer):
+class UnpackTexts(ConfiguredLayer):
     """Takes the values of texts out of the rows in which `PackTexts` placed them.
 
     Call arguments:
@@ -98,6 +101,3 @@ class UnpackTexts(keras.layers.Layer):
         self, rows: Tensor, packing: Tensor, token_ids: Tensor
     ) -> keras.KerasTensor:
         return keras.KerasTensor((*token_ids.shape[:2], *rows.shape[2:]), dtype=rows.dtype)
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config()

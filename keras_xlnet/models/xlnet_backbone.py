@@ -222,7 +222,7 @@ class XLNetBackbone(BaseModel):
             inputs: The symbolic inputs of a model, a dict.
         """
         rows = {key: inputs[key] for key in _OF_TOKENS}
-        return self.pack_texts(rows, inputs["packing"]) if "packing" in inputs else rows
+        return self.pack_texts(**rows, packing=inputs["packing"]) if "packing" in inputs else rows
 
     def unpack(self, content: Tensor, inputs: dict[str, Tensor]) -> Tensor:
         """Returns the values of texts, `(batch, length, ...)`, from the rows of `pack`.

@@ -20,6 +20,9 @@ IDS = _rng.integers(0, 3, (B, L)).astype("int32")
 TOKENS = _rng.integers(0, 20, (B, L)).astype("int32")
 STARTS = np.array([[0, 5], [2, 4], [1, 0], [5, 5]])
 PROBABILITIES = np.asarray(keras.ops.softmax(_rng.normal(size=(B, L)))).astype("float32")
+# The real tokens of the four texts, in two rows.
+PACKING = np.array([[18, 19, 20, 8, 9, 10, 11, 23, -1], [-1, 0, 1, 2, 3, 4, 5, -1, -1]], "int32")
+PACKED = _rng.normal(size=(2, 9, H)).astype("float32")
 
 # name: (layer, positional inputs, keyword inputs)
 CASES = {
@@ -113,6 +116,14 @@ CASES = {
         {"content": CONTENT, "memory": MEMORY},
     ),
     "segments": (layers.SegmentMatrix, {"segment_ids": IDS, "memory": MEMORY}),
+    "pack_texts": (
+        layers.PackTexts,
+        {"token_ids": TOKENS, "segment_ids": IDS, "padding_mask": PADDING > 0, "packing": PACKING},
+    ),
+    "unpack_texts": (
+        layers.UnpackTexts,
+        {"rows": PACKED, "packing": PACKING, "token_ids": TOKENS},
+    ),
     "mask_embedding": (lambda: layers.MaskEmbedding(H), {"target_mask": TARGETS}),
     "mask_embedding_in_place": (
         lambda: layers.MaskEmbedding(H),
@@ -162,7 +173,7 @@ CASES = {
     ),
 }
 # Layers whose outputs do not depend on the compute dtype.
-EXACT = ("mask", "mask_of_a_length", "segments", "memory")
+EXACT = ("pack_texts", "mask", "mask_of_a_length", "segments", "memory")
 every_layer = pytest.mark.parametrize("name", CASES)
 
 
@@ -284,7 +295,7 @@ def test_half_precision_is_close(name, policy):
     for output in tf.nest.flatten(outputs):
         dtype = keras.backend.standardize_dtype(output.dtype)
         computes = name not in EXACT and not name.startswith(("answer", "adaptive_softmax"))
-        assert dtype == half.compute_dtype if computes else dtype in ("bool", "float32")
+        assert dtype == half.compute_dtype if computes else dtype in ("bool", "int32", "float32")
     assert_same(outputs, layer(**inputs), atol=0.12 if policy == "mixed_bfloat16" else 0.02)
 
 
