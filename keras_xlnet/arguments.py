@@ -23,6 +23,29 @@ def check_positive_int(name: str, value: Any) -> int:
     return value
 
 
+def check_int(name: str, value: Any, minimum: int, reason: str = "") -> int:
+    """Returns `value` if it is an int of at least `minimum`, otherwise raises `ValueError`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+        raise ValueError(
+            f"`{name}` must be an integer of at least {minimum}{reason}. Received: {name}={value!r}"
+        )
+    return value
+
+
+def check_count(values: Any, count: int, message: str, unit: str = "") -> None:
+    """Raises `ValueError` unless `values` is a list or an array of `count` values.
+
+    Args:
+        values: What a user passed.
+        count: Int.
+        message: String, the start of the message, which ends with "Received: ".
+        unit: String, the end of the message, after the number of values.
+    """
+    has_length = hasattr(values, "__len__")
+    if not has_length or isinstance(values, (str, bytes, dict)) or len(values) != count:
+        raise ValueError(message + (f"{len(values)}{unit}" if has_length else repr(values)))
+
+
 def check_rate(name: str, value: Any) -> float:
     """Returns `value` if it is a dropout rate (0 <= rate < 1), otherwise raises `ValueError`."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_xlnet.arguments import check_count
 from keras_xlnet.preprocessing.texts import read_columns
 from keras_xlnet.tokenizers.string_inputs import plain_columns
 
@@ -59,12 +60,8 @@ def gold_answers(y: Any, contexts: list[str]) -> list[GoldAnswer | None]:
         ValueError: If the lengths differ, or an answer is not in its context. The message names
             the row.
     """
-    if isinstance(y, (str, bytes, dict)) or not hasattr(y, "__len__") or len(y) != len(contexts):
-        given = f"{len(y)} of them" if hasattr(y, "__len__") else repr(y)
-        raise ValueError(
-            f"`y` must be a list with the answer of each of the {len(contexts)} questions. "
-            f"Received: {given}"
-        )
+    asked = f"`y` must be a list with the answer of each of the {len(contexts)} questions. "
+    check_count(y, len(contexts), f"{asked}Received: ", " of them")
     pairs = zip(y, contexts, strict=True)
     return [_gold(row, answer, context) for row, (answer, context) in enumerate(pairs)]
 

@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.choices import choice_columns, choice_labels
 from keras_xlnet.preprocessing.labels import Classes, as_label_array, check_class_indices
@@ -109,11 +110,7 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
         **kwargs: Any,
     ) -> None:
         super().__init__(tokenizer, sequence_length, padding_side, padding_token_id, **kwargs)
-        if not isinstance(max_choice_length, int) or max_choice_length < 1:
-            raise ValueError(
-                "`max_choice_length` must be a positive integer. Received: "
-                f"max_choice_length={max_choice_length!r}"
-            )
+        check_positive_int("max_choice_length", max_choice_length)
         if sequence_length <= max_choice_length + _NUM_SPECIAL:
             raise ValueError(
                 f"`sequence_length` must be above `max_choice_length` + {_NUM_SPECIAL}, so that "

@@ -77,7 +77,8 @@ def take(rows: Rows, row: Any, first: Any, count: Any, xp: ModuleType) -> Rows:
 
 def repeated(token_id: int, lengths: Any, xp: ModuleType) -> Rows:
     """Returns rows of `lengths` `(rows,)` times the same token."""
-    return Rows(xp.repeat(xp.zeros_like(lengths, "int32") + token_id, lengths), lengths)
+    place = ranges(xp.zeros_like(lengths), lengths, xp)
+    return Rows(xp.zeros_like(place, "int32") + token_id, lengths)
 
 
 def pack_texts(
@@ -162,23 +163,17 @@ def pack(
     if shorten:
         length = min(rounded(int(total.max(initial=1))), length)
     first = length - total if layout.padding_side == "left" else xp.zeros_like(total)
-    row = indices(end[-1], xp)
-    begin = end - counts + first[:, 0] + row * length
-    counts = xp.reshape(counts, [-1])
-    place = ranges(xp.reshape(begin, [-1]), counts, xp)
-    segments = np.array([[segment] for _, segment in parts], "int32")
-    segments = xp.reshape(xp.zeros_like(begin, "int32") + segments, [-1])
-    values = {
-        "token_ids": concat([rows.values for rows, _ in parts], xp),
-        "segment_ids": xp.repeat(segments, counts),
-    }
-    padding = {"token_ids": layout.padding_token_id, "segment_ids": layout.padding_segment_id}
+    begin = end - counts + first[:, 0] + indices(end[-1], xp) * length
+    place = ranges(xp.reshape(begin, [-1]), xp.reshape(counts, [-1]), xp)
     position = np.arange(length, dtype="int64")
-    features = {
-        name: xp.reshape(_scatter(flat, place, row, length, padding[name], xp), [-1, length])
-        for name, flat in values.items()
+    mask = (first <= position) & (first + total > position)
+    token_ids = concat([rows.values for rows, _ in parts], xp)
+    segment_ids = concat([xp.zeros_like(rows.values) + segment for rows, segment in parts], xp)
+    return {
+        "token_ids": _scatter(token_ids, place, mask, layout.padding_token_id, xp),
+        "segment_ids": _scatter(segment_ids, place, mask, layout.padding_segment_id, xp),
+        "padding_mask": mask,
     }
-    return {**features, "padding_mask": (first <= position) & (first + total > position)}
 
 
 def rounded(length: int) -> int:
@@ -186,13 +181,14 @@ def rounded(length: int) -> int:
     return -(-length // _STEP) * _STEP
 
 
-def _scatter(values, place, row, length, padding, xp):
-    """An array of `length` values for each of `row`, with `values` at each `place`."""
-    found = xp.repeat(xp.zeros_like(row, "int32") + padding, length)
-    if xp is not np:
-        return xp.tensor_scatter_nd_update(found, place[:, np.newaxis], values)
-    found[place] = values
-    return found
+def _scatter(values, place, mask, padding, xp):
+    """An array of the shape of `mask`, with `values` at each `place` of the flat array."""
+    found = xp.reshape(xp.zeros_like(mask, "int32") + padding, [-1])
+    if xp is np:
+        found[place] = values
+    else:
+        found = xp.tensor_scatter_nd_update(found, place[:, np.newaxis], values)
+    return xp.reshape(found, [-1, mask.shape[1]])
 
 
 # === Windows of long texts ===
@@ -281,8 +277,10 @@ def starts(lengths: Any, xp: ModuleType) -> Any:
 
 def ranges(begin: Any, count: Any, xp: ModuleType) -> Any:
     """Returns `begin`, `begin + 1`, ..., `count` integers for each row, one row after another."""
-    shift = xp.repeat(begin - starts(count, xp), count)
-    return shift + indices(shift, xp)
+    if xp is not np:  # A single operation, while `tf.repeat` has many.
+        return xp.ragged.range(begin, begin + count).values
+    shift = np.repeat(begin - starts(count, np), count)
+    return shift + np.arange(len(shift))
 
 
 def rows_of_lists(values: np.ndarray, counts: Sequence[int], padding: int) -> np.ndarray:

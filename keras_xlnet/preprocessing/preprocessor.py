@@ -10,6 +10,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_xlnet.arguments import check_int
 from keras_xlnet.preprocessing.labels import Classes, as_label_array, check_finite
 from keras_xlnet.preprocessing.packing import SEGMENT_PADDING, Layout
 from keras_xlnet.preprocessing.weights import as_weight_array
@@ -99,19 +100,12 @@ class Preprocessor(StringLayer):
             raise ValueError(
                 f"`tokenizer` must be an XLNetTokenizer. Received: tokenizer={tokenizer!r}"
             )
-        if not isinstance(sequence_length, int) or sequence_length < _MIN_LENGTH:
-            raise ValueError(
-                f"`sequence_length` must be an integer of at least {_MIN_LENGTH}, for one token, "
-                f"<sep> and <cls>. Received: sequence_length={sequence_length!r}"
-            )
+        special = ", for one token, <sep> and <cls>"
+        check_int("sequence_length", sequence_length, _MIN_LENGTH, special)
+        check_int("padding_token_id", padding_token_id, 0)
         if padding_side not in ("left", "right"):
             raise ValueError(
                 f"`padding_side` must be 'left' or 'right'. Received: padding_side={padding_side!r}"
-            )
-        if not isinstance(padding_token_id, int) or padding_token_id < 0:
-            raise ValueError(
-                "`padding_token_id` must be an integer of at least 0. Received: "
-                f"padding_token_id={padding_token_id!r}"
             )
         self.tokenizer = tokenizer
         self.sequence_length = sequence_length

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_xlnet.arguments import as_values, check_range
+from keras_xlnet.arguments import as_values, check_positive_int, check_range
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.answer_decoding import AnswerPrediction, decode_answers
 from keras_xlnet.preprocessing.answer_windows import AnswerWindows
@@ -112,12 +112,8 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
         **kwargs: Any,
     ) -> None:
         super().__init__(tokenizer, sequence_length, padding_side, padding_token_id, **kwargs)
-        for name, value in (
-            ("doc_stride", doc_stride),
-            ("max_question_length", max_question_length),
-        ):
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value!r}")
+        check_positive_int("doc_stride", doc_stride)
+        check_positive_int("max_question_length", max_question_length)
         if sequence_length <= max_question_length + _NUM_SPECIAL:
             raise ValueError(
                 f"`sequence_length` must be above `max_question_length` + {_NUM_SPECIAL}, so that "

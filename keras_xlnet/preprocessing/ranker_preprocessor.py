@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_xlnet.arguments import check_count
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.packing import rows_of_lists
 from keras_xlnet.preprocessing.preprocessor import Encoded
@@ -119,20 +120,12 @@ def relevance_labels(y: Any, documents: Sequence[Sequence[str]]) -> np.ndarray:
         ValueError: If the numbers of relevances and documents differ, or one is negative or
             missing. The message names the row.
     """
-    if not hasattr(y, "__len__") or len(y) != len(documents):
-        given = f"{len(y)} rows" if hasattr(y, "__len__") else repr(y)
-        raise ValueError(
-            f"`y` must have the relevance of the documents of {len(documents)} queries. "
-            f"Received: {given}"
-        )
+    given = f"`y` must have the relevance of the documents of {len(documents)} queries. Received: "
+    check_count(y, len(documents), given, " rows")
     labels = np.full((len(documents), max(map(len, documents))), NO_DOCUMENT, "float32")
     for row, (relevance, texts) in enumerate(zip(y, documents, strict=True)):
-        if not hasattr(relevance, "__len__") or len(relevance) != len(texts):
-            given = len(relevance) if hasattr(relevance, "__len__") else relevance
-            raise ValueError(
-                "`y` must have a number for each document. Received in row "
-                f"{row}: {given} for {len(texts)} documents"
-            )
+        given = f"`y` must have a number for each document. Received in row {row}: "
+        check_count(relevance, len(texts), given, f" for {len(texts)} documents")
         numbers = np.asarray(relevance, "float32")
         if not ((numbers >= 0) & np.isfinite(numbers)).all():
             raise ValueError(

@@ -14,7 +14,6 @@ from keras_xlnet.preprocessing.preprocessor import Encoded
 from keras_xlnet.preprocessing.text_regressor_preprocessor import XLNetTextRegressorPreprocessor
 from keras_xlnet.preprocessing.texts import read_columns
 from keras_xlnet.registration import register
-from keras_xlnet.types import Shape
 
 _NAMES = ("text", "pair", "negative")
 
@@ -89,16 +88,6 @@ class XLNetTextEmbedderPreprocessor(XLNetTextRegressorPreprocessor):
                 "three texts per row"
             )
         return y
-
-    def compute_output_shape(self, input_shape: Any) -> dict[str, Shape]:
-        if isinstance(input_shape, dict):
-            shapes = [*input_shape.values()]
-        elif input_shape and isinstance(input_shape[0], (tuple, list)):
-            shapes = [*input_shape]
-        else:
-            shapes = [input_shape]
-        shape = (*shapes[0][:1], len(shapes), self.sequence_length)
-        return dict.fromkeys(("token_ids", "segment_ids", "padding_mask"), shape)
 
     def compute_output_spec(
         self, inputs: Any, sampling_alpha: float | None = None

@@ -107,13 +107,10 @@ class XLNetTextPreprocessor(Preprocessor):
         return pack_texts(first, second, self.layout, np, shorten)
 
     def compute_output_shape(self, input_shape: Any) -> dict[str, Shape]:
-        shape = input_shape
-        if isinstance(input_shape, dict):
-            shape = input_shape["text"]
-        elif input_shape and isinstance(input_shape[0], (tuple, list)):
-            shape = input_shape[0]
-        shape = (*shape[:1], self.sequence_length)
-        return {"token_ids": shape, "segment_ids": shape, "padding_mask": shape}
+        inputs = keras.tree.map_shape_structure(
+            lambda shape: keras.KerasTensor(shape, dtype="string"), input_shape
+        )
+        return {name: x.shape for name, x in self.compute_output_spec(inputs).items()}
 
     def compute_output_spec(
         self, inputs: Any, sampling_alpha: float | None = None

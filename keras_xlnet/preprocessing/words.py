@@ -5,11 +5,13 @@ import re
 import sys
 import unicodedata
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from keras import ops
 
+from keras_xlnet.arguments import check_count
 from keras_xlnet.preprocessing.weights import as_weight_array
 from keras_xlnet.tokenizers.string_inputs import as_text, as_texts, plain_columns, plain_texts
 
@@ -119,22 +121,13 @@ def tag_indices(
         ValueError: If the numbers of tags and words differ, or a tag is not a class. The message
             names the row and the word.
     """
-    if isinstance(y, (str, bytes, dict)) or not hasattr(y, "__len__") or len(y) != len(sentences):
-        given = f"{len(y)} rows" if hasattr(y, "__len__") else repr(y)
-        raise ValueError(f"`y` must have the tags of {len(sentences)} sentences. Received: {given}")
+    given = f"`y` must have the tags of {len(sentences)} sentences. Received: "
+    check_count(y, len(sentences), given, " rows")
     index = {name: i for i, name in enumerate(class_names or ())}
     rows = []
     for row, (tags, words) in enumerate(zip(y, sentences, strict=True)):
-        if (
-            isinstance(tags, (str, bytes))
-            or not hasattr(tags, "__len__")
-            or len(tags) != len(words)
-        ):
-            given = len(tags) if hasattr(tags, "__len__") else tags
-            raise ValueError(
-                f"`y` must have a tag for each word. Received in row {row}: {given} tags for "
-                f"{len(words)} words"
-            )
+        given = f"`y` must have a tag for each word. Received in row {row}: "
+        check_count(tags, len(words), given, f" tags for {len(words)} words")
         found = [_index(tag, index, num_classes) for tag in tags]
         if None in found:
             place = found.index(None)
@@ -216,18 +209,11 @@ def token_weights(
     weights = list(ops.convert_to_numpy(weights) if ops.is_tensor(weights) else weights)
     if not weights or not hasattr(weights[0], "__len__"):
         return as_weight_array(weights, len(sentences))[sentence]
-    if len(weights) != len(sentences):
-        raise ValueError(
-            f"`sample_weight` must have a row for each of {len(sentences)} sentences. Received: "
-            f"{len(weights)}"
-        )
+    given = f"`sample_weight` must have a row for each of {len(sentences)} sentences. Received: "
+    check_count(weights, len(sentences), given)
     for row, (values, words) in enumerate(zip(weights, sentences, strict=True)):
-        if not hasattr(values, "__len__") or len(values) != len(words):
-            given = len(values) if hasattr(values, "__len__") else values
-            raise ValueError(
-                "`sample_weight` must have a weight for each word. Received in row "
-                f"{row}: {given} for {len(words)} words"
-            )
+        given = f"`sample_weight` must have a weight for each word. Received in row {row}: "
+        check_count(values, len(words), given, f" for {len(words)} words")
     of_words = [as_weight_array(values) for values in weights]
     found = np.zeros(word_index.shape, "float32")
     for row, counts in enumerate(word_index >= 0):
@@ -235,7 +221,10 @@ def token_weights(
     return found
 
 
-def is_first_piece(word_index: np.ndarray) -> np.ndarray:
-    """Returns which tokens are the first of their word, bool `(batch, length)`."""
-    before = np.pad(word_index[:, :-1], [(0, 0), (1, 0)], constant_values=-1)
+def is_first_piece(word_index: Any, xp: ModuleType = np) -> Any:
+    """Returns which tokens are the first of their word, bool `(batch, length)`.
+
+    `word_index` is an array, or a tensor with `xp=tensorflow`.
+    """
+    before = xp.pad(word_index[:, :-1], [(0, 0), (1, 0)], constant_values=-1)
     return (word_index >= 0) & (word_index != before)

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import tensorflow as tf
 
+from keras_xlnet.arguments import check_int
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.layers import PermutationMaskGenerator
 from keras_xlnet.models.keeps_memory import record_reading
@@ -117,20 +118,20 @@ class PermutationBatches:
         seed: int = 0,
     ) -> None:
         self.records = records = _opened(records)
-        self.batch_size = _check_int("batch_size", batch_size, 1)
-        self.sequence_length = _check_int("sequence_length", sequence_length, 8)
+        self.batch_size = check_int("batch_size", batch_size, 1)
+        self.sequence_length = check_int("sequence_length", sequence_length, 8)
         if reuse_length is None:
             reuse_length = sequence_length // 2
-        self.reuse_length = _check_int("reuse_length", reuse_length, 1)
-        self.num_predictions = _check_int("num_predictions", num_predictions, 2)
+        self.reuse_length = check_int("reuse_length", reuse_length, 1)
+        self.num_predictions = check_int("num_predictions", num_predictions, 2)
         self.segment_pairs = segment_pairs
         self.bidirectional_data = bidirectional_data
         self.reset_at_documents = reset_at_documents
-        self.seed = _check_int("seed", seed, 0)
+        self.seed = check_int("seed", seed, 0)
         self.first_step = 0
-        _check_int("num_replicas", num_replicas, 1)
-        _check_int("num_hosts", num_hosts, 1)
-        _check_int("host_index", host_index, 0)
+        check_int("num_replicas", num_replicas, 1)
+        check_int("num_hosts", num_hosts, 1)
+        check_int("host_index", host_index, 0)
         self._rows = RowOrder(batch_size, bidirectional_data, num_replicas, num_hosts, host_index)
         num_special = NUM_SPECIAL_TOKENS if segment_pairs else NUM_SPECIAL_TOKENS - 1
         # The number of tokens of A, or of A and B together.
@@ -196,7 +197,7 @@ class PermutationBatches:
             ValueError: If `first_step` is not an int of at least 0.
         """
         if first_step is not None:
-            _check_int("first_step", first_step, 0)
+            check_int("first_step", first_step, 0)
 
         def shard_steps():
             return self._schedule.shard_steps(self.first_step if first_step is None else first_step)
@@ -321,14 +322,6 @@ class PermutationBatches:
         # of hosts.
         shape = (self.batch_size, count)
         return uniform_draws(shape, self.seed, step, dtype)[self._rows.rows]
-
-
-def _check_int(name, value, minimum):
-    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
-        raise ValueError(
-            f"`{name}` must be an integer of at least {minimum}. Received: {name}={value!r}"
-        )
-    return value
 
 
 def _opened(records):

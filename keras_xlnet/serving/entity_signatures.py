@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from keras_xlnet.models import Task, XLNetTokenClassifier
 from keras_xlnet.preprocessing.tags import detect_scheme, split_tag
+from keras_xlnet.preprocessing.words import is_first_piece
 from keras_xlnet.serving.ragged_rows import decode_characters, parts_of_texts, with_batch_size
 from keras_xlnet.serving.signature import Signature, strings
 from keras_xlnet.serving.tag_sequences import entity_starts, most_probable_tags
@@ -75,10 +76,8 @@ def _of_words(model, reader, convert, find_entities=None):
         features, _ = model.preprocessor.windows(words)
         word_index = features.pop("word_index")
         (outputs,) = reader.read_windows(**features).values()
-        before = tf.pad(word_index[:, :-1], [(0, 0), (1, 0)], constant_values=-1)
-        is_first = (word_index >= 0) & (word_index != before)
         # Windows have the words of all sentences in order.
-        return words.with_values(outputs[is_first])
+        return words.with_values(outputs[is_first_piece(word_index, tf)])
 
     def read_words(words):
         found = convert(outputs_of(tf.RaggedTensor.from_tensor(words, padding="")))

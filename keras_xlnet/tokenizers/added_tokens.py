@@ -8,14 +8,14 @@ _SPACE, _WORD_START = " ", "\u2581"
 
 
 def add_tokens(proto: bytes, tokens: Sequence[str]) -> bytes:
-    """Returns the bytes of a model with more pieces, which are never split.
+    """Returns the bytes of a model with additional pieces, which are never split.
 
     Args:
         proto: Bytes of a SentencePiece model.
         tokens: List of strings.
 
     Raises:
-        ValueError: If a token is not a string with a character that is seen, is in the vocabulary
+        ValueError: If a token is not a string with a visible character, is in the vocabulary
             already, or occurs twice.
     """
     if isinstance(tokens, str):

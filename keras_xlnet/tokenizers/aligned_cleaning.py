@@ -1,4 +1,4 @@
-"""Cleans texts as `preprocess_text` does, and keeps where each character comes from."""
+"""Cleans texts as `preprocess_text` does, and records where each character comes from."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _LATEX_QUOTES = (ord("`"), ord("'"))
 
 
 class AlignedText(NamedTuple):
-    """Cleaned texts as characters, and the part of the given text that each character is from.
+    """Cleaned texts as characters, and the part of the given text that each one comes from.
 
     Args:
         codes: Int32 `tf.RaggedTensor` `(batch, None)`, code points.
-        start: Int64 `tf.RaggedTensor` `(batch, None)`, a place in the text as given, in characters.
-        end: As `start`, the place after the last character.
+        start: Int64 `tf.RaggedTensor` `(batch, None)`, the first character of that part.
+        end: As `start`, the character after the last one.
     """
 
     codes: tf.RaggedTensor
@@ -35,8 +35,8 @@ def clean_aligned(
         texts, lowercase, remove_space, remove_accents: As in `preprocess_text`.
 
     Returns:
-        An `AlignedText`, and the place of each character of the texts as given in bytes, int64
-        `(batch, None)`, with the length of the text at the end.
+        An `AlignedText`, and the first byte of each character of the given texts, int64
+        `(batch, None)`, followed by the length of the text in bytes.
     """
     codes, byte_start = tf.strings.unicode_decode_with_offsets(
         texts, "UTF-8", errors="replace", replacement_char=_REPLACEMENT
@@ -50,17 +50,17 @@ def clean_aligned(
 
 
 def starts_row(ragged: tf.RaggedTensor) -> tf.Tensor:
-    """Returns for each value of a ragged tensor `(batch, None)` whether it begins a row."""
+    """Returns which values of a ragged tensor `(batch, None)` are the first of their row."""
     rows = ragged.value_rowids()
     return tf.concat([tf.ones_like(rows[:1], tf.bool), rows[1:] != rows[:-1]], 0)
 
 
 def _join_whitespace(text):
-    """One space for each run of white space, and none at the ends."""
+    """Replaces each run of white space by one space, and strips the ends."""
     codes = text.codes.flat_values
     rows = text.codes.value_rowids()
     space = is_whitespace(codes)
-    # The characters so far in the same text that are no space.
+    # The number of characters so far that are not white space.
     others = tf.cumsum(tf.cast(~space, tf.int64))
     others_before_row = tf.concat([[0], others], 0)
     splits = tf.gather(others_before_row, text.codes.row_splits)
@@ -73,7 +73,7 @@ def _join_whitespace(text):
 
 
 def _join_quotes(text):
-    """One `"` for each two of the same LaTeX quotes."""
+    """Replaces each pair of equal LaTeX quotes by one `"`."""
     codes = text.codes.flat_values
     index = tf.range(tf.size(codes))
     starts_run = (codes != tf.concat([codes[:1], codes[:-1]], 0)) | starts_row(text.codes)
@@ -86,7 +86,7 @@ def _join_quotes(text):
 
 
 def _kept(text, codes, kept):
-    """The text with other codes, one for each of its own, some of which are not kept."""
+    """Replaces the codes of characters one by one, and drops characters that are not kept."""
     counts = tf.cast(kept, tf.int64)
     codes = tf.boolean_mask(codes, kept)
     codes = tf.RaggedTensor.from_row_lengths(codes, counts, validate=False)
@@ -94,7 +94,7 @@ def _kept(text, codes, kept):
 
 
 def _replaced(text, replacements):
-    """The text with other characters for each of its own. Dropped ones belong to the one before."""
+    """Replaces characters. A dropped character belongs to the character before it."""
     counts = replacements.values.row_lengths()
     kept = _mask(text, counts > 0)
     is_last = _next(tf.cast(starts_row(kept.codes), tf.int32)) == 1
@@ -102,7 +102,7 @@ def _replaced(text, replacements):
     is_last |= index == tf.size(index) - 1
     row_end = tf.reduce_max(text.end, axis=1)
     row_end = tf.gather(row_end, kept.codes.value_rowids())
-    # Two characters from the same one begin and end where it does.
+    # Several characters that replace one character all begin and end where it does.
     end = tf.maximum(kept.end.flat_values, _next(kept.start.flat_values))
     end = tf.where(is_last, row_end, end)
     kept = AlignedText(kept.codes, kept.start, kept.end.with_flat_values(end))
@@ -129,5 +129,5 @@ def _mask(text, kept):
 
 
 def _next(values):
-    """For each value the one after it; for the last one itself."""
+    """Returns the value after each value; for the last value, itself."""
     return tf.concat([values[1:], values[-1:]], 0)

@@ -10,7 +10,7 @@ _WORD_START = "\u2581"
 
 
 def ends_in_digit_comma(piece: str) -> bool:
-    """Returns whether the rule applies to a piece, which then is never in the result."""
+    """Returns whether the rule applies to a piece. Such a piece never occurs in the result."""
     # As in the original: str.isdigit is also true for other scripts and for superscripts.
     return len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit()
 

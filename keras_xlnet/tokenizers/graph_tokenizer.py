@@ -49,7 +49,7 @@ class GraphTokenizer:
         # usable after that.
         with tf.init_scope(), tf.device("CPU:0"):
             # Not SentencepieceTokenizer: it loses its model when keras.utils.set_random_seed is
-            # called, and chooses differently than sentencepiece between splits of equal score.
+            # called, and breaks ties between splits of equal score in another way.
             self._pieces = tensorflow_text.FastSentencepieceTokenizer(proto)
             self._digit_comma_table = tf.ragged.constant(
                 digit_comma_rows(processor), tf.int32, row_splits_dtype=tf.int64
@@ -66,8 +66,8 @@ class GraphTokenizer:
 
     def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Returns the int32 ids of texts, `(batch, None)`."""
-        # Compiled, because starting a hundred eager ops takes longer than splitting a text, and
-        # tracing them for each dataset longer than splitting a thousand.
+        # Compiled, because a hundred eager ops take longer than splitting one text, and tracing
+        # them for each dataset takes longer than splitting a thousand texts.
         ids = self._compiled_tokenize(texts)
         if texts.shape[0] is not None:
             ids.row_splits.set_shape([texts.shape[0] + 1])
@@ -109,7 +109,7 @@ class GraphTokenizer:
         return self.split(texts, None, return_offsets=False)
 
     def _without_spaces_at_end(self, ids):
-        """Drops the last pieces of texts that end in `▁`, which sentencepiece strips as a space."""
+        """Drops the `▁` at the end of texts, which sentencepiece strips as a space."""
         ids = ids.with_row_splits_dtype(tf.int64)
         place = tf.ragged.range(ids.row_lengths())
         is_other = ~tf.gather(self._is_space, ids.values)
@@ -123,14 +123,14 @@ class GraphTokenizer:
 
 
 def _symbol_separator(pieces, processor):
-    """Returns a function of texts that keeps their symbols of users as they are.
+    """Returns a function that protects the user-defined symbols in texts.
 
-    sentencepiece finds these symbols before it normalizes a text, `FastSentencepieceTokenizer`
-    after it: there "<eop>" and a combining character become "<eop" and another character. A
-    character that normalization drops is put between them.
+    sentencepiece finds these symbols before it normalizes a text. `FastSentencepieceTokenizer`
+    finds them afterwards, when "<eop>" followed by a combining character has become "<eop" and
+    another character. The function inserts between the two a character that normalization drops.
     """
     symbols = [piece.piece for piece in pieces if piece.type == USER_DEFINED]
-    # Without such a character there is no normalization that composes characters.
+    # A model without such a character does not compose characters.
     dropped = next(
         (c for c in map(chr, range(1, 32)) if processor.normalize(f"a{c}b") == "▁ab"), ""
     )
@@ -142,12 +142,12 @@ def _symbol_separator(pieces, processor):
 
 
 def _sample_pieces(proto: bytes, texts: tf.Tensor, alpha: float) -> tf.RaggedTensor:
-    """Returns ids of splits that are drawn with a probability in proportion to P(split)^alpha.
+    """Returns the ids of random splits, whose probabilities are proportional to P(split)^alpha.
 
     Args:
         proto: Bytes of a SentencePiece unigram model.
         texts: String tensor `(batch,)`, cleaned.
-        alpha: Float above 0. The smaller, the more even the probabilities of the splits.
+        alpha: Float above 0. Smaller values make the probabilities of splits more even.
 
     Returns:
         An int32 `tf.RaggedTensor` `(batch, None)`.
@@ -162,6 +162,6 @@ def _sample_pieces(proto: bytes, texts: tf.Tensor, alpha: float) -> tf.RaggedTen
         raise ValueError(
             f"`sampling_alpha` must be a number above 0. Received: sampling_alpha={alpha!r}"
         )
-    # Made in each call: `keras.utils.set_random_seed` deletes the resource of one that is kept.
+    # Created in each call, because `keras.utils.set_random_seed` deletes stored resources.
     pieces = tensorflow_text.SentencepieceTokenizer(proto, nbest_size=-1, alpha=float(alpha))
     return pieces.tokenize(texts)

@@ -1,4 +1,4 @@
-"""Cleans texts as `clean_text` does, on the host, and keeps where each character comes from."""
+"""Cleans texts as `clean_text` does, and records where each character comes from, on the host."""
 
 import re
 from typing import NamedTuple
@@ -11,12 +11,12 @@ _QUOTES = re.compile("``|''")
 
 
 class CleanedText(NamedTuple):
-    """A cleaned text, and the part of the given text that each of its characters is from.
+    """A cleaned text, and the part of the given text that each of its characters comes from.
 
     Args:
         text: String, the cleaned text.
-        start: Int array `(len(text),)`, a place in the text as given, in characters.
-        end: As `start`, the place after the last character.
+        start: Int array `(len(text),)`, the first character of that part.
+        end: As `start`, the character after the last one.
     """
 
     text: str
@@ -27,10 +27,10 @@ class CleanedText(NamedTuple):
 def clean_with_places(
     text: str, lowercase: bool, remove_space: bool, remove_accents: bool
 ) -> CleanedText:
-    """Returns what `clean_text` returns, and where each character is from.
+    """Returns what `clean_text` returns, and where each character comes from.
 
-    Characters that are dropped belong to the character before them, the white space at the ends of
-    the text to none.
+    Dropped characters belong to the character before them. White space at the ends of the text
+    belongs to no character.
 
     Args:
         text, lowercase, remove_space, remove_accents: As in `clean_text`.

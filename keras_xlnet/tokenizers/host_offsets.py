@@ -1,8 +1,8 @@
-"""Finds the part of a text that each of its tokens is from, on the host.
+"""Finds the part of a text that each token comes from, on the host.
 
-SentencePiece normalizes a text (NFKC) before it splits it, so the place of a token is not the sum
-of the lengths before it. But the pieces of a text, put together, are its normalized form, and
-SentencePiece says where each character of that form is from.
+SentencePiece normalizes a text (NFKC) before it splits it, so the position of a token is not the
+sum of the lengths before it. But the pieces of a text, joined, are its normalized form, and
+SentencePiece returns where each character of that form comes from.
 """
 
 from typing import Any
@@ -20,8 +20,8 @@ _UNKNOWN_ID = 0
 class HostOffsetFinder:
     """Finds the offsets of the tokens of one SentencePiece model.
 
-    They equal the `start` and the `end` that `OffsetFinder` finds in the TensorFlow graph. This one
-    needs no piece for each character.
+    The offsets equal the `start` and `end` of `OffsetFinder`, in the TensorFlow graph. Unlike that
+    class, this one works without a piece for each character. Both use `token_spans`.
 
     Args:
         proto: Bytes of the model.
@@ -39,15 +39,15 @@ class HostOffsetFinder:
         self._spans = np.concatenate(spans).T
 
     def offsets(self, text: CleanedText, pieces: np.ndarray) -> np.ndarray:
-        """Returns the places of the tokens that the digit-comma rule makes of `pieces`.
+        """Returns the offsets of the tokens that the digit-comma rule makes from `pieces`.
 
         Args:
             text: What `clean_with_places` returns.
             pieces: Int array `(num_pieces,)`, the ids of `text.text` before that rule.
 
         Returns:
-            Int64 array `(num_tokens, 2)`, in characters of the text before cleaning: the first
-            one, and the one after the last.
+            Int64 array `(num_tokens, 2)`: the first character of each token in the text before
+            cleaning, and the character after its last one.
 
         Raises:
             ValueError: If `pieces` are not the ids of `text`.
@@ -70,15 +70,15 @@ class HostOffsetFinder:
             return np.zeros((0, 2), np.int64)
         first, last = self._token_ranges(pieces, lengths)
         end = text_end[last]
-        # Tokens of a space only: the place after the space.
+        # A token that is only a space has the position after the space.
         is_empty = first > last
         first[is_empty] = 0
         return np.stack([np.where(is_empty, end, text_start[first]), end], axis=1)
 
     def _normalize(self, text):
-        """The normalized form of a text, and the part of the given text of each character."""
+        """The normalized form of a text, and the part of the given text for each character."""
         normalized = self._processor.normalize(text.text)
-        # SentencePiece puts a space before a text, which is no part of it. Few texts change more.
+        # SentencePiece adds a space before a text. Few texts change in other ways.
         if normalized == _WORD_START + text.text.replace(" ", _WORD_START):
             dummy = text.start[:1]
             start, end = (np.concatenate([dummy, part]) for part in (text.start, text.end))
@@ -93,14 +93,14 @@ class HostOffsetFinder:
         lengths = self._lengths[pieces]
         unknown = np.flatnonzero(pieces == _UNKNOWN_ID)
         if len(unknown):
-            # As strings, unknown pieces are what stands in the text.
+            # As strings, unknown pieces are the characters of the text.
             strings = self._processor.encode(text, out_type=str)
             if len(strings) == len(pieces):
                 lengths[unknown] = [len(strings[place]) for place in unknown]
         return lengths
 
     def _token_ranges(self, pieces, lengths):
-        """The first character of the normalized form that each token has, and its last one."""
+        """The first and the last character of each token in the normalized form."""
         start = np.cumsum(lengths) - lengths
         token, num_tokens = self._first_token[pieces], self._num_tokens[pieces]
         if (num_tokens > 1).any():
@@ -114,19 +114,19 @@ class HostOffsetFinder:
 
 
 def _character_ranges(normalized, places, text):
-    """For each character of the normalized form the part of the text that it is from."""
+    """The part of the text that each character of the normalized form comes from."""
     if not normalized:
         return places[:0], places[:0]
     start = places[:-1]
-    # All characters that are from one character, such as the three of "½", end where the last of
-    # them does.
+    # Several characters that come from one character, such as the three of "½", all end where the
+    # last of them ends.
     is_space = np.array([character == _WORD_START for character in normalized])
     starts_group = np.ones(len(start), bool)
     starts_group[1:] = is_space[:-1] | (start[1:] != start[:-1])
     first = np.flatnonzero(starts_group)
     group_end = places[np.append(first[1:], len(start))]
     end = group_end[np.cumsum(starts_group) - 1]
-    # A rule that puts a space after a character joins it with the spaces that follow in the text.
+    # A rule that adds a space after a character merges it with the spaces that follow in the text.
     places = np.arange(1, len(text) + 1)
     last = np.maximum.accumulate(np.where([*map(str.isspace, text)], 0, places))
     last = np.maximum(last[np.maximum(end - 1, 0)], start + 1)
@@ -143,7 +143,7 @@ def _spans_without_spaces(piece, encode_as_pieces):
     """Returns `token_spans` without the spaces at the start of a token."""
     spans = token_spans(piece, encode_as_pieces)
     if piece.type == BYTE and _continues_character(piece):
-        return [(-1, 0)]  # A byte of a character has all of it.
+        return [(-1, 0)]  # Each byte of a character covers the whole character.
     if piece.type != NORMAL:
         return spans
     return [(begin + _num_spaces(piece.piece[begin:end]), end) for begin, end in spans]
@@ -154,5 +154,5 @@ def _num_spaces(text):
 
 
 def _continues_character(piece):
-    """Returns whether a byte, such as `<0x80>`, is another than the first of a character."""
+    """Returns whether a byte, such as `<0x80>`, is not the first byte of a character."""
     return 0x80 <= int(piece.piece[3:5], 16) < 0xC0

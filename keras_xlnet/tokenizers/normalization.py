@@ -1,9 +1,9 @@
 """The original's `preprocess_text` (`prepro_utils.py`), in the TensorFlow graph.
 
-The original uses `str.split`, `str.lower` and `unicodedata` of Python. The string ops of TensorFlow
-differ from them: they have another version of Unicode, another set of white space and no rule for
-the final sigma. So tables are built once by applying the Python functions to every code point, and
-the graph looks characters up in these tables. The result equals the original for every string.
+The original uses Python's `str.split`, `str.lower` and `unicodedata`. The string ops of TensorFlow
+use another version of Unicode and another set of white space, and have no rule for the final sigma.
+So tables are built once from the functions of `cleaning.py`, applied to every code point, and the
+graph looks characters up in these tables. The result equals the original for every string.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ def strip_right(texts: tf.Tensor) -> tf.Tensor:
 def replace_characters(texts: tf.Tensor, lowercase: bool, remove_accents: bool) -> tf.Tensor:
     """Drops accents and converts to lower case, as in `preprocess_text`.
 
-    Not by `tf.strings.lower(texts, "utf-8")`, whose texts end at a NUL and which has other rules
-    than `str.lower`.
+    `tf.strings.lower(texts, "utf-8")` would cut texts at a NUL, and its rules differ from
+    `str.lower`.
     """
     if not (lowercase or remove_accents):
         return texts
-    # Only texts with other than ASCII characters need the tables. Most texts are ASCII, which has
-    # no accents and which `tf.strings.lower` converts several times faster.
+    # Only texts with characters outside ASCII need the tables. Most texts are ASCII: they have no
+    # accents, and `tf.strings.lower` is several times faster.
     not_ascii = tf.where(tf.strings.length(texts) != tf.strings.length(texts, "UTF8_CHAR"))
     replaced = _replace_characters(tf.gather_nd(texts, not_ascii), lowercase, remove_accents)
     if lowercase:
@@ -121,8 +121,8 @@ def _replace(characters, rules):
 
 
 def _replace_final_sigmas(characters):
-    # Conditional: most batches contain no Greek text, and finding final sigmas takes as long as all
-    # other rules together.
+    # Conditional, because most batches contain no Greek text, and finding final sigmas takes as
+    # long as all other rules together.
     codes = characters.flat_values
     return characters.with_values(
         tf.cond(

@@ -54,7 +54,7 @@ class SentencePieceProto:
     Args:
         pieces: List of `Piece`.
         trainer: Bytes, the settings of the trainer.
-        others: Bytes, the other fields, of the normalizer above all.
+        others: Bytes, the other fields, mainly the settings of the normalizer.
     """
 
     pieces: list[Piece]
@@ -94,7 +94,7 @@ class SentencePieceProto:
     def with_pieces(self, pieces: list[Piece], **settings: int) -> "SentencePieceProto":
         """Returns the model with other pieces, and with other settings of the trainer."""
         settings = {"vocab_size": len(pieces), **settings}
-        # The last value of a field counts.
+        # Readers use the last value of a field.
         added = b"".join(_encode(_SETTINGS[name], value) for name, value in settings.items())
         return dataclasses.replace(self, pieces=pieces, trainer=self.trainer + added)
 
@@ -164,7 +164,7 @@ def _read_varint(data, place):
 def _encode(field, value):
     if isinstance(value, bytes):
         return _key(field, _BYTES) + _varint(len(value)) + value
-    # Negative numbers are of 64 bits.
+    # Negative numbers have 64 bits.
     return _key(field, _VARINT) + _varint(value % 2**64)
 
 

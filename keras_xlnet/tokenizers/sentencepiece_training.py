@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.lazy_modules import sentencepiece
 from keras_xlnet.tokenizers.cleaning import clean_text
 from keras_xlnet.tokenizers.text_paths import find_text_files, open_file
@@ -29,12 +30,8 @@ def train_proto(
     Returns:
         Bytes, the serialized SentencePiece model.
     """
-    if not isinstance(vocabulary_size, int) or vocabulary_size < 1:
-        raise ValueError(
-            "`vocabulary_size` must be a positive integer. Received: "
-            f"vocabulary_size={vocabulary_size!r}"
-        )
-    # A limit of the trainer, whose own error does not name the argument.
+    check_positive_int("vocabulary_size", vocabulary_size)
+    # The trainer has this limit, but its error does not name the argument.
     if not isinstance(input_sentence_size, int) or input_sentence_size <= 100:
         raise ValueError(
             "`input_sentence_size` must be an integer above 100. Received: "
@@ -52,8 +49,8 @@ def train_proto(
             user_defined_symbols=["<eop>", *user_defined_symbols],
             shuffle_input_sentence=True,
             input_sentence_size=input_sentence_size,
-            # One thread, so that the same corpus gives the same model: the sums of several threads
-            # are added up in floating point.
+            # One thread, so that the same corpus gives the same model: floating-point sums depend
+            # on the order in which threads finish.
             num_threads=1,
             minloglevel=2,
         )
@@ -65,7 +62,7 @@ def train_proto(
 def _lines(files):
     if not isinstance(files, (str, os.PathLike, list, tuple)):
         return iter(files)
-    # Checked before training: an error in the iterator inside the trainer is hard to understand.
+    # Checked before training, because an error inside the trainer is hard to understand.
     try:
         return _lines_of_files(find_text_files(files))
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Layers of strings, and the containers that people hold strings in, as lists and as tensors."""
+"""Layers that take strings, and conversion of containers of strings to lists and tensors."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ _COLUMN_LIBRARIES = ("datasets", "polars", "pyarrow")
 
 
 def plain_columns(x: Any) -> Any:
-    """Returns columns of text as lists, whatever they are held in.
+    """Returns columns of text as lists, whatever their container is.
 
     All methods that take texts or labels read them through this function. A column is a column of
-    pandas, polars, Arrow or Hugging Face `datasets`, an array or tensor of strings, or a collection
-    or, in a tuple or a dict, an iterator of Python.
+    pandas, polars, Arrow or Hugging Face `datasets`, an array or tensor of strings, or a Python
+    collection. In a tuple or a dict, a column may also be an iterator.
 
     Args:
         x: What a user passed: a column, or a tuple or dict of columns. A tuple without columns
-            is one. Arrays of numbers, tables, datasets and batches are returned unchanged.
+            is itself a column. Arrays of numbers, tables, datasets and batches are returned
+            unchanged.
     """
     if isinstance(x, Mapping):
         return {name: plain_columns(_listed(column)) for name, column in x.items()}
@@ -58,7 +59,7 @@ def plain_texts(x: Any) -> Any:
     """Returns what `plain_columns` does. An iterator of strings is a column too.
 
     Args:
-        x: As in `plain_columns`. Of an iterator the first item is taken: use what is returned.
+        x: As in `plain_columns`. The first item of an iterator is consumed, so use the result.
     """
     if isinstance(x, Iterator):
         first = list(itertools.islice(x, 1))
@@ -77,11 +78,11 @@ def is_table(x: Any) -> bool:
 
 
 def categories_of(column: Any) -> list[Any] | None:
-    """Returns the values that a column can have, in their order. `None` if it does not say.
+    """Returns the categories of a column in order, or `None` if it has none.
 
     Args:
         column: A categorical column of pandas, an `Enum` of polars or an ordered dictionary of
-            Arrow. Other categories of polars and Arrow are in no order.
+            Arrow. Other categories of polars and Arrow have no order.
     """
     found: Any = getattr(getattr(column, "dtype", column), "categories", None)
     if getattr(getattr(column, "type", None), "ordered", False):
@@ -91,10 +92,10 @@ def categories_of(column: Any) -> list[Any] | None:
 
 
 def as_text(name: str, row: int | str, text: Any) -> str:
-    """Returns a text as a string; `ValueError` with the name and the row if it is not text."""
-    if isinstance(text, list) and len(text) == 1:  # An array or a table of one column.
+    """Returns a text as a string. Raises `ValueError` with the name and the row for other types."""
+    if isinstance(text, list) and len(text) == 1:  # From an array or a table with one column.
         text = text[0]
-    text = text.numpy() if hasattr(text, "numpy") else text  # Of a list of tensors.
+    text = text.numpy() if hasattr(text, "numpy") else text  # From a list of tensors.
     text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
     if not isinstance(text, str):
         raise ValueError(f"`{name}` must be strings. Received in row {row}: {text!r}")
@@ -120,8 +121,7 @@ class StringLayer(keras.layers.Layer):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        # As in the string layers of Keras: other backends have no string tensors, and neither has
-        # XLA.
+        # As in the string layers of Keras: other backends and XLA have no string tensors.
         self._convert_input_args = False
         self._allow_non_tensor_positional_args = True
         self.supports_jit = False
@@ -135,7 +135,7 @@ class StringTokenizer(StringLayer):
     """
 
     def __call__(self, inputs: Any, **kwargs: Any) -> Any:
-        # Converted here to one tensor: Keras would inspect each string of a list.
+        # Converted to one tensor here, because Keras would inspect each string of a list.
         if not isinstance(inputs, (keras.KerasTensor, str)):
             inputs = as_strings(inputs)
         return super().__call__(inputs, **kwargs)
@@ -175,7 +175,7 @@ def as_strings(inputs: Any, name: str = "inputs") -> tf.Tensor | tf.RaggedTensor
 
 def on_texts(function: Callable[..., Any], inputs: Any) -> Any:
     """Applies a function of a `(batch,)` string tensor to texts of any form, as `map_flat` does."""
-    # String ops have CPU kernels only, and a table on an accelerator would be copied to the CPU in
+    # String ops have only CPU kernels, and a table on an accelerator would be copied to the CPU in
     # every call.
     with tf.device("CPU:0"):
         return map_flat(function, as_strings(inputs))

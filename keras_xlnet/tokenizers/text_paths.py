@@ -1,4 +1,4 @@
-"""Finds and opens files by paths and glob patterns, remote ones with TensorFlow."""
+"""Finds and opens files by path and glob pattern, and remote files with TensorFlow."""
 
 import glob
 import os
@@ -45,7 +45,7 @@ def open_file(path: str, mode: str) -> Any:
 
 
 def _remote_files():
-    import tensorflow as tf  # It reads the file systems of clouds.
+    import tensorflow as tf  # It can read cloud file systems.
 
     return tf.io.gfile
 

@@ -1,10 +1,10 @@
-"""Finds the part of a text that each of its tokens is from.
+"""Finds the part of a text that each token comes from, in the TensorFlow graph.
 
-The tokenizer of `tensorflow_text` gives ids, and not where they are from. SentencePiece normalizes
-a text (NFKC) before it splits it, so the place of a token is not the sum of the lengths before it.
-But the pieces of a text, put together, are its normalized form. So a second SentencePiece model
-with the same normalizer, whose pieces are single characters, gives the places of all characters
-of the normalized form, and the lengths of the pieces say which of them are a token's.
+The tokenizer of `tensorflow_text` returns ids without offsets. SentencePiece normalizes a text
+(NFKC) before it splits it, so the position of a token is not the sum of the lengths before it. But
+the pieces of a text, joined, are its normalized form. So a second SentencePiece model with the same
+normalizer, whose pieces are single characters, returns the positions of all characters of the
+normalized form. The lengths of the pieces determine which characters belong to a token.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _NUM_BYTES = 256
 
 
 class TokenOffsets(NamedTuple):
-    """The places of tokens in the original texts.
+    """The positions of tokens in the original texts.
 
     The space before a word is not a part of its first token. Characters that cleaning drops, such
     as accents, belong to the character before them. If one character becomes several, such as "½"
-    or the ligature "ﬁ", each token with a part of it has all of it.
+    or the ligature "ﬁ", each token with a part of it covers the whole character.
 
     Args:
-        start: Int64 `tf.RaggedTensor` of the shape of the ids, in characters: the first one.
-        end: In characters: the one after the last. Equal to `start` for a token of a space only.
+        start: Int64 `tf.RaggedTensor` of the shape of the ids, the first character.
+        end: The character after the last one. Equal to `start` for a token that is only a space.
         byte_start: As `start`, in bytes of UTF-8.
         byte_end: As `end`, in bytes.
     """
@@ -59,8 +59,9 @@ class OffsetFinder:
         processor: A `sentencepiece.SentencePieceProcessor` of the model.
 
     Raises:
-        ValueError: If a piece has a character that is no piece itself: the length of unknown tokens
-            is then not known. Vocabularies that SentencePiece trains have all characters.
+        ValueError: If a piece has a character that is not itself a piece, because the lengths of
+            unknown tokens cannot be found then. Vocabularies that SentencePiece trains have a piece
+            for each of their characters.
     """
 
     def __init__(self, proto: bytes, processor: Any) -> None:
@@ -76,7 +77,7 @@ class OffsetFinder:
         self._is_space = [piece.piece == _WORD_START for piece in characters]
         with tf.init_scope(), tf.device("CPU:0"):
             self._counts = tf.constant([row[-1][1] for row in spans], tf.int64)
-            # A symbol of users is as many units as characters: it may be split into other pieces.
+            # A user-defined symbol has a unit for each character: it may be split into pieces.
             self._units_of = tf.ragged.constant(
                 [
                     [index] * (len(piece.piece) if piece.type == USER_DEFINED else 1)
@@ -93,7 +94,7 @@ class OffsetFinder:
     def offsets(
         self, text: AlignedText, byte_start: tf.RaggedTensor, pieces: tf.RaggedTensor
     ) -> TokenOffsets:
-        """Returns the `TokenOffsets` of the ids that the rule for digits makes of `pieces`.
+        """Returns the `TokenOffsets` of the ids that the digit-comma rule makes from `pieces`.
 
         Args:
             text, byte_start: What `clean_aligned` returns.
@@ -104,7 +105,7 @@ class OffsetFinder:
         begin, end = self._unit_ranges(units, pieces)
         first, last = _without_spaces(units, begin.flat_values, end.flat_values)
         text_start, text_end = _characters_of(units, text)
-        # Tokens of a space only: the place after the space.
+        # A token that is only a space has the position after the space.
         is_empty = first > last
         last = tf.maximum(last, 0)
         end = tf.gather(text_end, last)
@@ -118,7 +119,7 @@ class OffsetFinder:
     def _units(self, text):
         """The normalized form of texts: bytes of unknown characters, and other characters."""
         strings = tf.strings.unicode_encode(text.codes, "UTF-8")
-        # Made in each call: `keras.utils.set_random_seed` deletes the resource of one that is kept.
+        # Created in each call, because `keras.utils.set_random_seed` deletes stored resources.
         splitter = tensorflow_text.SentencepieceTokenizer(self._characters)
         ids, start, end = (
             part.with_row_splits_dtype(tf.int64) for part in splitter.tokenize_with_offsets(strings)
@@ -131,7 +132,7 @@ class OffsetFinder:
         return _Units(ids, start, end, is_space, is_byte)
 
     def _unit_ranges(self, units, pieces):
-        """The first unit of each token, and the one after its last, of all texts together."""
+        """The first unit of each token, and the unit after its last one, among all texts."""
         counts = self._piece_counts(units, pieces)
         spans = pieces.with_flat_values(tf.gather(self._spans, pieces.flat_values))
         num_tokens = spans.values.row_lengths()
@@ -140,8 +141,8 @@ class OffsetFinder:
         begin, end = tf.unstack(spans.flat_values, axis=1)
         end = tf.where(end == FROM_TEXT, tf.repeat(counts, num_tokens), end)
         rows = spans.with_values(begin)
-        # Also where two kernels split a text differently, tokens stay in their text, so that no
-        # text fails or changes the others of a batch.
+        # If two kernels split a text differently, its tokens still stay within it, so that it
+        # neither fails nor changes other texts of the batch.
         limit = tf.gather(units.ids.row_limits(), rows.value_rowids())
         return (rows.with_values(tf.minimum(start + place, limit)) for place in (begin, end))
 
@@ -151,7 +152,7 @@ class OffsetFinder:
         starts_run = tf.cast(starts_run, tf.int64)
         run = tf.cumsum(starts_run) - 1
         lengths = tf.math.segment_sum(tf.cast(units.is_byte, tf.int64), tf.maximum(run, 0))
-        # One more, so that there is something to gather from.
+        # One more, so that `gather` always has a value.
         lengths = tf.concat([lengths, [0]], 0)
         # The unknown tokens of a text are its runs of bytes, in order.
         unknown = pieces.flat_values == _UNKNOWN_ID
@@ -165,7 +166,7 @@ class OffsetFinder:
 
 
 def _sums_before(counts, pieces, row_starts):
-    """For each piece the sum of the counts before it in its row, and the start of the row."""
+    """The start of the row of each piece, plus the counts before the piece in its row."""
     sums = tf.concat([[0], tf.cumsum(counts)], 0)
     offsets = row_starts - tf.gather(sums, pieces.row_starts())
     return sums[:-1] + tf.gather(offsets, pieces.value_rowids())
@@ -174,7 +175,7 @@ def _sums_before(counts, pieces, row_starts):
 class _Units(NamedTuple):
     """Characters, or bytes, of normalized texts: ids `(batch, None)`, others flat.
 
-    `start` and `end` are places in bytes of the text that was normalized.
+    `start` and `end` are bytes of the text before normalization.
     """
 
     ids: tf.RaggedTensor
@@ -185,7 +186,7 @@ class _Units(NamedTuple):
 
 
 def _without_spaces(units, begin, end):
-    """The first unit of each token that is no space, and its last unit."""
+    """The first unit of each token that is not a space, and its last unit."""
     others = tf.where(~units.is_space)[:, 0]
     sentinel = tf.size(units.is_space, tf.int64)[tf.newaxis]
     others = tf.concat([others, sentinel], 0)
@@ -193,7 +194,7 @@ def _without_spaces(units, begin, end):
 
 
 def _characters_of(units, text):
-    """For each unit the part of the given text that it is from, in characters."""
+    """The part of the given text that each unit comes from, in characters."""
     codes = text.codes.flat_values
     widths = sum(tf.cast(codes >= limit, tf.int64) for limit in (0, 0x80, 0x800, 0x10000))
     bytes_before = tf.concat([[0], tf.cumsum(widths)], 0)
@@ -202,14 +203,14 @@ def _characters_of(units, text):
     rows = units.ids.value_rowids()
     start = tf.cast(units.start, tf.int64) + tf.gather(row_start, rows)
     end = tf.cast(units.end, tf.int64) + tf.gather(row_start, rows)
-    # All units of one character, such as the three of "½", end where the last of them does.
+    # All units of one character, such as the three of "½", end where the last of them ends.
     starts_group = starts_row(units.ids) | _before(units.is_space) | (start != _before(start))
     group = tf.cumsum(tf.cast(starts_group, tf.int32)) - 1
     end = tf.gather(tf.math.segment_max(end, group), group)
-    is_dummy = (end == start) & units.is_space  # The space that SentencePiece puts before a text.
+    is_dummy = (end == start) & units.is_space  # The space that SentencePiece adds before a text.
     first = tf.gather(character, start)
     last = tf.gather(character, tf.maximum(end - 1, 0))
-    # A rule that puts a space after a character joins it with the spaces that follow in the text.
+    # A rule that adds a space after a character merges it with the spaces that follow in the text.
     is_other = ~is_whitespace(codes)
     others = tf.concat([[0], tf.where(is_other)[:, 0]], 0)
     last_other = tf.gather(others, tf.cumsum(tf.cast(is_other, tf.int64)))
@@ -223,7 +224,7 @@ def _character_pieces(pieces):
     characters = [Piece("<unk>", type=UNKNOWN)]
     characters += [Piece(f"<0x{value:02X}>", type=BYTE) for value in range(_NUM_BYTES)]
     for piece in pieces:
-        # Symbols of users are found before the text is normalized.
+        # User-defined symbols are found before the text is normalized.
         if piece.type == USER_DEFINED:
             characters.append(Piece(piece.piece, type=USER_DEFINED))
         elif piece.type == NORMAL and len(piece.piece) == 1:
@@ -244,5 +245,5 @@ def _check_characters(pieces):
 
 
 def _before(values):
-    """For each value the one before it; for the first one itself."""
+    """Returns the value before each value; for the first value, itself."""
     return tf.concat([values[:1], values[:-1]], 0)

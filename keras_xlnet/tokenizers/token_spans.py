@@ -1,6 +1,7 @@
-"""The part of a piece that each of its tokens is from.
+"""The part of a piece that each of its tokens covers.
 
-A piece is one token, unless the rule for digits and commas splits it.
+A piece is one token, unless the rule for digits and commas splits it. The offsets on the host and
+in the graph are both computed from these parts.
 """
 
 import itertools
@@ -18,14 +19,14 @@ def token_spans(
 ) -> list[tuple[int, int]]:
     """Returns where the tokens of a piece begin and end, in characters of the piece.
 
-    Each token of a symbol of a user has all of it: its characters need not be pieces.
+    Each token of a user-defined symbol covers all of it, because its characters need not be pieces.
 
     Args:
         piece: A `Piece`.
         encode_as_pieces: Function from a text to its pieces.
 
     Returns:
-        List of tuples: the first character, and the one after the last or `FROM_TEXT`.
+        List of tuples: the first character, and the character after the last one or `FROM_TEXT`.
     """
     if piece.type == UNKNOWN:
         return [(0, FROM_TEXT)]

@@ -12,6 +12,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_xlnet.arguments import check_choice
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.registration import register
 from keras_xlnet.tokenizers.cleaning import replace_surrogates
@@ -34,10 +35,10 @@ _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 class VocabularyTokenizer(StringTokenizer):
     """Converts strings to the ids of their words or characters, on the host and in the graph.
 
-    A call needs TensorFlow, `encode` and `decode` do not.
+    A call needs TensorFlow. `encode` and `decode` do not.
 
-    Words are what `str.split` returns, and characters are code points, in training, in a call and
-    in a graph. Lowercasing is the same as `str.lower`. Bytes that are not UTF-8 are replaced by
+    Words are split as by `str.split`, and characters are code points, in training, in calls and in
+    graphs. Lowercasing is the same as `str.lower`. Bytes that are not UTF-8 are replaced by
     U+FFFD, and NUL is an ordinary character. The id of a token is its place in the vocabulary. This
     is the vocabulary of the authors' Transformer-XL, whose ids are ordered by frequency, as an
     adaptive softmax needs them.
@@ -47,10 +48,10 @@ class VocabularyTokenizer(StringTokenizer):
             start of each line, such as `vocab.txt`, and white space after it. `None` for a
             tokenizer that is used after `load_assets`.
         unit: `"word"` or `"character"`.
-        unknown_token: String, the token of the vocabulary that stands for all others. `None`: the
-            vocabulary must have all tokens of the texts.
-        end_token: Optional string, a token that is put at the end of each text, such as `"<eos>"`
-            at the end of each line.
+        unknown_token: String, the token of the vocabulary that replaces tokens outside it. `None`:
+            the vocabulary must have all tokens of the texts.
+        end_token: Optional string, a token that is added at the end of each text, such as
+            `"<eos>"` at the end of each line.
         lowercase: Bool, whether to convert the text to lower case.
         **kwargs: Other arguments of `keras.layers.Layer`.
 
@@ -90,13 +91,11 @@ class VocabularyTokenizer(StringTokenizer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if unit not in _UNITS:
-            raise ValueError(f"`unit` must be one of {_UNITS}. Received: unit={unit!r}")
-        self.unit = unit
+        self.unit = check_choice("unit", unit, _UNITS)
         self.unknown_token = unknown_token
         self.end_token = end_token
         self.lowercase = lowercase
-        # Not tracked: Keras would look through all tokens of the list and of the dict.
+        # Not tracked, because Keras would inspect all tokens of the list and the dict.
         self._untracked = types.SimpleNamespace(tokens=None, ids=None)
         self._strings: Any = None  # Tensors, for calls.
         self._table: Any = None
@@ -116,19 +115,19 @@ class VocabularyTokenizer(StringTokenizer):
         lowercase: bool = False,
         **kwargs: Any,
     ) -> VocabularyTokenizer:
-        """Counts the tokens of texts, and makes a tokenizer of the most frequent ones.
+        """Counts the tokens of texts, and makes a tokenizer with the most frequent ones.
 
         Args:
             texts: Iterable of strings.
             unit, unknown_token, end_token, lowercase: See `VocabularyTokenizer`.
-            size: Int, the number of tokens with the special ones. `None` for all.
-            min_count: Int, tokens that occur less often are left out.
+            size: Int, the number of tokens, including special ones. `None` for all.
+            min_count: Int. Tokens that occur less often are left out.
             special_tokens: Strings that get the first ids, before `unknown_token` and `end_token`.
             **kwargs: Other arguments of `VocabularyTokenizer`.
 
         Returns:
-            A `VocabularyTokenizer`, with the special tokens first, then the most frequent ones.
-            Those of the same count are in the order of the text.
+            A `VocabularyTokenizer`, with the special tokens first, then the most frequent tokens.
+            Tokens with the same count are in the order of the text.
 
         Raises:
             ValueError: If there are no tokens, or some are left out and there is no
@@ -168,7 +167,7 @@ class VocabularyTokenizer(StringTokenizer):
         self._require_tables()
         texts = replace_characters(valid_utf8(texts), self.lowercase, remove_accents=False)
         if self.unit == "word":
-            # Not at once: `tf.strings.split` divides only at the spaces of ASCII.
+            # In two steps, because `tf.strings.split` splits only at ASCII white space.
             tokens = tf.strings.split(with_single_spaces(texts))
         else:
             tokens = tf.strings.unicode_split(texts, "UTF-8")
@@ -224,7 +223,7 @@ class VocabularyTokenizer(StringTokenizer):
         return text.split() if self.unit == "word" else text
 
     def split_at_blanks(self, text: str, blank: str = "<mask>") -> list[np.ndarray]:
-        """Returns the tokens around the blanks of a text, as in the text with its blanks filled.
+        """Returns the tokens around the blanks of a text, as they are once the blanks are filled.
 
         The last array ends with the `end_token`, if there is one.
 
@@ -237,7 +236,7 @@ class VocabularyTokenizer(StringTokenizer):
             last one. One array more than there are blanks.
 
         Raises:
-            ValueError: If tokens are words, and a blank is only a part of one.
+            ValueError: If tokens are words, and a blank is only part of a word.
 
         Example:
 
@@ -260,7 +259,7 @@ class VocabularyTokenizer(StringTokenizer):
         return parts
 
     def detokenize(self, inputs: Any) -> tf.Tensor:
-        """Converts ids back to text: words with a space between, without the `end_token`.
+        """Converts ids back to text, words joined by spaces, without the `end_token`.
 
         Args:
             inputs: Integer ids `(num_tokens,)` or `(batch, num_tokens)`, dense or ragged.
@@ -369,7 +368,7 @@ class VocabularyTokenizer(StringTokenizer):
                 raise ValueError(f"`vocabulary` has no `{name}` {getattr(self, name)!r}")
         self._untracked = types.SimpleNamespace(tokens=tokens, ids=ids)
         self._strings = self._table = None
-        # A SavedModel has the tables that the layer has before it is traced.
+        # A SavedModel contains only tables that exist before tracing.
         if keras.backend.backend() == "tensorflow":
             self._require_tables()
 
@@ -378,7 +377,7 @@ class VocabularyTokenizer(StringTokenizer):
             raise ValueError("The tokenizer has no vocabulary. Load one with `load_assets`")
 
     def _require_tables(self):
-        """Makes the tensors of calls, unless they are there."""
+        """Creates the tensors of calls if they do not exist yet."""
         self._require_vocabulary()
         if self._table is not None:
             return
@@ -416,7 +415,7 @@ def _read(vocabulary):
     """The tokens of a list, or of the lines of a file."""
     if not isinstance(vocabulary, (str, os.PathLike)):
         return list(vocabulary)
-    # Not `splitlines`, which divides also at characters such as U+2028 and U+0085.
+    # Not `splitlines`, which also splits at characters such as U+2028 and U+0085.
     lines = pathlib.Path(vocabulary).read_text(encoding="utf-8-sig").split("\n")
     return [line.split()[0] for line in lines if line.strip()]
 

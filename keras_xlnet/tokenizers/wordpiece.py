@@ -1,4 +1,4 @@
-"""WordPiece, the way in which BERT splits texts."""
+"""WordPiece, BERT's way of splitting texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CONTINUES = "##"
 _WORD_START = "\u2581"
 # A longer word is one unknown token, as in BERT.
 _MOST_CHARACTERS = 100
-# Blocks of Unicode whose characters BERT takes for words.
+# Blocks of Unicode whose characters BERT treats as words.
 _IDEOGRAPHS = (
     *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
     *((0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F)),
@@ -27,23 +27,23 @@ _IDEOGRAPHS = (
 
 @refuse_unknown_arguments
 class WordPieceVocabulary:
-    """A vocabulary of BERT, and how BERT splits texts with it.
+    """A BERT vocabulary, and BERT's way of splitting texts with it.
 
     A text is cleaned and split into words at white space and punctuation. A word is split into the
     longest token that it begins with, the longest token that the rest begins with, and so on.
 
-    `to_sentencepiece` makes a SentencePiece model that splits nearly all texts in the same way, for
-    an `XLNetTokenizer`.
+    `to_sentencepiece` returns a SentencePiece model for an `XLNetTokenizer`, which splits nearly
+    all texts in the same way.
 
     Args:
         tokens: Strings, the lines of `vocab.txt`: a token's place is its id. A token that
             continues a word begins with `##`.
         lowercase: Bool, whether texts are converted to lower case (`do_lower_case`).
         strip_accents: Bool, whether accents are dropped, and Hangul syllables split into letters,
-            as in BERT. `None`: as `lowercase`.
-        keep: Optional collection of tokens to keep, or a function from a token to a bool. Others
-            are left out, but for the characters of kept tokens. Tokens `[unused0]`, `[unused1]`,
-            ... are always left out.
+            as in BERT. `None`: the value of `lowercase`.
+        keep: Optional collection of tokens to keep, or a function from a token to a bool. Other
+            tokens are left out, except for characters of kept tokens. Tokens `[unused0]`,
+            `[unused1]`, ... are always left out.
         split_ideographs: Bool, whether each Chinese character is a word (`tokenize_chinese_chars`).
 
     Raises:
@@ -75,7 +75,7 @@ class WordPieceVocabulary:
         self.lowercase = bool(lowercase)
         self.strip_accents = self.lowercase if strip_accents is None else bool(strip_accents)
         self.split_ideographs = bool(split_ideographs)
-        # Of equal lines the last one counts, as in transformers.
+        # The last of several equal lines counts, as in transformers.
         ids = {token: index for index, token in enumerate(self.tokens)}
         missing = [token for token in SPECIAL_TOKENS if token not in ids]
         if missing:
@@ -106,7 +106,7 @@ class WordPieceVocabulary:
         return "".join(map(self.replacement, text)).split()
 
     def counts(self, texts: Iterable[str]) -> collections.Counter[str]:
-        """Returns how often each token occurs in texts, for `keep`.
+        """Returns how often each token occurs in texts, as a basis for `keep`.
 
         Example:
 
@@ -118,18 +118,18 @@ class WordPieceVocabulary:
         return collections.Counter(token for text in texts for token in self.split(text))
 
     def to_sentencepiece(self, texts: Iterable[str] = ()) -> bytes:
-        """Returns a SentencePiece model that splits texts as this vocabulary does, nearly always.
+        """Returns a SentencePiece model that splits nearly all texts as this vocabulary does.
 
-        `abc` is the piece `▁abc`, `##abc` is `abc`, and XLNet's nine special pieces come first.
-        Rules of normalization do what BERT's cleaning does. The scores of a unigram model are
-        fitted, so that the best split of a word is the longest match from the left. This cannot be
-        reached for every word. Words with an unknown character are not unknown as a whole, and `▁`
-        is a piece of its own before an unknown character. `tensorflow_text` splits tokens with
-        punctuation that are added later (`XLNetTokenizer.with_tokens`); `encode` does not.
+        The token `abc` becomes the piece `▁abc`, `##abc` becomes `abc`, and XLNet's nine special
+        pieces come first. Normalization rules reproduce BERT's cleaning. The scores of the unigram
+        model are fitted so that the best split of a word is the longest match from the left, which
+        is not possible for every word. A word with an unknown character is not unknown as a whole,
+        and `▁` is a separate piece before an unknown character. `tensorflow_text` splits tokens
+        with punctuation that are added later (`XLNetTokenizer.with_tokens`); `encode` does not.
 
         Args:
-            texts: Strings, whose words the scores are fitted to, besides words that are put
-                together from the tokens.
+            texts: Strings. The scores are fitted to their words, and to words that are assembled
+                from the tokens.
 
         Returns:
             Bytes for `XLNetTokenizer(proto)`. It needs neither `lowercase` nor `remove_accents`.
@@ -150,8 +150,8 @@ class WordPieceVocabulary:
     def pieces(self) -> dict[str, int]:
         """Dict from the pieces of the SentencePiece model, in order, to ids of this vocabulary.
 
-        The special pieces are not in it. A character that is not a token is a piece with the id of
-        `[UNK]`, and so is `▁`.
+        It has no special pieces. Characters that are not tokens, and `▁`, are pieces with the id of
+        `[UNK]`.
         """
         pieces = {}
         for token, index in self._ids.items():
@@ -172,7 +172,7 @@ class WordPieceVocabulary:
         return [] if tokens == ["[UNK]"] else [*map(_as_piece, tokens)]
 
     def replacement(self, character: str) -> str:
-        """Returns what cleaning makes of a character: nothing, characters, spaces around them."""
+        """Returns the result of cleaning a character: none, one or more characters, or spaces."""
         category = unicodedata.category(character)
         if character in "\t\n\r" or category == "Zs":
             return " "
@@ -206,7 +206,7 @@ class WordPieceVocabulary:
 
 
 def _kept(tokens, keep):
-    """Returns the set of tokens to keep, with the single characters that they consist of."""
+    """Returns the set of tokens to keep, with the tokens that are their single characters."""
     if keep is None:
         return set(tokens)
     kept = set(filter(keep if callable(keep) else set(keep).__contains__, tokens))
@@ -231,7 +231,7 @@ def _as_piece(token):
 
 
 def _is_word(character):
-    """Returns whether a character is a word of its own: punctuation, symbols, ideographs."""
+    """Returns whether a character is a separate word: punctuation, symbols and ideographs."""
     code = ord(character)
     is_ideograph = any(first <= code <= last for first, last in _IDEOGRAPHS)
     return is_ideograph or _is_punctuation(character)

@@ -1,9 +1,9 @@
-"""Makes a SentencePiece model of a WordPiece vocabulary: its pieces, scores and normalization.
+"""Makes a SentencePiece model from a WordPiece vocabulary: pieces, scores and normalization.
 
-WordPiece takes the longest match from the left, a unigram model the split whose pieces have the
-largest sum of scores. Scores that grow with the square of the length of the first piece of a word
-give the same split of most words. They are then fitted by the averaged perceptron: where a word is
-split in another way, the scores of the right pieces grow, and the scores of the wrong ones fall.
+WordPiece takes the longest match from the left. A unigram model takes the split whose pieces have
+the largest sum of scores. Scores that grow with the square of the length of the first piece of a
+word give the same split for most words. The averaged perceptron then fits the scores: if a word is
+split in another way, the scores of the right pieces rise, and the scores of the wrong ones fall.
 The result is the mean over many steps, which generalizes better than the last scores.
 
 Source: Collins 2002, "Discriminative Training Methods for Hidden Markov Models"; Kudo 2018,
@@ -29,8 +29,8 @@ from keras_xlnet.tokenizers.sentencepiece_proto import (
     SentencePieceProto,
 )
 
-# The score of `▁` and of characters that are not tokens: as low as four pieces together. Not lower,
-# so that `▁` and an added token are better than the pieces of the token.
+# The score of `▁` and of characters that are not tokens: as low as four pieces together. It is not
+# lower, so that `▁` and an added token score higher than the pieces of the token.
 _LOWEST = -45.0
 _WORD_START = "\u2581"
 # Rounds and first step of the perceptron, on all words and then on the words of texts.
@@ -56,7 +56,7 @@ def sentencepiece_proto(vocabulary: Any, words: list[str]) -> bytes:
 
 
 def _with_special(pieces, scores):
-    # Not even `<eop>` is a symbol of users: `tensorflow_text` normalizes these, and would split it.
+    # Not even `<eop>` is user-defined: `tensorflow_text` normalizes such symbols, and splits them.
     unknown, *control = SPECIAL_TOKENS
     special = [Piece(unknown, type=UNKNOWN), *(Piece(piece, type=CONTROL) for piece in control)]
     return special + [Piece(p, float(s), NORMAL) for p, s in zip(pieces, scores, strict=True)]
@@ -75,8 +75,8 @@ def fit_scores(
 
     Args:
         pieces: List of strings. Those that begin a word begin with `▁`.
-        lowest: Strings, the pieces that are no tokens.
-        words: Strings, besides which scores are fitted to words that are made up of the pieces.
+        lowest: Strings, the pieces that are not tokens.
+        words: Strings. The scores are also fitted to words that are assembled from the pieces.
         split: Function from a word to its pieces, `[]` for a word to skip.
 
     Returns:
@@ -89,7 +89,7 @@ def fit_scores(
         for word in dict.fromkeys(words):
             right = [index_of[piece] for piece in split(word)]
             lattice = _lattice(word, index_of, longest)
-            # Nothing to choose where there is one split.
+            # A word with only one split gives no information.
             if right and sum(map(len, lattice)) > len(right):
                 yield lattice, right
 
@@ -111,7 +111,7 @@ def _first_score(piece):
 def _averaged_perceptron(examples, scores, num_rounds, first_step):
     """Returns the mean of the scores over the second half of the rounds."""
     rng, scores = random.Random(0), [*scores]
-    # The sum of the scores over all steps is the sum of the changes, each times the steps after it.
+    # The sum of the scores over all steps is the sum of all changes times the steps after each.
     late, place = [0.0] * len(scores), 1
     for turn in range(num_rounds):
         step = first_step * (1 - turn / num_rounds)
@@ -129,7 +129,7 @@ def _averaged_perceptron(examples, scores, num_rounds, first_step):
 
 
 def _lattice(word, index_of, longest):
-    """For each place in a word the pieces that end there: where they begin, and their indices."""
+    """The pieces that end at each place of a word: where they begin, and their indices."""
     rows: list[list[tuple[int, int]]] = [[] for _ in word]
     for begin in range(len(word)):
         prefix = "" if begin else _WORD_START
@@ -162,9 +162,9 @@ def _best_split(lattice, scores):
 
 
 def _made_up_words(pieces):
-    """Words that are one piece, and misspelled, shortened and put together ones.
+    """Words that are one piece, and misspelled, shortened and joined words.
 
-    Rare words are the ones that are split, and real ones look like this.
+    Rare words are the ones that are split, and real rare words look like these.
     """
     whole = [piece[1:] for piece in pieces if piece[0] == _WORD_START and len(piece) > 1]
     words = [word for word in whole if word.isalpha() and len(word) > 2]
@@ -211,8 +211,8 @@ def normalization_rules(replacement: Any, characters: set[str]) -> dict[str, str
 
     Args:
         replacement: Function from a character to what replaces it.
-        characters: The characters of pieces. Rules that give others are left out: these characters
-            are unknown with a rule and without it.
+        characters: The characters of pieces. Rules that produce other characters are left out,
+            because those are unknown anyway.
     """
     rules = {}
     for code in range(1, sys.maxunicode + 1):
@@ -227,9 +227,9 @@ def normalization_rules(replacement: Any, characters: set[str]) -> dict[str, str
 
 
 def compile_rules(rules: dict[str, str]) -> bytes:
-    """Returns rules of normalization as a SentencePiece model has them.
+    """Returns normalization rules in the form of a SentencePiece model.
 
-    Only the trainer of SentencePiece compiles them, so a model is trained, and thrown away.
+    Only the trainer of SentencePiece compiles rules, so a model is trained and discarded.
     """
     lines = [f"{_codes(source)}\t{_codes(target)}\n" for source, target in rules.items()]
     model = io.BytesIO()

@@ -34,18 +34,24 @@ from keras_xlnet.tokenizers.tokenizer_preset import load_tokenizer, save_tokeniz
 from keras_xlnet.types import PathLike
 
 _ASSET = "spiece.model"
-# Texts from which on sentencepiece is given threads.
+# From this number of texts on, sentencepiece uses several threads.
 _MANY = 64
 _WORD_START = "\u2581"
-# Code points that are no characters: one that stands for a blank, and one in its place in texts.
+# Code points that are not characters: one for blanks, and one that replaces it in texts.
 _BLANK, _UNKNOWN = "\ufdd0", "\ufdd1"
+
+
+def _id_of(token, meaning=""):
+    """A property with the id of a special token."""
+    index = SPECIAL_TOKENS.index(token)
+    return property(lambda self: index, doc=f"Int, the id of `{token}`{meaning}: {index}.")
 
 
 @register
 class XLNetTokenizer(StringTokenizer):
     """Converts strings to XLNet's token ids, in the TensorFlow graph.
 
-    The ids equal those of the original, `encode_ids(sp, preprocess_text(text, ...))`. The layer
+    The ids equal the original's `encode_ids(sp, preprocess_text(text, ...))`. The layer
     consists of TensorFlow ops only, so it works in `tf.data`, in functional models and in
     SavedModels, which can be loaded with only `tensorflow` and `tensorflow_text`. On the JAX and
     PyTorch backends it works eagerly and in `tf.data`; its inputs and outputs are still
@@ -60,10 +66,10 @@ class XLNetTokenizer(StringTokenizer):
     ids.
 
     If a text has two splits of equal score, such as "!!!! !!!! !" and "! !!!! !!!!", rounding in
-    float32 decides, and `tensorflow_text` can choose another one than `sentencepiece`. These are
-    long runs of one character: the ids and offsets of all 5,574 messages of the SMS collection are
-    equal with both presets. The vocabulary must contain the piece ",", as every vocabulary trained
-    on text with commas does.
+    float32 decides, and `tensorflow_text` can choose another split than `sentencepiece`. Such texts
+    have long runs of one character: the ids and offsets of all 5,574 messages of the SMS collection
+    are equal with both presets. The vocabulary must contain the piece ",", as every vocabulary
+    trained on text with commas does.
 
     Args:
         proto: SentencePiece unigram model with XLNet's special pieces at ids 0 to 8: a path or
@@ -79,9 +85,9 @@ class XLNetTokenizer(StringTokenizer):
         inputs: String, (nested) list of strings, NumPy array or TensorFlow tensor of strings of
             shape `(...)`, dense or ragged.
         sampling_alpha: Optional float above 0. Texts are then split at random, with probabilities
-            in proportion to P(split)^sampling_alpha, for the training of a model; 0.1 is usual.
-            The generator of SentencePiece has no seed.
-        return_offsets: Bool, whether to return where in the text as given each token is.
+            proportional to P(split)^sampling_alpha, for training a model; 0.1 is common. The
+            generator of SentencePiece has no seed.
+        return_offsets: Bool, whether to return the position of each token in the given text.
 
     Returns:
         An int32 `tf.RaggedTensor` of ids `(..., None)` with int64 row splits. For one string, a
@@ -124,7 +130,7 @@ class XLNetTokenizer(StringTokenizer):
         self.remove_accents = remove_accents
         self.remove_space = remove_space
         self._proto: Any = None  # Bytes, once there is a vocabulary.
-        # Not tracked: Keras would save it with every model of texts. Made at the first use.
+        # Not tracked, because Keras would save it with every model. Made at the first use.
         self._untracked = types.SimpleNamespace(graph=None, blanks=None, offset_finder=None)
         if proto is not None:
             self._set_proto(read_proto(proto))
@@ -215,7 +221,7 @@ class XLNetTokenizer(StringTokenizer):
 
         Args:
             texts: List, array or column of a table of strings, or of bytes in UTF-8.
-            return_offsets: Bool, whether to return where in the text as given each token is.
+            return_offsets: Bool, whether to return the position of each token in the given text.
 
         Returns:
             A list with an int32 array `(num_tokens,)` for each text. With `return_offsets`, a tuple
@@ -260,7 +266,7 @@ class XLNetTokenizer(StringTokenizer):
         return self.lowercase, self.remove_space, self.remove_accents
 
     def _split_digit_commas(self, ids):
-        """The ids in which numbers and commas are apart."""
+        """The ids, with numbers and commas split."""
         if not self._untracked.is_split[ids].any():
             return ids
         return np.array([part for index in ids for part in self._untracked.parts[index]], "int32")
@@ -281,15 +287,16 @@ class XLNetTokenizer(StringTokenizer):
         gives a model rows for them.
 
         Args:
-            tokens: List of strings. They are found wherever they occur in a text, also in a word.
+            tokens: List of strings. They are found wherever they occur in a text, even within a
+                word.
 
         Returns:
             An `XLNetTokenizer` with the other arguments of this one.
 
         Raises:
-            ValueError: If a token is not a string, is in the vocabulary already, or becomes another
-                one in a text, such as one of capitals with `lowercase`, or "①", which SentencePiece
-                normalizes to "1".
+            ValueError: If a token is not a string, is in the vocabulary already, or is changed in a
+                text, such as capitals with `lowercase`, or "①", which SentencePiece normalizes to
+                "1".
 
         Example:
 
@@ -313,15 +320,15 @@ class XLNetTokenizer(StringTokenizer):
         return type(self)(**{**self.get_config(), "proto": proto})
 
     def split_at_blanks(self, text: str, blank: str = "<mask>") -> list[np.ndarray]:
-        """Returns the tokens around the blanks of a text, as in the text with its blanks filled.
+        """Returns the tokens around the blanks of a text, as they are once the blanks are filled.
 
-        The parts of the text are not tokenized by themselves: a part would begin with the piece of
-        a space, even before a punctuation mark. The space before a blank belongs to the blank, as
-        the first piece of a word has the space before the word.
+        The parts of the text are not tokenized separately, because a part would then begin with the
+        piece of a space, even before a punctuation mark. The space before a blank belongs to the
+        blank, as the first piece of a word includes the space before the word.
 
-        If the blanks are filled with words, and the text is then split where these begin and end,
-        all other tokens are the ones returned here. SentencePiece does not split there if a piece
-        contains the end of a word and what follows it, such as `'s` or a suffix.
+        If words fill the blanks, and the text is then split where the words begin and end, all
+        other tokens are the ones returned here. SentencePiece does not split there if a piece
+        contains the end of a word and the characters after it, such as `'s` or a suffix.
 
         Args:
             text: String.
@@ -372,7 +379,7 @@ class XLNetTokenizer(StringTokenizer):
     def detokenize(self, inputs: Any) -> tf.Tensor:
         """Converts ids back to text, in the graph.
 
-        The nine special ids (0 to 8), and thus padding, are removed. Cleaning is not reverted.
+        The nine special ids (0 to 8), including padding, are removed. Cleaning is not undone.
 
         Args:
             inputs: Integer ids `(num_tokens,)` or `(batch, num_tokens)`, dense or ragged.
@@ -421,7 +428,7 @@ class XLNetTokenizer(StringTokenizer):
 
     @property
     def vocabulary_sha256(self) -> str:
-        """String, the SHA-256 of the SentencePiece model, the same as of its file."""
+        """String, the SHA-256 of the SentencePiece model, equal to the SHA-256 of its file."""
         self._require_proto()
         return hashlib.sha256(self._proto).hexdigest()
 
@@ -445,40 +452,13 @@ class XLNetTokenizer(StringTokenizer):
         """Returns the id of a piece, or `unk_token_id` if it is not in the vocabulary."""
         return self._require_proto().piece_to_id(token)
 
-    @property
-    def unk_token_id(self) -> int:
-        """Int, the id of `<unk>`, for unknown pieces: 0."""
-        return SPECIAL_TOKENS.index("<unk>")
-
-    @property
-    def cls_token_id(self) -> int:
-        """Int, the id of `<cls>`: 3."""
-        return SPECIAL_TOKENS.index("<cls>")
-
-    @property
-    def sep_token_id(self) -> int:
-        """Int, the id of `<sep>`: 4."""
-        return SPECIAL_TOKENS.index("<sep>")
-
-    @property
-    def pad_token_id(self) -> int:
-        """Int, the id of `<pad>`: 5."""
-        return SPECIAL_TOKENS.index("<pad>")
-
-    @property
-    def mask_token_id(self) -> int:
-        """Int, the id of `<mask>`: 6."""
-        return SPECIAL_TOKENS.index("<mask>")
-
-    @property
-    def eod_token_id(self) -> int:
-        """Int, the id of `<eod>`, the end of a document: 7."""
-        return SPECIAL_TOKENS.index("<eod>")
-
-    @property
-    def eop_token_id(self) -> int:
-        """Int, the id of `<eop>`, the end of a paragraph: 8."""
-        return SPECIAL_TOKENS.index("<eop>")
+    unk_token_id = _id_of("<unk>", ", for unknown pieces")
+    cls_token_id = _id_of("<cls>")
+    sep_token_id = _id_of("<sep>")
+    pad_token_id = _id_of("<pad>")
+    mask_token_id = _id_of("<mask>")
+    eod_token_id = _id_of("<eod>", ", the end of a document")
+    eop_token_id = _id_of("<eop>", ", the end of a paragraph")
 
     def get_config(self) -> dict[str, Any]:
         # The SentencePiece model is saved as an asset, not in the config.
@@ -541,9 +521,9 @@ class XLNetTokenizer(StringTokenizer):
         save_tokenizer(self, directory)
 
     def save(self, path: PathLike) -> None:
-        """Writes the SentencePiece model to a file, from which `XLNetTokenizer(path)` is made.
+        """Writes the SentencePiece model to a file for `XLNetTokenizer(path)`.
 
-        The file does not hold `lowercase`, `remove_accents` and `remove_space`: `save_to_preset`
+        The file does not contain `lowercase`, `remove_accents` and `remove_space`. `save_to_preset`
         writes them too.
 
         Args:

@@ -1,8 +1,8 @@
-"""Converts the network of a preset to a file: a process with the backend that the format needs.
+"""Converts the network of a preset to a file, in a process with the backend of the format.
 
 KERAS_BACKEND=torch python -m keras_xlnet.serving.portable.convert onnx PRESET FILE OUTPUT [int8]
 
-For litert, the backend is tensorflow.
+The backend for litert is tensorflow.
 """
 
 import pathlib
@@ -23,7 +23,7 @@ def load_network(preset: PathLike, output: str) -> keras.Model:
 
     Args:
         preset: Directory of a preset of a task model.
-        output: String, the name of what the network returns.
+        output: String, the name of the network's output.
     """
     model = Task.from_preset(preset, dtype="float32")
     model.trainable = False

@@ -7,12 +7,11 @@ import keras
 
 
 def write_litert(network: keras.Model, file: pathlib.Path, quantization: str | None = None) -> None:
-    """Writes a network for any number of rows of any length. The backend has to be TensorFlow.
+    """Writes a network for any number of rows of any length. The backend must be TensorFlow.
 
     `"float16"` halves the file; the runtime converts the weights to float32. With `"int8"` the
-    weights have 8 bits, the inputs of each product are rounded to 8 bits as they come, and
-    products are computed in int8. The converter decides which weights stay in
-    float32.
+    weights have 8 bits, the inputs of each product are rounded to 8 bits at run time, and products
+    are computed in int8. The converter decides which weights stay in float32.
 
     Args:
         network: Functional model with dicts of inputs `(batch, length)` and of outputs.

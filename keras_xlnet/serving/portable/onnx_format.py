@@ -1,8 +1,8 @@
-"""ONNX: a network of the PyTorch backend, and smaller forms of the file.
+"""ONNX: a network of the PyTorch backend, and smaller versions of the file.
 
 Keras' `model.export(format="onnx")` does not convert these models. With TensorFlow, tf2onnx 1.17
-writes `Erfc`, an operation of GELU that ONNX does not have. With PyTorch, Keras takes the older
-exporter for inputs of any length, which wants constant shapes.
+writes `Erfc`, an operation of GELU that ONNX does not have. With PyTorch, Keras uses the older
+exporter for inputs of any length, which requires constant shapes.
 """
 
 import pathlib
@@ -12,20 +12,20 @@ from typing import Any
 
 import keras
 
-# The first one with GELU. ONNX Runtime reads it from 1.17 on.
+# The first version with GELU. ONNX Runtime reads it from 1.17 on.
 _OPSET = 20
-# The numbers of a weight from which on it is a constant that is stored in fewer bits.
+# Weights with at least this many numbers are stored in fewer bits.
 _SMALLEST = 1024
-# Constants of inputs that are rounded by row.
+# Constants for rounding inputs by row.
 _LAST_AXIS, _TINY, _MOST, _MIDDLE, _ZERO = (
     f"by_row/{name}" for name in ("last_axis", "tiny", "most", "middle", "zero")
 )
-# Weights of any size are computed before the export where they come only from constants.
+# Weights of any size that depend only on constants are computed before the export.
 _NO_LIMIT = 2**40
 
 
 def write_onnx(network: keras.Model, file: pathlib.Path, quantization: str | None = None) -> None:
-    """Writes a network for any number of rows of any length. The backend has to be PyTorch.
+    """Writes a network for any number of rows of any length. The backend must be PyTorch.
 
     Args:
         network: Functional model with dicts of inputs `(batch, length)` and of outputs.
@@ -43,7 +43,7 @@ def _write_float32(network, file):
     import torch
 
     class OfTensors(torch.nn.Module):
-        """The network with its inputs one by one: the exporter takes a dict for arguments."""
+        """The network with separate inputs, because the exporter takes a dict as arguments."""
 
         def __init__(self):
             super().__init__()
@@ -56,7 +56,7 @@ def _write_float32(network, file):
     example = [keras.ops.ones((2, 16), dtype=network.input[name].dtype) for name in names]
     axes = {0: "batch", 1: "length"}
     with warnings.catch_warnings(), torch.no_grad():
-        # Of packages that are not used here, and of how Keras makes tensors.
+        # Warnings about packages that are not used here, and about how Keras makes tensors.
         warnings.simplefilter("ignore")
         program = torch.onnx.export(
             OfTensors().eval(),
@@ -68,7 +68,7 @@ def _write_float32(network, file):
             opset_version=_OPSET,
             verbose=False,
         )
-    # The kernels of projections are reshaped in the graph, and int8 is for constants.
+    # The graph reshapes the kernels of projections, but only constants can be stored in int8.
     onnxscript.optimizer.optimize(
         program.model, input_size_limit=_NO_LIMIT, output_size_limit=_NO_LIMIT
     )
@@ -76,12 +76,12 @@ def _write_float32(network, file):
 
 
 def compress_onnx(source: pathlib.Path, target: pathlib.Path, quantization: str | None) -> None:
-    """Writes a file of float32 again, with weights in fewer bits.
+    """Writes a copy of a float32 file, with weights in fewer bits.
 
-    `"float16"` halves the file; the weights are converted to float32 when the file is loaded, as
-    runtimes for CPUs have no products of float16. With `"int8"` tables have 8 bits, and kernels 7
-    with a scale for each column; the inputs of each product are rounded to 8 bits as they come,
-    each row by itself, and products are computed in int8.
+    `"float16"` halves the file; the weights are converted to float32 when the file is loaded,
+    because CPU runtimes have no float16 products. With `"int8"`, tables have 8 bits, and kernels
+    have 7 bits with a scale for each column. The inputs of each product are rounded to 8 bits at
+    run time, separately for each row, and products are computed in int8.
 
     Args:
         source: Path of the file in float32.
@@ -99,12 +99,12 @@ def compress_onnx(source: pathlib.Path, target: pathlib.Path, quantization: str 
 def _quantize(source, target):
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    # Products first: rows of a quantized table would enter a product with the range of the table.
-    # Kernels have 7 bits, as products of uint8 and int8 overflow on CPUs without VNNI.
+    # Products first, because rows of a quantized table would enter a product with the range of the
+    # table. Kernels have 7 bits, because products of uint8 and int8 overflow on CPUs without VNNI.
     options = {"MatMul": {"per_channel": True, "reduce_range": True}, "Gather": {}}
     with tempfile.TemporaryDirectory() as folder:
         for op_type, settings in options.items():
-            # It writes files to the folder of the one that it reads.
+            # The function writes files to the folder of the file that it reads.
             copy = pathlib.Path(folder) / f"{op_type}.onnx"
             copy.write_bytes(source.read_bytes())
             source = target
@@ -117,17 +117,17 @@ def _quantize(source, target):
 def _round_by_row(file):
     """Rounds the inputs of each product by the range of their row.
 
-    `DynamicQuantizeLinear` takes one range for a whole batch: an answer would depend on the other
+    `DynamicQuantizeLinear` uses one range for a whole batch, so an answer would depend on the other
     texts of the batch and on their padding.
     """
     import onnx
     from onnx import TensorProto, helper
 
     model = onnx.load(file)
-    # Other names than those that the quantizer will give what it reads from tables.
+    # The names must differ from those that the quantizer gives to values from tables.
     renamed: dict[str, str] = {}
     nodes, scales = [], set()
-    # The scale of the row and of the columns, by the name of their product.
+    # The scales of the row and of the columns, by the name of their product.
     products = {}
     for node in model.graph.node:
         for place, name in enumerate(node.input):
@@ -141,7 +141,7 @@ def _round_by_row(file):
         elif node.op_type == "Mul" and scales.intersection(node.input):
             products[node.output[0]] = sorted(node.input, key=lambda name: name not in scales)
         elif node.op_type == "Mul" and products.keys() & {*node.input}:
-            # One after the other: ONNX Runtime would take their product for one number.
+            # In two steps, because ONNX Runtime would treat their product as a single number.
             x, product = sorted(node.input, key=lambda name: name in products)
             (result,) = node.output
             row, columns = products[product]
@@ -163,7 +163,7 @@ def _round_by_row(file):
 
 
 def _rounding_by_row(x, rounded, scale):
-    """The nodes that compute `rounded`, uint8 with 128 for 0, and `scale`, one for each row."""
+    """The nodes that compute `rounded`, uint8 with 128 for 0, and `scale`, one per row."""
     from onnx import TensorProto, helper
 
     steps = ("size", "largest", "range", "ratio", "shifted", "even")
@@ -192,7 +192,7 @@ def _store_as_float16(source, target):
             casts.append(_cast(weight.name))
             half = numpy_helper.from_array(values.astype("float16"), f"{weight.name}/float16")
             weight.CopyFrom(half)
-    # Nodes are in the order in which they are computed.
+    # Nodes are stored in the order of computation.
     nodes = [*casts, *model.graph.node]
     del model.graph.node[:]
     model.graph.node.extend(nodes)

@@ -1,4 +1,4 @@
-"""Writes a directory with a network of ONNX or LiteRT, and what makes token ids for it."""
+"""Writes a directory with an ONNX or LiteRT network and a program that makes its token ids."""
 
 import dataclasses
 import importlib.util
@@ -22,7 +22,7 @@ from keras_xlnet.tokenizers.sentencepiece_model import load_processor, read_prot
 
 PORTABLE_FORMATS = ("onnx", "litert")
 QUANTIZATIONS = (None, "float16", "int8")
-# What models declare as their `signatures` if they have one output per text.
+# The `signatures` of models with one output per text.
 _SIGNATURES = ("texts", "classes")
 _SETTINGS = "model.json"
 
@@ -32,7 +32,7 @@ class _Format:
     """The file of a network, and the process that writes it."""
 
     file: str
-    # The backend of Keras whose graphs can be converted.
+    # The Keras backend whose graphs can be converted.
     backend: str
     modules: tuple[str, ...]
     extra: str
@@ -45,7 +45,7 @@ _FORMATS = {
 
 
 def names_of_models(signatures: Collection[str]) -> str:
-    """Returns the names of the models that declare one of some `signatures`, for errors."""
+    """Returns the names of the models that declare one of these `signatures`, for errors."""
     exported = vars(models).values()
     found = [x.__name__ for x in exported if getattr(x, "signatures", None) in signatures]
     return ", ".join(found)
@@ -56,16 +56,16 @@ def portable_writer(
 ) -> Callable[[pathlib.Path], None]:
     """Returns a function that writes a network and its tokenizer to a directory.
 
-    The network is converted in a process of its own, because a process has one backend of Keras:
-    ONNX needs PyTorch, and LiteRT TensorFlow.
+    A separate process converts the network, because a process has one Keras backend: ONNX needs
+    PyTorch, and LiteRT needs TensorFlow.
 
     Args:
-        model: As in `export`. It has a preprocessor with a vocabulary.
+        model: As in `export`, with a preprocessor that has a vocabulary.
         format: String, `"onnx"` or `"litert"`.
         quantization: As in `export`.
 
     Raises:
-        TypeError: If `model` is of another class.
+        TypeError: If `model` has another class.
         ValueError: If an argument is not as in `export`, or the model is quantized or reads long
             documents in parts.
         ImportError: If a package that the format needs is not installed.
@@ -126,7 +126,7 @@ def _convert(arguments, target):
     environment = {
         **os.environ,
         "KERAS_BACKEND": target.backend,
-        # The packages that this process found, wherever it was started.
+        # The new process finds the packages of this one, wherever it was started.
         "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
     }
     command = [sys.executable, "-m", "keras_xlnet.serving.portable.convert", *arguments]
@@ -173,6 +173,6 @@ def _settings(model):
 
 
 def _replaced_ids(vocabulary):
-    """The ids that replace an id, for example of "9,": a comma is never part of a number."""
+    """The ids that replace an id, for example the id of "9,": commas are not part of numbers."""
     rows = digit_comma_rows(load_processor(read_proto(vocabulary)))
     return {index: row for index, row in enumerate(rows) if row != [index]}

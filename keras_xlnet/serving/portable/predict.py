@@ -6,8 +6,8 @@ It needs sentencepiece, NumPy and a runtime, but neither Keras nor keras_xlnet:
     pip install numpy sentencepiece ai-edge-litert     # For model.tflite.
     python predict.py "a text" "another text"
 
-`TextModel` does the same in a program. `encode` shows what a program in another language has to do
-to make token ids.
+`TextModel` does the same in a program. `encode` shows how to make token ids, for programs in other
+languages.
 """
 
 import functools
@@ -24,11 +24,11 @@ from keras_xlnet.tokenizers.cleaning import clean_text
 
 
 class TextModel:
-    """A network, and what converts texts to its inputs.
+    """A network with the conversion of texts to its inputs.
 
     Args:
         directory: Directory with `model.json`, `spiece.model` and the network.
-        num_threads: Int, the number of threads of the runtime. `None` for its own choice.
+        num_threads: Int, the number of threads of the runtime. `None`: the runtime chooses.
     """
 
     def __init__(self, directory: str | pathlib.Path = ".", num_threads: int | None = None) -> None:
@@ -51,19 +51,19 @@ class TextModel:
         """Returns the outputs of the network.
 
         Args:
-            texts: List, array or column of strings, or one string, which is one text.
-            pairs: Optional second texts, one for each text.
+            texts: List, array or column of strings, or a string, which is one text.
+            pairs: Optional second texts, one per text.
 
         Returns:
             Float32 array `(texts, n)`: probabilities, values or embeddings.
 
         Raises:
-            ValueError: If something is not a string, or there is another number of `pairs`.
+            ValueError: If a text is not a string, or the numbers of texts and pairs differ.
         """
         return self.run(self.encode(texts, pairs))
 
     def run(self, features: dict[str, np.ndarray]) -> np.ndarray:
-        """Returns the outputs of the network for what `encode` returned."""
+        """Returns the outputs of the network for the inputs that `encode` returned."""
         if self._run is None:
             self._run = self._start()
         num_rows = len(features["token_ids"])
@@ -75,10 +75,10 @@ class TextModel:
         """Returns the name of the class of each row, or a list of names with sigmoid outputs.
 
         Args:
-            outputs: Array `(texts, n)`, what a call returned.
+            outputs: Array `(texts, n)`, the result of a call.
 
         Raises:
-            ValueError: If the model has no classes, or `outputs` is of another shape.
+            ValueError: If the model has no classes, or `outputs` has another shape.
         """
         if "class_names" not in self.settings:
             raise ValueError(
@@ -123,12 +123,12 @@ class TextModel:
 
 
 def _strings(name: str, values: Any) -> list[str]:
-    """Returns the texts of an argument; bytes are UTF-8."""
+    """Returns the texts of an argument. Bytes are read as UTF-8."""
     if isinstance(values, np.ndarray) and values.ndim == 0:
         values = values.item()
     if isinstance(values, (str, bytes)):
         values = [values]
-    # A table is its columns, not texts; a set has no order.
+    # Iterating over a table gives column names, and a set has no order.
     is_column = isinstance(values, Iterable) and not isinstance(values, (dict, set, frozenset))
     if not is_column or hasattr(values, "columns"):
         raise ValueError(f"`{name}` must be strings. Received: {values!r}")
