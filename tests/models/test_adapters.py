@@ -338,8 +338,15 @@ def test_other_weights_are_refused(folder):
         model.load_adapter(folder / "adapter")
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "mixed_bfloat16"])
-@pytest.mark.parametrize("stored", ["float32", "float16"])
+@pytest.mark.parametrize(
+    "dtype, stored",
+    [
+        ("float32", "float32"),
+        ("float16", "float16"),
+        ("bfloat16", "float16"),
+        ("mixed_bfloat16", "float32"),
+    ],
+)
 def test_an_adapter_is_merged_once(dtype, stored, folder, tmp_path):
     folder, _ = folder
     XLNetPermutationLM.from_preset(folder / "base").save_to_preset(tmp_path / "base", dtype=stored)
