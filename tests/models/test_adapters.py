@@ -340,12 +340,8 @@ def test_other_weights_are_refused(folder):
 
 @pytest.mark.parametrize(
     "dtype, stored",
-    [
-        ("float32", "float32"),
-        ("float16", "float16"),
-        ("bfloat16", "float16"),
-        ("mixed_bfloat16", "float32"),
-    ],
+    [(d, "float32") for d in ("float32", "mixed_bfloat16")]
+    + [(d, "float16") for d in ("float16", "bfloat16")],
 )
 def test_an_adapter_is_merged_once(dtype, stored, folder, tmp_path):
     folder, _ = folder
