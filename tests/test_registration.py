@@ -24,7 +24,7 @@ PUBLIC = sorted(
         if isinstance(value, type)
         # scikit-learn reads the arguments of the second from its constructor. Python refuses those
         # of the third, which takes no others.
-        and name not in ("DistributedTraining", "SKLearnTextClassifier", "LengthBatches")
+        and name not in ("DistributedTraining", "SKLearnTextClassifier", "TextBatches")
         # Not results and errors, which users do not make.
         and not dataclasses.is_dataclass(value)
         and not issubclass(value, (tuple, Exception))

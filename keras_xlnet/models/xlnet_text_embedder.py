@@ -155,8 +155,8 @@ class XLNetTextEmbedder(Task):
 
     # === Training on pairs ===
 
-    def _read(self, x, y=None, sample_weight=None, has_labels=True, **options):
-        found = super()._read(x, y, sample_weight, has_labels, **options)
+    def _read(self, x, y=None, sample_weight=None, has_labels=True, pack=True, keeps_order=False):
+        found = super()._read(x, y, sample_weight, has_labels, pack, keeps_order)
         if not has_labels:
             return found
         if isinstance(found.x, dict) and np.shape(found.x["token_ids"])[1] == 1:

@@ -84,7 +84,8 @@ def place_texts(lengths: Sequence[int], row_length: int) -> tuple[list[int], lis
         lengths: The number of tokens of each text, at most `row_length`.
         row_length: Int, the tokens that a row has place for.
     """
-    rows, offsets, room = [0] * len(lengths), [0] * len(lengths), []
+    rows, offsets = [0] * len(lengths), [0] * len(lengths)
+    room: list[int] = []
     for text in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
         length = lengths[text]
         best, least = -1, row_length + 1

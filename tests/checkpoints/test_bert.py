@@ -284,15 +284,18 @@ def as_tokenizer_json(directory):
     (directory / "vocab.txt").unlink()
 
 
-@pytest.mark.parametrize("edit", [without_prefix, with_old_names, as_tokenizer_json])
-def test_other_forms_of_the_same_model(edit, copy, source, golden):
+def test_other_forms_of_the_same_model(copy, source, golden):
     token_ids = golden("bert/outputs.npz")["token_ids"]
     expected = outputs_of(load_bert(source), source, token_ids)
-    edit(copy)
+    # A file of weights has one of the two forms; the vocabulary is another file.
+    with_old_names(copy)
+    as_tokenizer_json(copy)
     np.testing.assert_array_equal(outputs_of(load_bert(copy), source, token_ids), expected)
     assert load_tokenizer(copy).encode(["The"])[0].tolist() == [
         load_tokenizer(source).token_to_id("\u2581the")
     ]
+    without_prefix(copy)
+    np.testing.assert_array_equal(outputs_of(load_bert(copy), source, token_ids), expected)
 
 
 def test_cased(copy):

@@ -12,14 +12,12 @@ import xlnet_command
 from keras_xlnet.checkpoints import (
     FORMATS,
     TASKS,
-    detect_format,
-    detect_task,
     load_original,
     load_tokenizer,
     save_checkpoint,
 )
 from keras_xlnet.cli.verify import random_inputs
-from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetQuestionAnswering
+from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
 from tests.checkpoints.new_models import new_model
 
 
@@ -63,20 +61,6 @@ def test_conversions(source, target, sources, tmp_path, capsys):
     )
     assert before(texts).to_list() == after(texts).to_list()
     assert before.remove_accents == after.remove_accents
-
-
-@pytest.mark.parametrize("task", ["question_answering", "backbone"])
-def test_tasks_are_found(task, tmp_path, capsys):
-    model = XLNetBackbone(30, 2, 2, 8, 12, activation="relu")
-    if task == "question_answering":
-        model = XLNetQuestionAnswering(model)
-    for format in FORMATS:
-        save_checkpoint(model, tmp_path / format, format)
-        assert detect_format(tmp_path / format) == format
-        expected = None if task == "backbone" else task
-        assert detect_task(tmp_path / format) == expected
-    assert xlnet("verify", tmp_path / "original", tmp_path / "preset") == 0
-    assert f"as {task}" in capsys.readouterr().out
 
 
 # tests/checkpoints/test_formats.py has every task.

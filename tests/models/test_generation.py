@@ -99,12 +99,8 @@ def test_a_permutation_model_continues_as_computed_anew(arguments):
 
 @pytest.mark.parametrize(
     "make, method",
-    [
-        (causal_model, "sample"),
-        (causal_model, "beam"),
-        (permutation_model, "greedy"),
-        (permutation_model, "beam"),
-    ],
+    [(causal_model, m) for m in ("sample", "beam")]
+    + [(permutation_model, m) for m in ("greedy", "beam")],
 )
 def test_other_prompts_change_nothing(make, method, models):
     model, prompts = models[make], prompts_of((3, 17))

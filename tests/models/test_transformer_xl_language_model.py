@@ -119,8 +119,7 @@ def test_a_batch_is_its_rows_and_padding_changes_nothing(model):
     np.testing.assert_allclose(found[:, :LENGTH], together, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-@pytest.mark.parametrize("variant", [{}, CLUSTERS], ids=["plain", "clusters"])
+@pytest.mark.parametrize("variant, jit_compile", [({}, False), (CLUSTERS, True)])
 def test_graph_and_xla_equal_eager(variant, jit_compile):
     model = model_of(**variant)
     first = model({"token_ids": tokens_of()})

@@ -13,21 +13,9 @@ from keras_xlnet.preprocessing import (
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 PARTS = [
-    "a ship",
-    "  the",
-    "12,3",
-    " 9,",
-    "``q''",
-    "½ﬁ",
-    "ΣΑΣ ",
-    "é",
-    "İ",
-    "東京",
-    "\u3000",
-    "\0",
-    "🙂",
-    ".",
-]
+    "a ship", "  the", "12,3", " 9,", "``q''", "½ﬁ", "ΣΑΣ ", "é", "İ",
+    "東京", "\u3000", "\0", "🙂", ".",
+]  # fmt: skip
 TEXTS = st.lists(st.sampled_from(PARTS), max_size=12).map("".join) | st.text(max_size=30)
 # TensorFlow takes no lone surrogates.
 TEXTS = TEXTS.filter(lambda text: not any(0xD800 <= ord(c) < 0xE000 for c in text))

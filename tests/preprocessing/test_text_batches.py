@@ -231,20 +231,20 @@ def seen_by(model, *args, **kwargs):
 def test_fit_reads_each_text_once_an_epoch(tokenizer):
     ids = np.arange(70) % 3
     model = classifier(tokenizer, memory_length=4)
-    history, seen = seen_by(model, TEXTS, ids, batch_size=2, epochs=2)
-    assert len(seen) == 70 and len(history["loss"]) == 2
-    for epoch in (seen[:35], seen[35:]):
+    history, seen = seen_by(model, TEXTS, ids, batch_size=5, epochs=2)
+    assert len(seen) == 28 and len(history["loss"]) == 2
+    for epoch in (seen[:14], seen[14:]):
         labels = [label for _, batch, _ in epoch for label in batch]
         assert sorted(labels) == sorted(ids.tolist())
     assert len({width for width, *_ in seen}) > 2
-    _, flat = seen_by(classifier(tokenizer), TEXTS, ids, batch_size=8, pack=False)
+    _, flat = seen_by(classifier(tokenizer), TEXTS, ids, batch_size=24, pack=False)
     assert len({width for width, *_ in flat}) == 1
     for arguments in ({"shuffle": False}, {"x_is": "features"}):
         model = classifier(tokenizer, memory_length=4)
         x = TEXTS
         if arguments.pop("x_is", None):
             x = model.preprocessor.encode(TEXTS).features
-        _, flat = seen_by(model, x, ids, batch_size=8, **arguments)
+        _, flat = seen_by(model, x, ids, batch_size=24, **arguments)
         assert len({width for width, *_ in flat}) == 1
 
 

@@ -36,8 +36,9 @@ def backbone():
     return small_backbone()
 
 
-def untrained(model):
-    model.compile(keras.optimizers.SGD(0.0))
+def untrained(model, run_eagerly=True):
+    # To trace a step takes as long as some five eager steps.
+    model.compile(keras.optimizers.SGD(0.0), run_eagerly=run_eagerly)
     return model
 
 
@@ -45,7 +46,7 @@ def untrained(model):
 def tagger(tokenizer):
     preprocessor = XLNetTokenClassifierPreprocessor(tokenizer, sequence_length=12)
     model = XLNetTokenClassifier(backbone(), 3, preprocessor, class_names=NAMES, dropout=0.0)
-    return untrained(model)
+    return untrained(model, run_eagerly=False)
 
 
 def permutation_lm(**arguments):

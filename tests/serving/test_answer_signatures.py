@@ -61,10 +61,19 @@ def check(outputs, expected):
         assert not outputs["answer_probability"][row, count:].any()
 
 
+@pytest.fixture(scope="module")
+def exported(preprocessor, tmp_path_factory):
+    """A model and its signature, for each padding side."""
+    found = {}
+    for side in ("left", "right"):
+        model = make(preprocessor, side)
+        found[side] = model, served(model, tmp_path_factory.mktemp(side))["serving_default"]
+    return found
+
+
 @pytest.mark.parametrize("padding_side", ["left", "right"])
-def test_answers_are_those_of_python(preprocessor, tmp_path, padding_side):
-    model = make(preprocessor, padding_side)
-    signature = served(model, tmp_path)["serving_default"]
+def test_answers_are_those_of_python(exported, padding_side):
+    model, signature = exported[padding_side]
     pairs = [(question, context) for question in QUESTIONS for context in CONTEXTS]
     questions, contexts = map(list, zip(*pairs, strict=True))
     expected = model.answer({"question": questions, "context": contexts}, verbose=0)
@@ -97,10 +106,9 @@ def test_the_threshold_of_the_model_is_the_default(preprocessor, tmp_path):
     assert outputs["answers"][0, 0] != b""
 
 
-def test_texts_without_an_answer(preprocessor, tmp_path):
+def test_texts_without_an_answer(exported):
     """Texts that Python refuses have answers to nobody: a request fails for no other client."""
-    model = make(preprocessor)
-    signature = served(model, tmp_path)["serving_default"]
+    _, signature = exported["right"]
     outputs = ask(signature, ["", "who?", "who?"], [CONTEXTS[3], "", "   "])
     assert outputs["answer"].tolist()[1:] == [b"", b""]
     assert not outputs["answer_probability"][1:].any()

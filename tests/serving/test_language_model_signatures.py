@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from keras_xlnet.models import TransformerXLLanguageModel, XLNetBackbone, XLNetPermutationLM
 from keras_xlnet.serving import export
+from keras_xlnet.serving.saved_model_signatures import saved_model_signatures
 from keras_xlnet.tokenizers import VocabularyTokenizer
 from tests.models.test_scoring import with_random_weights
 from tests.serving.fresh_process import run_in_a_fresh_process
@@ -27,10 +28,9 @@ START = 7
 COUNTS = [5, 1, 7, 2, 3, 4, 6, 5, 7]
 
 
-def causal_model(tokenizer, **kwargs):
-    model = TransformerXLLanguageModel(
-        tokenizer.vocabulary_size(), 2, 2, 16, 24, tokenizer=tokenizer, dropout=0.0, **kwargs
-    )
+def causal_model(tokenizer, num_layers=2, **kwargs):
+    sizes = (tokenizer.vocabulary_size(), num_layers, 2, 16, 24)
+    model = TransformerXLLanguageModel(*sizes, tokenizer=tokenizer, dropout=0.0, **kwargs)
     return with_random_weights(model)
 
 
@@ -42,16 +42,14 @@ def models(tokenizer):
     )
     backbone = XLNetBackbone(tokenizer.vocabulary_size(), 2, 2, 16, 24, dropout=0.0)
     permutation = with_random_weights(XLNetPermutationLM(backbone, tokenizer=tokenizer))
-    of_words = causal_model(words, memory_length=8, cutoffs=(3, 5), div_val=2)
+    of_words = causal_model(
+        words, memory_length=9, cutoffs=(3, 5), div_val=2, attend_to_empty_memory=True
+    )
     (found,) = of_words.generate(["you"], max_new_tokens=1).token_ids
     return {
         "permutation": (permutation, {}),
         "memory": (causal_model(tokenizer, memory_length=40), {"start_token_id": START}),
-        "no_memory": (causal_model(tokenizer), {"batch_size": len(TEXTS)}),
-        "zero_memory": (
-            causal_model(tokenizer, memory_length=9, attend_to_empty_memory=True),
-            {},
-        ),
+        "no_memory": (causal_model(tokenizer, 1), {"batch_size": len(TEXTS)}),
         "words": (of_words, {"stop_token_ids": found.tolist()}),
     }
 
@@ -79,7 +77,7 @@ def served(exported, tmp_path_factory):
 # === Scores ===
 
 
-NAMES = ["permutation", "memory", "no_memory", "zero_memory", "words"]
+NAMES = ["permutation", "memory", "no_memory", "words"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -96,6 +94,12 @@ def test_scores_equal_those_of_the_model(name, models, served):
         assert count == np.sum(~np.isnan(log_probs))
         np.testing.assert_allclose(row[: len(log_probs)], np.nan_to_num(log_probs), atol=1e-5)
         assert not row[len(log_probs) :].any()
+
+
+def test_models_without_memory_have_no_segments(exported):
+    for name in ("memory", "no_memory"):
+        signatures = saved_model_signatures(exported[name])["signatures"]
+        assert ("serving_segment" in signatures) == (name == "memory")
 
 
 def test_a_text_without_tokens_has_no_score(exported):

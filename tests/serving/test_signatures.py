@@ -31,8 +31,10 @@ def backbone():
     return models.XLNetBackbone(200, 1, 2, 16, 32, kernel_initializer=initializer)
 
 
-def served(model, directory, signature="serving_default", **inputs):
-    loaded = tf.saved_model.load(export(model, directory / "1"))
+def served(model, directory, *, signature="serving_default", **inputs):
+    if not (directory / "1").exists():
+        export(model, directory / "1")
+    loaded = tf.saved_model.load(directory / "1")
     outputs = loaded.signatures[signature](**{k: tf.constant(v) for k, v in inputs.items()})
     return {name: value.numpy() for name, value in outputs.items()}
 
@@ -68,14 +70,19 @@ def test_ranker(backbone, tokenizer, tmp_path):
         np.testing.assert_allclose(found["scores"][row, order], scores, atol=1e-6)
 
 
-@pytest.mark.parametrize("has_question", [True, False])
-def test_multiple_choice(backbone, tokenizer, tmp_path, has_question):
+@pytest.fixture(scope="module")
+def chooser(backbone, tokenizer, tmp_path_factory):
     preprocessor = preprocessing.XLNetMultipleChoicePreprocessor(tokenizer, 32, 12)
-    model = models.XLNetMultipleChoice(backbone, preprocessor)
+    return models.XLNetMultipleChoice(backbone, preprocessor), tmp_path_factory.mktemp("chooser")
+
+
+@pytest.mark.parametrize("has_question", [True, False])
+def test_multiple_choice(chooser, has_question):
+    model, directory = chooser
     stories = {key: STORIES[key] for key in STORIES if has_question or key != "question"}
     inputs = {**stories, "choices": padded(STORIES["choices"])}
     signature = "serving_question" if has_question else "serving_default"
-    found = served(model, tmp_path, signature, **inputs)
+    found = served(model, directory, signature=signature, **inputs)
     expected = model.choose(stories, verbose=0)
     assert [choice.decode() for choice in found["choice"]] == [x.text for x in expected]
     assert found["index"].tolist() == [x.index for x in expected]

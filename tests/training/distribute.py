@@ -70,7 +70,7 @@ def losses(make, distribution):
 
 
 def uneven_batches(num_devices):
-    """All numbers of a training with dropout, on 5 rows and 3 rows, in batches of 2 and of 3."""
+    """All numbers of a training with dropout, on 4 rows and 3 rows, in batches of 3."""
     devices = [f"cpu:{i}" for i in range(num_devices)]
     distribution = keras.distribution.DataParallel(devices=devices, auto_shard_dataset=False)
     keras.distribution.set_distribution(distribution if num_devices > 1 else None)
@@ -78,11 +78,11 @@ def uneven_batches(num_devices):
     model = XLNetTextClassifier(XLNetBackbone(32, 1, 2, 8, 8), num_classes=2)
     model.compile(keras.optimizers.SGD(0.1), metrics=["accuracy"])
     x = {
-        "token_ids": TOKEN_IDS[:5],
-        "segment_ids": np.zeros((5, 6), "int32"),
-        "padding_mask": np.arange(6) >= np.arange(5)[:, None],
+        "token_ids": TOKEN_IDS[:4],
+        "segment_ids": np.zeros((4, 6), "int32"),
+        "padding_mask": np.arange(6) >= np.arange(4)[:, None],
     }
-    y, weights = TOKEN_IDS[:5, 0] % 2, np.arange(1.0, 6.0)
+    y, weights = TOKEN_IDS[:4, 0] % 2, np.arange(1.0, 5.0)
     held_out = {"token_ids": TOKEN_IDS[5:8]}, TOKEN_IDS[5:8, 0] % 2
 
     def batches():
@@ -90,9 +90,9 @@ def uneven_batches(num_devices):
             yield {key: array[i : i + 3] for key, array in x.items()}, y[i : i + 3]
 
     arguments = {"validation_data": held_out, "sample_weight": weights, "verbose": 0}
-    history = model.fit(x, y, batch_size=2, epochs=2, **arguments).history
+    history = model.fit(x, y, batch_size=3, epochs=2, **arguments).history
     history["of_generator"] = model.fit(batches(), steps_per_epoch=2, verbose=0).history["loss"]
-    history["of_split"] = model.fit(x, y, 2, validation_split=0.4, verbose=0).history["val_loss"]
+    history["of_split"] = model.fit(x, y, 3, validation_split=0.25, verbose=0).history["val_loss"]
     if importlib.util.find_spec("tensorflow"):
         import tensorflow as tf
 

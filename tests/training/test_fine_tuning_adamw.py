@@ -144,7 +144,7 @@ def test_files_without_the_variable_of_the_schedule_are_loaded(data, tmp_path):
 
 def test_a_later_epoch_as_the_first_one(data):
     model, rates = classifier_of(), Rates()
-    model.compile(FineTuningAdamW(1e-2))
+    model.compile(FineTuningAdamW(1e-2), run_eagerly=True)
     arguments = {"epochs": 5, "initial_epoch": 3, "batch_size": 4, "verbose": 0}
     model.fit(*data, callbacks=[rates], **arguments)
     np.testing.assert_allclose(rates.found, expected_rates(1e-2, 6), rtol=1e-5)
@@ -152,7 +152,7 @@ def test_a_later_epoch_as_the_first_one(data):
 
 def test_unknown_length_has_a_constant_rate(data):
     model, rates = classifier_of(), Rates()
-    model.compile(FineTuningAdamW(1e-2))
+    model.compile(FineTuningAdamW(1e-2), run_eagerly=True)
     batches = (({"token_ids": data[0]["token_ids"][:4]}, data[1][:4]) for _ in range(3))
     model.fit(batches, callbacks=[rates], verbose=0)
     np.testing.assert_allclose(rates.found, 1e-2, rtol=1e-6)
@@ -174,7 +174,7 @@ def test_train_on_batch_after_fit_has_the_highest_rate(data):
 
 def test_saved_models_have_the_highest_rate_and_not_the_last(data, tmp_path):
     model = classifier_of()
-    model.compile(FineTuningAdamW(1e-2, warmup_ratio=0.2))
+    model.compile(FineTuningAdamW(1e-2, warmup_ratio=0.2), run_eagerly=True)
     model.fit(*data, epochs=2, verbose=0)
     model.save(tmp_path / "model.keras")
     optimizer = keras.saving.load_model(tmp_path / "model.keras").optimizer
