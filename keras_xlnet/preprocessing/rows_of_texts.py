@@ -29,11 +29,13 @@ class RowPlan:
     counts: tuple[int, ...]
 
     @classmethod
-    def of_batches(cls, batches: Iterable[np.ndarray]) -> RowPlan:
+    def of_batches(cls, batches: Iterable[np.ndarray], spare_rows: int = 0) -> RowPlan:
         """Returns the plan that costs least for batches.
 
         Args:
             batches: For each batch an int array, the numbers of tokens of its texts.
+            spare_rows: Int, how many more rows the largest number has than these batches need, for
+                other batches.
         """
         batches = [lengths.tolist() for lengths in batches]
         longest = max(max(lengths) for lengths in batches)
@@ -45,7 +47,10 @@ class RowPlan:
             return rows * row_length * (1 + row_length / _COST_LENGTH)
 
         row_length = min(range(shortest, 2 * shortest + 1, _MULTIPLE), key=cost)
-        return cls(row_length, _best_counts(batches, row_length)[1])
+        *counts, most = _best_counts(batches, row_length)[1]
+        # No batch needs more rows than it has texts.
+        most = max(most, min(most + spare_rows, max(map(len, batches))))
+        return cls(row_length, (*counts, most))
 
     def packing(self, lengths: np.ndarray, length: int, padding_side: str = "left") -> np.ndarray:
         """Returns the `packing` of a batch, as `PackTexts` takes it.

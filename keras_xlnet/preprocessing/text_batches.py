@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -22,8 +21,8 @@ _POOL = 8
 _POOLS = 4
 _SHORTEST = 16
 LAYOUTS = ("packed", "by_length", "padded")
-# The shapes of packed rows suit the batches of so many epochs, or as soon as there are so many.
-_PLANNED_PASSES, _PLANNED_BATCHES = 10, 1000
+# The shapes of packed rows suit the batches of whole passes, of at least so many batches.
+_PLANNED_BATCHES = 300
 
 
 class Passes(keras.utils.PyDataset):
@@ -211,14 +210,12 @@ class TextBatches(keras.utils.PyDataset):
         yield from map(self._take, batches)
 
     def _new_plan(self):
-        """The shapes of packed rows, for the batches of the first epochs."""
+        """The shapes of packed rows: the same for all shuffles, so that they are compiled once."""
         lengths = _text_lengths(self.features["padding_mask"]).reshape(len(self.lengths), -1)
-        rng, batches = copy.deepcopy(self._rng), []
-        for _ in range(1 if rng is None else _PLANNED_PASSES):
+        rng, batches = self._rng and np.random.default_rng(0), []
+        while not batches or (rng is not None and len(batches) < _PLANNED_BATCHES):
             batches += [lengths[rows].reshape(-1) for rows in self._new_batches(rng)]
-            if len(batches) > _PLANNED_BATCHES:
-                break
-        return RowPlan.of_batches(batches)
+        return RowPlan.of_batches(batches, spare_rows=0 if rng is None else 1)
 
     def _new_batches(self, rng=None):
         """Int arrays, the rows of each batch."""

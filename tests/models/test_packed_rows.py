@@ -204,5 +204,7 @@ def test_the_plan_has_few_shapes_and_fits_its_batches():
     plan = RowPlan.of_batches(batches)
     shapes = {plan.packing(lengths, 64).shape for lengths in batches}
     assert shapes == {(count, plan.row_length) for count in plan.counts} and len(shapes) <= 3
+    more = RowPlan.of_batches(batches, spare_rows=1)
+    assert more.counts == (*plan.counts[:-1], plan.counts[-1] + 1)
     # A batch that needs more rows than all of those gets them.
     assert plan.packing(np.full(16, 60), 64).shape[0] == 16
