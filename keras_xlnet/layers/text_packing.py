@@ -1,3 +1,5 @@
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -32,6 +34,9 @@ class PackTexts(ConfiguredLayer):
     >>> print(*(keras.ops.convert_to_numpy(rows[key]) for key in ("token_ids", "text_ids")))
     [[5 6 7 8 9 0]] [[ 0  0  1  1  1 -1]]
     """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
 
     def call(
         self, token_ids: Tensor, segment_ids: Tensor, padding_mask: Tensor, packing: Tensor
@@ -79,6 +84,9 @@ class UnpackTexts(ConfiguredLayer):
     [[0.  1.5 2.5]
      [3.5 4.5 5.5]]
     """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
 
     def call(self, rows: Tensor, packing: Tensor, token_ids: Tensor) -> Tensor:
         if packing.shape[-1] == 0:
