@@ -1,6 +1,7 @@
 """Loads and saves checkpoints of the original TensorFlow 1 implementation."""
 
 import dataclasses
+import json
 import pathlib
 from typing import Any
 
@@ -21,7 +22,6 @@ from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, values_to_sav
 from keras_xlnet.checkpoints.xlnet_weights import ENCODER
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preset_files import file_in
-from keras_xlnet.preset_files.files import write_json
 from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.types import PathLike
 
@@ -153,7 +153,9 @@ def save_original(
     directory.mkdir(parents=True, exist_ok=True)
     original_files.write_checkpoint(directory / original_files.PREFIX, values)
     if config is not None:  # The settings of Transformer-XL are flags of its scripts.
-        write_json(directory / original_files.CONFIG, config, indent=4, sort_keys=True)
+        # As the original writes it, without a newline at its end.
+        text = json.dumps(config, indent=4, sort_keys=True)
+        (directory / original_files.CONFIG).write_text(text, encoding="utf-8")
     if tokenizer is not None:
         tokenizer.save_assets(str(directory))
 

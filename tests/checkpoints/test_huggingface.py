@@ -572,7 +572,10 @@ BAD_DIRECTORIES = {
         lambda d: edit_config(d, ff_activation="mish"),
         "`ff_activation` 'mish', expected one of",
     ),
-    "summary": (lambda d: edit_config(d, summary_type="attn"), "`summary_type` 'attn', not one"),
+    "summary": (
+        lambda d: edit_config(d, summary_type="attn"),
+        "`summary_type` 'attn', expected one",
+    ),
     "no-projection": (lambda d: edit_config(d, summary_use_proj=False), "use_proj` False, but"),
     "nested": (
         lambda d: (d / "config.json").write_text("[" * 10**5),
