@@ -478,8 +478,10 @@ def _new_layers(config):
     layers.attention_mask = AttentionMask(
         config.attention_type, same_length=config.same_length, dtype=dtype, name="attention_mask"
     )
-    layers.pack_texts = PackTexts(dtype=dtype, name="pack_texts")
-    layers.unpack_texts = UnpackTexts(dtype=dtype, name="unpack_texts")
+    layers.pack_texts = layers.unpack_texts = None
+    if _can_pack(config):
+        layers.pack_texts = PackTexts(dtype=dtype, name="pack_texts")
+        layers.unpack_texts = UnpackTexts(dtype=dtype, name="unpack_texts")
     layers.segment_matrix = SegmentMatrix(dtype=dtype, name="segment_matrix")
     layers.blocks = [
         TwoStreamBlock(
@@ -502,6 +504,11 @@ def _new_layers(config):
     return layers
 
 
+def _can_pack(config):
+    """Whether rows may have several texts. Rows of memory and of text in reverse are of one."""
+    return not config.memory_length and not config.bidirectional_data
+
+
 def _new_inputs(config):
     """The symbolic inputs of a backbone by name."""
     inputs = {
@@ -509,7 +516,7 @@ def _new_inputs(config):
         "segment_ids": keras.Input((None,), dtype="int32", name="segment_ids"),
         "padding_mask": keras.Input((None,), dtype="bool", name="padding_mask"),
     }
-    if not config.memory_length and not config.bidirectional_data:
+    if _can_pack(config):
         inputs["packing"] = keras.Input((None,), dtype="int32", name="packing")
     if config.memory_length:
         inputs["memory"] = keras.Input(
