@@ -212,7 +212,8 @@ class TextBatches(keras.utils.PyDataset):
     def _new_plan(self):
         """The shapes of packed rows: the same for all shuffles, so that they are compiled once."""
         lengths = _text_lengths(self.features["padding_mask"]).reshape(len(self.lengths), -1)
-        rng, batches = self._rng and np.random.default_rng(0), []
+        rng = self._rng and np.random.default_rng(0)
+        batches: list[np.ndarray] = []
         while not batches or (rng is not None and len(batches) < _PLANNED_BATCHES):
             batches += [lengths[rows].reshape(-1) for rows in self._new_batches(rng)]
         return RowPlan.of_batches(batches, spare_rows=0 if rng is None else 1)
