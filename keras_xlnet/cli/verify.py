@@ -43,7 +43,7 @@ def random_inputs(model: keras.Model, seed: int) -> dict[str, np.ndarray]:
     """Returns random inputs for a model, according to the shapes and dtypes of `model.input`.
 
     Memory is left out, because an original checkpoint does not state its length: without an input
-    for it, a model has none. So is `packing`, which changes no output.
+    for it, a model has none.
 
     Args:
         model: A backbone or a task model.
@@ -53,7 +53,7 @@ def random_inputs(model: keras.Model, seed: int) -> dict[str, np.ndarray]:
     return {
         key: _random_input(rng, key, spec, backbone_of(model).vocabulary_size)
         for key, spec in model.input.items()
-        if "memory" not in key and key != "packing"
+        if "memory" not in key
     }
 
 

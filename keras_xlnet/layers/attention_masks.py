@@ -29,8 +29,7 @@ class AttentionMask(ConfiguredLayer):
         memory_mask: Optional tensor `(batch, memory_length)`, `True` / 1 for rows of memory that
             may be attended to. All by default, as in the original.
         text_ids: Optional int tensor `(batch, content_length)`, for rows of several texts without
-            memory: tokens see only tokens of their own text. If it has the shape `(0, 0)`, each row
-            is one text.
+            memory: tokens see only tokens of their own text.
 
     Returns:
         Two bool tensors `(batch, content_length, memory_length + content_length)`, `True` = may
@@ -92,7 +91,7 @@ class AttentionMask(ConfiguredLayer):
                 permutation_mask, batch_size, content_length, memory_length
             )
             allowed = ops.logical_and(allowed, visible)
-        if text_ids is not None and text_ids.shape[-1] != 0:
+        if text_ids is not None:
             is_same = ops.equal(ops.expand_dims(text_ids, 2), ops.expand_dims(text_ids, 1))
             allowed = ops.logical_and(allowed, is_same)
         return ops.logical_or(allowed, i == j), allowed

@@ -19,12 +19,11 @@ class PackTexts(ConfiguredLayer):
         token_ids, segment_ids, padding_mask: Tensors `(texts, length)`.
         packing: Int tensor `(rows, row_length)`: which token stands at each place, counted over
             `(texts, length)`; -1 for none. The tokens of a text stand in their order, one after the
-            other, in one row. If it has the shape `(0, 0)`, nothing is packed.
+            other, in one row.
 
     Returns:
         A dict of these three `(rows, row_length)`, and `text_ids`: the text of each place, -1 for
-        none, as `AttentionMask` takes it. If nothing is packed, the inputs, with `packing` as
-        `text_ids`.
+        none, as `AttentionMask` takes it.
 
     Example:
 
@@ -37,13 +36,12 @@ class PackTexts(ConfiguredLayer):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self.built = True  # Without weights.
 
     def call(
         self, token_ids: Tensor, segment_ids: Tensor, padding_mask: Tensor, packing: Tensor
     ) -> dict[str, Tensor]:
         inputs = _of_tokens(token_ids, segment_ids, padding_mask)
-        if packing.shape[-1] == 0:
-            return {**inputs, "text_ids": packing}
         is_token = packing >= 0
         places = ops.maximum(packing, 0)
         rows = {key: ops.take(ops.reshape(x, (-1,)), places) for key, x in inputs.items()}
@@ -54,8 +52,7 @@ class PackTexts(ConfiguredLayer):
         self, token_ids: Tensor, segment_ids: Tensor, padding_mask: Tensor, packing: Tensor
     ) -> dict[str, keras.KerasTensor]:
         inputs = _of_tokens(token_ids, segment_ids, padding_mask)
-        rows = token_ids if packing.shape[-1] == 0 else packing
-        specs = {key: keras.KerasTensor(rows.shape, x.dtype) for key, x in inputs.items()}
+        specs = {key: keras.KerasTensor(packing.shape, x.dtype) for key, x in inputs.items()}
         return {**specs, "text_ids": keras.KerasTensor(packing.shape, packing.dtype)}
 
 
@@ -73,7 +70,7 @@ class UnpackTexts(ConfiguredLayer):
         token_ids: Tensor `(texts, length)`. Only its shape is used.
 
     Returns:
-        Tensor `(texts, length, ...)`, 0 where no place has the token. If nothing is packed, `rows`.
+        Tensor `(texts, length, ...)`, 0 where no place has the token.
 
     Example:
 
@@ -87,10 +84,9 @@ class UnpackTexts(ConfiguredLayer):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self.built = True  # Without weights.
 
     def call(self, rows: Tensor, packing: Tensor, token_ids: Tensor) -> Tensor:
-        if packing.shape[-1] == 0:
-            return rows
         texts, length = ops.shape(token_ids)[:2]
         packing = ops.reshape(packing, (-1, 1))
         # The place of each token, counted from 1. The places without a token come first.

@@ -1,3 +1,4 @@
+import contextlib
 import types
 import warnings
 import weakref
@@ -53,8 +54,6 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
     presets, copies, LoRA, and checks of arrays before the first step.
     """
 
-    # Inputs of `call` that the graph does not take.
-    _inputs_without_default: tuple[str, ...] = ()
     # The argument that holds a layer of strings: "preprocessor" or "tokenizer".
     _text_argument: str | None = None
     _untracked = types.SimpleNamespace(text_layer=None, warned=frozenset())
@@ -81,7 +80,8 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
             ValueError: If an id or a position is out of range. Traced inputs are not checked.
         """
         self._check_ranges(inputs)
-        return super().__call__(self._complete(inputs), *args, **kwargs)
+        with self._reading(self._complete(inputs)) as inputs:
+            return super().__call__(inputs, *args, **kwargs)
 
     def stateless_call(
         self,
@@ -92,13 +92,22 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         **kwargs: Any,
     ) -> Any:
         """Computes the outputs as `keras.Model` does. JAX trains with it, without `__call__`."""
-        inputs = self._complete(inputs)
-        return super().stateless_call(
-            trainable_variables, non_trainable_variables, inputs, *args, **kwargs
-        )
+        with self._reading(self._complete(inputs)) as inputs:
+            return super().stateless_call(
+                trainable_variables, non_trainable_variables, inputs, *args, **kwargs
+            )
 
     def _complete(self, inputs):
         return complete_inputs(inputs, self.input, self._default, self._inputs_without_default)
+
+    @property
+    def _inputs_without_default(self) -> tuple[str, ...]:
+        """Inputs of a call that the graph does not take."""
+        return ()
+
+    def _reading(self, inputs):
+        """The context of a call, with the inputs that its graph takes."""
+        return contextlib.nullcontext(inputs)
 
     def _default(self, key, inputs):
         return default_input(key, inputs, self.input)

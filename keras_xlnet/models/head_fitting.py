@@ -9,6 +9,7 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet.models.base_model import BaseModel
+from keras_xlnet.models.xlnet_backbone import packed_rows
 from keras_xlnet.ops.linear_probe import check_l2, fit_linear
 from keras_xlnet.preprocessing.examples import Examples
 from keras_xlnet.preprocessing.weights import weights_by_class
@@ -109,7 +110,8 @@ def read(
     """
     # Not kept: layers may be quantized or get LoRA before the next call.
     reader = _Reader(model.input, tensors, name="reader")
-    examples = dataclasses.replace(examples, y=None, sample_weight=None)
+    x = {key: ops.convert_to_numpy(ops.convert_to_tensor(v)) for key, v in examples.x.items()}
+    examples = dataclasses.replace(examples, x=x, y=None, sample_weight=None)
     if examples.layout == "padded":
         values = reader.predict(examples.x, batch_size=batch_size, verbose=verbose)
     else:
@@ -124,10 +126,17 @@ def read(
 
 
 class _Reader(BaseModel):
-    """A part of a model, for inputs that the model has checked."""
+    """A part of a task model, for inputs that the model has checked."""
+
+    @property
+    def _inputs_without_default(self):
+        return ("packing",)
 
     def _check_ranges(self, x, y=None):
         pass
+
+    def _reading(self, inputs):
+        return packed_rows(inputs)
 
 
 def _weights_of(dense):

@@ -57,7 +57,7 @@ def _check_keys(inputs, expected):
     if unknown:
         hint = "" if "memory" in expected else " (memory needs `memory_length`)"
         if "packing" in unknown:
-            hint = " (packing needs a backbone without `memory_length` and `bidirectional_data`)"
+            hint = " (packing needs no `memory_length`, `bidirectional_data` or `pooling='pair'`)"
         raise ValueError(
             f"`inputs` has keys that this model does not take: {unknown}. "
             f"Expected: {expected}{hint}"
@@ -75,8 +75,6 @@ def default_input(
         expected: The `input` of the model, a dict.
     """
     token_ids = inputs["token_ids"]
-    if key == "packing":  # Each text is a row: see `PackTexts`.
-        return ops.reshape(ops.cast(token_ids[:0, ..., :0], "int32"), (0, 0))
     if key == "memory":
         return _no_memory(token_ids, expected["memory"])
     if key == "reset_memory":
@@ -89,20 +87,6 @@ def default_input(
     if key.endswith("mask"):
         return ops.ones_like(like, dtype="bool")
     return ops.zeros_like(like, dtype="int32")
-
-
-def inputs_of_tokens(model: keras.Model) -> dict[str, keras.KerasTensor]:
-    """Returns the inputs of a model that have a value for each token, by name.
-
-    Args:
-        model: A task model.
-    """
-    rank = len(model.input["token_ids"].shape)
-    return {
-        key: value
-        for key, value in model.input.items()
-        if len(value.shape) == rank and key != "packing"
-    }
 
 
 def _no_memory(token_ids, memory):

@@ -13,6 +13,7 @@ from keras_xlnet.models.head_fitting import L2, fit_last_layer, head_values
 from keras_xlnet.models.long_documents import preprocessor_for_documents
 from keras_xlnet.models.preset import class_of_preset, load_with_adapter
 from keras_xlnet.models.vocabulary import check_vocabulary
+from keras_xlnet.models.xlnet_backbone import packed_rows
 from keras_xlnet.preprocessing.examples import BATCH_SIZE, ExampleReader, is_batches
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.preprocessor import Preprocessor
@@ -476,6 +477,23 @@ class Task(BaseModel):
             progress.add(1)
         return batches.join_tokens(outputs)
 
+    # === Packed rows ===
+
+    @property
+    def _inputs_without_default(self):
+        # These read tokens before the backbone does.
+        if getattr(self, "pooling", None) == "pair" or self.long_document == "memory":
+            return ()
+        return self.backbone._inputs_without_default
+
+    def _reading(self, inputs):
+        if isinstance(inputs.get("packing"), keras.KerasTensor):
+            raise ValueError(
+                f"`packing` of a {type(self).__name__} cannot be a symbolic input: pass arrays, or "
+                "call the backbone in a functional model"
+            )
+        return packed_rows(inputs)
+
     # === Labels and batches ===
 
     def _read(self, x, y=None, sample_weight=None, has_labels=True, pack=True, keeps_order=False):
@@ -526,7 +544,7 @@ class Task(BaseModel):
         has_devices = keras.distribution.distribution() is not None or strategy.startswith("TPU")
         if self._has_replicas() or has_devices:
             return "padded"
-        if "packing" in self.input and self.long_document != "windows":
+        if "packing" in self._inputs_without_default and self.long_document != "windows":
             return "packed"
         needs_one_length = self.long_document == "memory" and self.gradient_segments is None
         # Positions count from the left.

@@ -77,18 +77,15 @@ def check_classes(num_classes: int, activation: str, class_names: Sequence[str] 
 
 
 def token_inputs(backbone: keras.Model, shape: Shape = (None,)) -> dict[str, keras.KerasTensor]:
-    """Returns the symbolic inputs `token_ids`, `segment_ids`, `padding_mask` and `packing`.
+    """Returns the symbolic inputs `token_ids`, `segment_ids` and `padding_mask`.
 
     Args:
         backbone: An `XLNetBackbone`.
         shape: Their shape, without the batch.
     """
-    shapes = dict.fromkeys(("token_ids", "segment_ids", "padding_mask"), shape)
-    if "packing" in backbone.input:
-        shapes["packing"] = (None,)
     return {
         key: keras.Input(shape, dtype=backbone.input[key].dtype, name=key)
-        for key, shape in shapes.items()
+        for key in ("token_ids", "segment_ids", "padding_mask")
     }
 
 
@@ -156,19 +153,19 @@ def _read_segments(backbone, inputs, summarize, segment_length, gradient_segment
 
 def _read_windows(backbone, inputs, summarize, segment_length):
     """The mean of the summaries of all windows."""
-    texts = {key: inputs[key] for key in ("token_ids", "segment_ids", "padding_mask")}
-    windows, is_window = DivideIntoWindows(segment_length)(texts)
-    if "packing" in inputs:  # Of windows.
-        windows["packing"] = inputs["packing"]
+    windows, is_window = DivideIntoWindows(segment_length)(inputs)
     summaries = _summary(backbone(windows)["sequence_output"], windows, summarize)
     mean = SequencePooling("mean", dtype=backbone.dtype_policy, name="mean_of_windows")
     return mean(GroupWindows()(summaries, is_window), padding_mask=is_window)
 
 
 def _compare_pairs(backbone, inputs, dropout):
-    rows = backbone.pack(inputs)
-    embeddings = backbone.token_embedding(rows.pop("token_ids"))
-    content, _, layer_inputs = backbone.encode(backbone.embedding_dropout(embeddings), **rows)
+    embeddings = backbone.token_embedding(inputs["token_ids"])
+    content, _, layer_inputs = backbone.encode(
+        backbone.embedding_dropout(embeddings),
+        segment_ids=inputs["segment_ids"],
+        padding_mask=inputs["padding_mask"],
+    )
     levels = [embeddings, *layer_inputs[1:], backbone.output_dropout(content)]
     (seed,) = spawn_seeds(backbone.seed, 1, "PairComparison")
     compare = PairComparison(
@@ -177,9 +174,7 @@ def _compare_pairs(backbone, inputs, dropout):
         seed=seed,
         name="pair_comparison",
     )
-    levels = backbone.unpack(ops.stack(levels, axis=2), inputs)
-    inputs = {key: value for key, value in inputs.items() if key != "packing"}
-    return compare(levels, **inputs), compare
+    return compare(ops.stack(levels, axis=2), **inputs), compare
 
 
 def new_logits(backbone: keras.Model, units: int) -> keras.layers.Dense:
@@ -194,10 +189,7 @@ def new_logits(backbone: keras.Model, units: int) -> keras.layers.Dense:
 
 def join_choices(inputs: dict[str, keras.KerasTensor]) -> dict[str, keras.KerasTensor]:
     """Returns the inputs of `token_inputs` with a row for each choice."""
-    return {
-        key: value if key == "packing" else JoinChoices(name=f"all_{key}")(value)
-        for key, value in inputs.items()
-    }
+    return {key: JoinChoices(name=f"all_{key}")(value) for key, value in inputs.items()}
 
 
 class JoinChoices(keras.Operation):

@@ -1,5 +1,7 @@
+import contextlib
+import contextvars
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import keras
@@ -28,7 +30,8 @@ from keras_xlnet.models.keeps_memory import next_memory, read_memories
 from keras_xlnet.registration import register
 from keras_xlnet.types import Activation, DType, Initializer, Tensor
 
-_OF_TOKENS = ("token_ids", "segment_ids", "padding_mask")
+# The `packing` of a task model whose graph calls the backbone without it.
+_PACKING: contextvars.ContextVar[Any] = contextvars.ContextVar("packing", default=None)
 
 
 def _config(num_layers, hidden_dim, num_heads):
@@ -198,42 +201,47 @@ class XLNetBackbone(BaseModel):
 
         # === Functional graph ===
         layers, inputs = _new_layers(config), _new_inputs(config)
-        # Its attributes are the layers that `pack`, `encode` and `unpack` use.
-        rows = XLNetBackbone.pack(layers, inputs)
-        content = layers.embedding_dropout(layers.token_embedding(rows.pop("token_ids")))
+        content = layers.embedding_dropout(layers.token_embedding(inputs["token_ids"]))
         content, _, layer_inputs = XLNetBackbone.encode(
-            layers, content, **rows, **read_memories(inputs)
+            layers,  # Its attributes are the layers that `encode` uses.
+            content,
+            segment_ids=inputs["segment_ids"],
+            padding_mask=inputs["padding_mask"],
+            **read_memories(inputs),
         )
-        content = layers.output_dropout(content)
         outputs = {
-            "sequence_output": XLNetBackbone.unpack(layers, content, inputs),
+            "sequence_output": layers.output_dropout(content),
             **next_memory(layers.recurrent_memory, layer_inputs, inputs),
         }
         super().__init__(inputs=inputs, outputs=outputs, name=name, **kwargs)
         for attribute, value in {**vars(config), **vars(layers)}.items():
             setattr(self, attribute, value)
 
-    def pack(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Returns `token_ids`, `segment_ids` and `padding_mask` in the rows of `packing`.
+    @property
+    def _inputs_without_default(self):
+        # Rows of memory, and of text in reverse, are of one text.
+        return () if self.memory_length or self.bidirectional_data else ("packing",)
 
-        With `text_ids`, if the backbone takes `packing`.
+    def call(
+        self, inputs: dict[str, Tensor], training: bool | None = None, mask: Any = None
+    ) -> dict[str, Tensor]:
+        """Runs the functional graph, or the same layers on packed rows."""
+        packing = inputs.get("packing", _PACKING.get())
+        inputs = _without_packing(inputs)
+        if packing is None:
+            return super().call(inputs, training=training, mask=mask)
+        rows = self.pack_texts(**inputs, packing=packing)
+        content = self.token_embedding(rows.pop("token_ids"))
+        content = self.embedding_dropout(content, training=training)
+        content, _, _ = self.encode(content, **rows, training=training)
+        content = self.output_dropout(content, training=training)
+        return {"sequence_output": self.unpack_texts(content, packing, inputs["token_ids"])}
 
-        Args:
-            inputs: The symbolic inputs of a model, a dict.
-        """
-        rows = {key: inputs[key] for key in _OF_TOKENS}
-        return self.pack_texts(**rows, packing=inputs["packing"]) if "packing" in inputs else rows
-
-    def unpack(self, content: Tensor, inputs: dict[str, Tensor]) -> Tensor:
-        """Returns the values of texts, `(batch, length, ...)`, from the rows of `pack`.
-
-        Args:
-            content: Tensor `(rows, row_length, ...)`.
-            inputs: As in `pack`.
-        """
-        if "packing" not in inputs:
-            return content
-        return self.unpack_texts(content, inputs["packing"], inputs["token_ids"])
+    def compute_output_spec(
+        self, inputs: dict[str, Tensor], training: bool | None = None, mask: Any = None
+    ) -> dict[str, keras.KerasTensor]:
+        """Returns the shapes of the outputs, which do not depend on `packing`."""
+        return super().compute_output_spec(_without_packing(inputs), training=training, mask=mask)
 
     def encode(
         self,
@@ -248,6 +256,7 @@ class XLNetBackbone(BaseModel):
         memory_mask: Tensor | None = None,
         memory_segment_ids: Tensor | None = None,
         text_ids: Tensor | None = None,
+        training: bool | None = None,
     ) -> tuple[Tensor | None, Tensor | None, list[Tensor]]:
         """Runs the blocks on embedded tokens, with or without a query stream.
 
@@ -263,13 +272,16 @@ class XLNetBackbone(BaseModel):
             read_memory: Optional function of a layer's index and input content stream that returns
                 the layer's memory. It is called once for each layer.
             text_ids: Optional, for rows of several texts, as in `AttentionMask`.
+            training: As in the call of a layer.
 
         Returns:
             The last content stream, or `None` with a query stream; the last query stream, or
             `None`; and the list of the layers' input content streams.
         """
         memory = read_memory(0, content) if read_memory else None
-        positions = self.position_dropout(self.position_encoding(content, memory=memory))
+        positions = self.position_dropout(
+            self.position_encoding(content, memory=memory), training=training
+        )
         segment_matrix = self.segment_matrix(
             segment_ids, memory=memory, memory_segment_ids=memory_segment_ids
         )
@@ -294,6 +306,7 @@ class XLNetBackbone(BaseModel):
             query_attention_mask=None if query is None else query_mask,
             target_positions=target_positions,
             attention_biases=biases,
+            training=training,
         )
 
     @classmethod
@@ -356,6 +369,24 @@ class XLNetBackbone(BaseModel):
             "gradient_checkpointing": self.gradient_checkpointing,
             **self.sublayer_config(),
         }
+
+
+@contextlib.contextmanager
+def packed_rows(inputs: dict[str, Tensor]) -> Iterator[dict[str, Tensor]]:
+    """A context in which backbones read packed rows, if the inputs of a task model have `packing`.
+
+    Yields:
+        The inputs without it, for a graph that does not know of it.
+    """
+    token = _PACKING.set(inputs.get("packing"))
+    try:
+        yield _without_packing(inputs)
+    finally:
+        _PACKING.reset(token)
+
+
+def _without_packing(inputs):
+    return {key: value for key, value in inputs.items() if key != "packing"}
 
 
 def run_blocks(
@@ -478,10 +509,8 @@ def _new_layers(config):
     layers.attention_mask = AttentionMask(
         config.attention_type, same_length=config.same_length, dtype=dtype, name="attention_mask"
     )
-    layers.pack_texts = layers.unpack_texts = None
-    if _can_pack(config):
-        layers.pack_texts = PackTexts(dtype=dtype, name="pack_texts")
-        layers.unpack_texts = UnpackTexts(dtype=dtype, name="unpack_texts")
+    layers.pack_texts = PackTexts(dtype=dtype, name="pack_texts")
+    layers.unpack_texts = UnpackTexts(dtype=dtype, name="unpack_texts")
     layers.segment_matrix = SegmentMatrix(dtype=dtype, name="segment_matrix")
     layers.blocks = [
         TwoStreamBlock(
@@ -504,11 +533,6 @@ def _new_layers(config):
     return layers
 
 
-def _can_pack(config):
-    """Whether rows may have several texts. Rows of memory and of text in reverse are of one."""
-    return not config.memory_length and not config.bidirectional_data
-
-
 def _new_inputs(config):
     """The symbolic inputs of a backbone by name."""
     inputs = {
@@ -516,8 +540,6 @@ def _new_inputs(config):
         "segment_ids": keras.Input((None,), dtype="int32", name="segment_ids"),
         "padding_mask": keras.Input((None,), dtype="bool", name="padding_mask"),
     }
-    if _can_pack(config):
-        inputs["packing"] = keras.Input((None,), dtype="int32", name="packing")
     if config.memory_length:
         inputs["memory"] = keras.Input(
             (config.num_layers, None, config.hidden_dim),

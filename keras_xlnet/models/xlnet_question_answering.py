@@ -122,7 +122,6 @@ class XLNetQuestionAnswering(Task):
     preprocessor_cls = XLNetQuestionAnsweringPreprocessor
     csv_inputs = ("question", "context")
     csv_columns = ("answer", "start", "end", "probability")
-    _inputs_without_default = ("max_answer_length", "start_positions")
 
     def __init__(
         self,
@@ -250,6 +249,10 @@ class XLNetQuestionAnswering(Task):
         if graph is None:
             return super().compute_output_spec(inputs, training=training, mask=mask)
         return graph.compute_output_spec(inputs)
+
+    @property
+    def _inputs_without_default(self):
+        return ("max_answer_length", "start_positions", *super()._inputs_without_default)
 
     def _graph_for(self, inputs):
         """The graph for an input that the model's own graph does not take, or `None`."""

@@ -6,7 +6,6 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_xlnet.models.inputs import inputs_of_tokens
 from keras_xlnet.serving.like_length import read_in_batches, read_in_batches_of_like_length
 from keras_xlnet.serving.signature import Signature
 
@@ -45,7 +44,7 @@ class TokenReader:
         # The features of a model whose rows have several texts have rank 3.
         shape = (batch_size, *[None] * (len(model.input["token_ids"].shape) - 2), length)
         # Places in rows, such as `cls_index`, follow from the masks.
-        names = inputs_of_tokens(model)
+        names = [name for name, value in model.input.items() if len(value.shape) > 1]
         specs = {name: tf.TensorSpec(shape, _dtype(name), name) for name in names}
         self._of_tokens = of_tokens
         self.inputs = [*specs.values()]

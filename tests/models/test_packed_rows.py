@@ -126,7 +126,6 @@ def test_gradients_are_the_same(kind):
 
 TASKS = {
     "classifier": lambda backbone: XLNetTextClassifier(backbone, 3),
-    "pairs": lambda backbone: XLNetTextClassifier(backbone, 3, pooling="pair"),
     "windows": lambda backbone: XLNetTextClassifier(
         backbone, 3, long_document="windows", segment_length=LENGTH
     ),
@@ -163,6 +162,26 @@ def test_what_cannot_be_packed_refuses_it(arguments):
     inputs = {**random_texts([3, 5], "left"), "packing": np.zeros((1, 8), "int32")}
     with pytest.raises(ValueError, match=r"does not take: \['packing'\].*\(packing needs"):
         XLNetBackbone(40, 1, 2, 16, 32, **arguments)(inputs)
+
+
+def test_tasks_refuse_what_they_cannot_pack():
+    inputs = {**random_texts([3, 5], "left"), "packing": np.zeros((1, 8), "int32")}
+    model = XLNetTextClassifier(BACKBONES["plain"], 3, pooling="pair")
+    with pytest.raises(ValueError, match=r"does not take: \['packing'\]"):
+        model(inputs)
+    symbolic = {key: keras.Input((None,), dtype=x.dtype) for key, x in inputs.items()}
+    with pytest.raises(ValueError, match="`packing` of a XLNetTextClassifier cannot be a symbolic"):
+        XLNetTextClassifier(BACKBONES["plain"], 3)(symbolic)
+
+
+def test_a_functional_model_packs():
+    inputs = random_texts([9, 5, 7, 6, 5, 8], "left")
+    inputs["packing"] = random_packing(inputs["padding_mask"], 20)
+    symbolic = {key: keras.Input((None,), dtype=x.dtype) for key, x in inputs.items()}
+    model = keras.Model(symbolic, BACKBONES["plain"](symbolic)["sequence_output"])
+    expected = BACKBONES["plain"](inputs)["sequence_output"]
+    np.testing.assert_allclose(model(inputs), expected, atol=1e-6)
+    assert "packing" not in BACKBONES["plain"].input
 
 
 def test_places_are_checked():

@@ -12,7 +12,6 @@ import keras
 from keras import ops
 
 from keras_xlnet.models import Task
-from keras_xlnet.models.inputs import inputs_of_tokens
 from keras_xlnet.serving.portable.litert_format import write_litert
 from keras_xlnet.serving.portable.onnx_format import write_onnx
 from keras_xlnet.types import PathLike
@@ -29,7 +28,7 @@ def load_network(preset: PathLike, output: str) -> keras.Model:
     model.trainable = False
     inputs = {
         name: keras.Input((None,), dtype=value.dtype, name=name)
-        for name, value in inputs_of_tokens(model).items()
+        for name, value in model.input.items()
     }
     if len(model.input["token_ids"].shape) == 2:
         return keras.Model(inputs, {output: model(inputs)})
