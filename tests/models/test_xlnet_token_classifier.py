@@ -142,7 +142,7 @@ def test_entities_of_text_are_parts_of_it(trained_on_text):
         assert text[entity.start : entity.end] == entity.text and 0.5 < entity.score <= 1
 
 
-@pytest.mark.parametrize("text", ["हिन्दी Ann Lee भाषा", "e\u0301te\u0301 Tom Fox", "مُحَمَّد Eve Ray"])
+@pytest.mark.parametrize("text", ["हिन्दी भाषा Ann Lee", "e\u0301te\u0301 Tom Fox", "مُحَمَّد Eve Ray"])
 def test_a_word_is_the_same_in_training_tags_and_entities(trained_on_text, text):
     model, _ = trained_on_text
     words = text.split()
