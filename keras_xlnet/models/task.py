@@ -320,10 +320,10 @@ class Task(BaseModel):
             class_weight: As in `BaseModel.fit`.
             sample_weight: Optional weights of the texts.
             pack: Bool, whether batches of raw text have several texts in a row, without padding:
-                see `TextBatches`. The texts of a batch and its results are the same. Models with
-                memory have batches of texts of similar length instead, unless `shuffle=False`.
-                With several replicas or devices and on TPUs, all texts are padded to one length, as
-                with `pack=False`.
+                see `TextBatches`. The results are the same. Models with memory, windows or
+                `pooling="pair"` have batches of texts of similar length instead, unless
+                `shuffle=False`. With several replicas or devices and on TPUs, all texts are padded
+                to one length, as with `pack=False`.
             head_first: Bool, whether `fit_head` is called on the same texts first. It helps
                 with fewer than a few hundred texts, not with a thousand.
             **kwargs: As in `keras.Model.fit`.
