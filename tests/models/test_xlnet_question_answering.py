@@ -301,7 +301,9 @@ def test_bad_arguments_are_named(kwargs, message):
 
 
 def test_unknown_inputs_are_named(model):
-    with pytest.raises(ValueError, match=r"does not take: \['p_mask'\].*'start_positions'\]"):
+    with pytest.raises(
+        ValueError, match=r"does not take: \['p_mask'\].*'start_positions', 'packing'\]"
+    ):
         model({"token_ids": TOKEN_IDS, "p_mask": TOKEN_IDS})
 
 

@@ -51,18 +51,18 @@ def classifier(tokenizer, side="left", memory_length=None, **arguments):
 
 def layout_of(model):
     """The layout of the batches of `predict`."""
-    seen, call = [], model.call
+    seen, step = [], model.predict_step
 
-    def noted(inputs, **kwargs):
-        seen.append(
-            (inputs["token_ids"].shape[1], inputs.get("packing", np.zeros((0, 0))).shape[1])
-        )
-        return call(inputs, **kwargs)
+    def noted(data):
+        (inputs,) = data if isinstance(data, tuple) else (data,)
+        seen.append((inputs["token_ids"].shape[1], "packing" in inputs))
+        return step(data)
 
-    model.call, model.predict_function = noted, None
+    model.predict_step, model.predict_function = noted, None
     model.predict(TEXTS, batch_size=8, verbose=0)
-    model.call = call
-    if any(row_length for _, row_length in seen):
+    model.predict_step = step
+    assert seen
+    if any(is_packed for _, is_packed in seen):
         return "packed"
     return "by_length" if None in {length for length, _ in seen} else "padded"
 
