@@ -1,7 +1,6 @@
 """Presets: directories with the config, the weights and the tokenizer of a model."""
 
 import inspect
-import json
 import pathlib
 from typing import Any
 
@@ -11,7 +10,15 @@ from keras_xlnet.arguments import check_choice
 from keras_xlnet.models.vocabulary import check_vocabulary, recorded_vocabulary
 from keras_xlnet.preset_files import file_in, preset_directory, presets, replace_files
 from keras_xlnet.preset_files.adapter import Adapter
-from keras_xlnet.preset_files.files import CONFIG, TOKENIZER, VOCABULARY, WEIGHTS, quoted, read_json
+from keras_xlnet.preset_files.files import (
+    CONFIG,
+    TOKENIZER,
+    VOCABULARY,
+    WEIGHTS,
+    quoted,
+    read_json,
+    write_json,
+)
 from keras_xlnet.preset_files.model_card import check_card, format_card
 from keras_xlnet.preset_files.recorded_vocabulary import KEY, read_vocabulary_sha256
 from keras_xlnet.preset_files.shipped import recommended_arguments
@@ -68,8 +75,7 @@ def save_preset(
     # A card may have been edited: it is replaced only if another one is passed.
     writes_card = card is not None or not (directory / _CARD).exists()
     with replace_files(directory, names + [_CARD] * writes_card) as folder:
-        text = json.dumps(config, indent=2) + "\n"
-        (folder / CONFIG).write_text(text, encoding="utf-8")
+        write_json(folder / CONFIG, config)
         save_weights(model, folder / WEIGHTS, dtype)
         if tokenizer is not None:
             tokenizer.save_to_preset(folder)

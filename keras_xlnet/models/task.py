@@ -480,11 +480,13 @@ class Task(BaseModel):
     # === Packed rows ===
 
     @property
+    def _compares_pairs(self):
+        return getattr(self, "pooling", None) == "pair"
+
+    @property
     def _inputs_without_default(self):
-        # These read tokens before the backbone does.
-        if getattr(self, "pooling", None) == "pair" or self.long_document == "memory":
-            return ()
-        return self.backbone._inputs_without_default
+        # The graph of pairs reads tokens beside the backbone.
+        return () if self._compares_pairs else self.backbone._inputs_without_default
 
     def _reading(self, inputs):
         if isinstance(inputs.get("packing"), keras.KerasTensor):
@@ -503,7 +505,7 @@ class Task(BaseModel):
             self.preprocessor,
             self.classes,
             type(self).__name__,
-            compares_pairs=getattr(self, "pooling", None) == "pair",
+            compares_pairs=self._compares_pairs,
             warned=self._untracked.warned,
         )
         examples = reader.read(x, y, sample_weight, has_labels)

@@ -116,7 +116,7 @@ def pack_texts(
 
 
 def _truncated(rows, kept, layout, xp):
-    """The parts of texts of which `kept` `(rows,)` tokens are kept."""
+    """The parts that remain of texts if each keeps `kept` `(rows,)` tokens."""
     row, head = indices(kept, xp), kept // _HEAD_SHARES[layout.truncation]
     if layout.truncation == "end":
         return [take(rows, row, 0, head, xp)]

@@ -123,10 +123,12 @@ class TextBatches(keras.utils.PyDataset):
         self.padding_side = padding_side
         self.has_token_labels = has_token_labels
         self.layout = layout
+        if layout != "padded":
+            self.text_lengths = _text_lengths(features["padding_mask"])
         # Sorting equal lengths keeps the order of rows.
-        rows = _number_of_rows(features)
-        is_grouped = layout == "by_length"
-        self.lengths = lengths_of(features["padding_mask"]) if is_grouped else np.zeros(rows, int)
+        self.lengths = np.zeros(_number_of_rows(features), int)
+        if layout == "by_length":
+            self.lengths = self.text_lengths.max(axis=1)
         self._rng = np.random.default_rng(np.random.randint(2**31)) if shuffle else None
         self.plan = self._new_plan() if layout == "packed" else None
         self.batches = self._new_batches()
@@ -211,11 +213,10 @@ class TextBatches(keras.utils.PyDataset):
 
     def _new_plan(self):
         """The shapes of packed rows: the same for all shuffles, so that they are compiled once."""
-        lengths = _text_lengths(self.features["padding_mask"]).reshape(len(self.lengths), -1)
         rng = self._rng and np.random.default_rng(0)
         batches: list[np.ndarray] = []
         while not batches or (rng is not None and len(batches) < _PLANNED_BATCHES):
-            batches += [lengths[rows].reshape(-1) for rows in self._new_batches(rng)]
+            batches += [self.text_lengths[rows].reshape(-1) for rows in self._new_batches(rng)]
         return RowPlan.of_batches(batches, spare_rows=0 if rng is None else 1)
 
     def _new_batches(self, rng=None):
@@ -241,13 +242,13 @@ class TextBatches(keras.utils.PyDataset):
 
     def _take(self, rows):
         arrays = keras.tree.map_structure(lambda x: x[rows], (self.features, *self.others))
-        if self.plan is not None:
-            mask = arrays[0]["padding_mask"]
-            packing = self.plan.packing(_text_lengths(mask), mask.shape[-1], self.padding_side)
-            return ({**arrays[0], "packing": packing}, *arrays[1:])
         if self.layout == "padded":
             return arrays
         full = self.features["padding_mask"].shape[-1]
+        if self.plan is not None:
+            lengths = self.text_lengths[rows].reshape(-1)
+            packing = self.plan.packing(lengths, full, self.padding_side)
+            return ({**arrays[0], "packing": packing}, *arrays[1:])
         return self._cut_to(batch_length(int(self.lengths[rows].max()), full), arrays)
 
     def _cut_to(self, length, arrays):
@@ -304,12 +305,12 @@ def lengths_of(padding_mask: np.ndarray) -> np.ndarray:
     Args:
         padding_mask: Bool array `(rows, ..., length)`.
     """
-    return _text_lengths(padding_mask).reshape(len(padding_mask), -1).max(axis=1)
+    return _text_lengths(padding_mask).max(axis=1)
 
 
 def _text_lengths(padding_mask):
-    """The number of tokens of each text, of all choices of all rows."""
-    return padding_mask.sum(axis=-1).reshape(-1)
+    """The numbers of tokens of the texts of each row, `(rows, texts)`."""
+    return padding_mask.sum(axis=-1).reshape(len(padding_mask), -1)
 
 
 def batch_length(longest: int, most: int) -> int:

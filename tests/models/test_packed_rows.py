@@ -19,6 +19,7 @@ from keras_xlnet.models import (
     XLNetTokenClassifier,
 )
 from keras_xlnet.preprocessing.rows_of_texts import RowPlan, place_texts
+from tests.small_models import small_backbone
 
 LENGTH = 9
 
@@ -26,8 +27,7 @@ LENGTH = 9
 def new_backbone(**arguments):
     keras.utils.set_random_seed(0)
     rng = np.random.default_rng(0)
-    arguments = {"dropout": 0.0, "attention_dropout": 0.0, **arguments}
-    backbone = XLNetBackbone(40, 2, 2, 16, 32, **arguments)
+    backbone = small_backbone(vocabulary_size=40, num_layers=2, **arguments)
     for weight in backbone.weights:
         if "float" in str(weight.dtype):
             weight.assign(rng.normal(0, 0.3, weight.shape))
