@@ -3,6 +3,8 @@
     python -m benchmarks.workarounds eager_variables            # a first `fit`
     python -m benchmarks.workarounds eager_variables --without
     python -m benchmarks.workarounds fused                      # the same, and later steps
+    python -m benchmarks.workarounds dense_gradients            # updates of all weights by AdamW
+    python -m benchmarks.workarounds generated_dataset          # a later `fit` of texts
     python -m benchmarks.workarounds quick_deletion             # `quantize`, and loading the model
     python -m benchmarks.workarounds sequential_map             # `predict` in chunks
 
@@ -24,11 +26,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from keras_xlnet import models
-from keras_xlnet.compat import fused, sublayers
+from keras_xlnet.compat import dense_gradients, fused, sublayers
 from keras_xlnet.models import base_model
 from keras_xlnet.ops import long_attention
+from keras_xlnet.preprocessing import text_batches
 
 
 def main():
@@ -62,6 +66,33 @@ def steps():
             model.train_on_batch(tokens, labels)
 
 
+def updates():
+    variables = _classifier().trainable_variables
+    optimizer = keras.optimizers.AdamW(1e-4, global_clipnorm=1.0)
+    optimizer.build(variables)
+    rng = np.random.default_rng(0)
+    gradients = [tf.constant(rng.normal(size=v.shape), "float32") for v in variables]
+
+    @tf.function
+    def update(gradients):
+        with dense_gradients.dense_gradients(optimizer):
+            optimizer.apply(gradients, variables)
+
+    update(gradients)
+    with _processor_seconds("20 updates"):
+        for _ in range(20):
+            update(gradients)
+
+
+def fit_of_texts():
+    rng = np.random.default_rng(0)
+    texts = [" ".join(["word"] * n) for n in rng.integers(4, 60, 512)]
+    preset = models.XLNetTextClassifier.from_preset("xlnet_mini_en", num_classes=2)
+    for name in ("first fit", "second fit"):
+        with _processor_seconds(name):
+            preset.fit(texts, rng.integers(0, 2, 512), verbose=0)
+
+
 def quantizing():
     model = _classifier()
     with _processor_seconds("quantize"):
@@ -87,8 +118,19 @@ def _nothing(*_):
 
 # The work, and the replacements of the workaround.
 MEASUREMENTS = {
+    # The function of `compat` has the signature of Keras' method.
+    "dense_gradients": (
+        updates, (dense_gradients, "_adam_step", keras.optimizers.Adam.update_step),
+    ),
     "eager_variables": (first_fit, (base_model, "eager_variables", _nothing)),
     "fused": (steps, (fused, "_in_tensorflow_graph", lambda: False)),
+    "generated_dataset": (
+        fit_of_texts,
+        (
+            text_batches, "generated_dataset",
+            lambda f, spec, _: tf.data.Dataset.from_generator(f, output_signature=spec),
+        ),
+    ),
     "quick_deletion": (
         quantizing, *((module, "quick_deletion", _nothing) for module in (base_model, sublayers)),
     ),

@@ -1,17 +1,22 @@
-"""Dense gradients of embeddings, and no sum over replicas if there is only one.
+"""Dense gradients, one kernel for Adam, and no sum over replicas if there is only one.
 
 Upstream, with TensorFlow: (1) The gradient of an embedding is a `tf.IndexedSlices` with an entry
 for each occurrence of a token. Keras squares the entries instead of their sum, so Adam computes
 another update than on JAX and PyTorch. (2) The sum over replicas, even over one, keeps the graph of
-the step and the weights in memory forever.
-Without it: 4 steps of Adam change an entry of the embedding by 15 % more or less (the median), and
-each fitted model with 84 MiB of weights leaves 260 to 280 MiB in memory; with it, 0 to 11.
+the step and the weights in memory forever. (3) Adam is eleven operations for each weight, which
+read and write all of it, where TensorFlow has one.
+Without it: (1) 4 steps of Adam change an entry of the embedding by 15 % more or less (the median);
+(2) each fitted model with 84 MiB of weights leaves 260 to 280 MiB in memory, with it 0 to 11; (3)
+`python -m benchmarks.workarounds dense_gradients`: an update takes 1.7 times the time of a
+processor, and 2.9 times with an embedding of 28,000 tokens.
 Reproduction: docs/upstream.md, (1) "Sparse gradients are squared before they are summed" and (2) "A
 model that was fitted stays in memory".
-Delete this file when: both are fixed.
+Delete this file when: (1) and (2) are fixed.
 """
 
 import contextlib
+import functools
+from typing import Any
 
 import keras
 
@@ -57,9 +62,31 @@ def _apply_of(optimizer):
         if not optimizer.built:  # For all variables, including those without a gradient now.
             optimizer.build(list(trainable_variables))
         gradients, variables = zip(*pairs, strict=True)
-        if tf.distribute.has_strategy():
-            return apply(gradients, variables)
-        with _replaced(updating, _all_reduce_sum_gradients=list):
+        methods: dict[str, Any] = (
+            {} if tf.distribute.has_strategy() else {"_all_reduce_sum_gradients": list}
+        )
+        if type(updating).update_step is keras.optimizers.Adam.update_step and not updating.amsgrad:
+            methods["update_step"] = functools.partial(_adam_step, updating)
+        with _replaced(updating, **methods):
             return apply(gradients, variables)
 
     return apply_dense
+
+
+def _adam_step(optimizer, gradient, variable, learning_rate):
+    """What `keras.optimizers.Adam.update_step` computes, in one pass over memory."""
+    dtype, index = variable.dtype, optimizer._get_variable_index(variable)
+    step = tf.cast(optimizer.iterations + 1, dtype)
+    beta_1, beta_2 = (tf.cast(beta, dtype) for beta in (optimizer.beta_1, optimizer.beta_2))
+    tf.raw_ops.ResourceApplyAdam(
+        var=variable.handle,
+        m=optimizer._momentums[index].value.handle,
+        v=optimizer._velocities[index].value.handle,
+        beta1_power=tf.pow(beta_1, step),
+        beta2_power=tf.pow(beta_2, step),
+        lr=tf.cast(learning_rate, dtype),
+        beta1=beta_1,
+        beta2=beta_2,
+        epsilon=tf.cast(optimizer.epsilon, dtype),
+        grad=tf.cast(gradient, dtype),
+    )

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 
 from keras_xlnet.arguments import check_choice
+from keras_xlnet.compat.generated_dataset import generated_dataset
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.rows_of_texts import RowPlan
@@ -183,7 +184,7 @@ class TextBatches(keras.utils.PyDataset):
         """
         if keras.backend.backend() != "tensorflow":
             return self if has_end else Passes(self)
-        dataset = tf.data.Dataset.from_generator(self._epoch, output_signature=self._spec())
+        dataset = generated_dataset(self._epoch, self._spec(), len(self))
         if has_end:
             dataset = dataset.apply(tf.data.experimental.assert_cardinality(len(self)))
         else:

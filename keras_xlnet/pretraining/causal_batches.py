@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_xlnet.arguments import check_positive_int
+from keras_xlnet.compat.generated_dataset import generated_dataset
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.registration import refuse_unknown_arguments
 
@@ -71,8 +72,8 @@ class CausalBatches:
             A `tf.data.Dataset` of features, `token_ids` int32 `(batch, length)` and `reset_memory`
             int8 `(batch,)`, and of labels int32 `(batch, length)`.
         """
-        steps = tf.data.Dataset.from_generator(
-            lambda: itertools.count(self.first_step), output_signature=tf.TensorSpec((), tf.int64)
+        steps = generated_dataset(
+            lambda: itertools.count(self.first_step), tf.TensorSpec((), tf.int64)
         )
         infinite = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
         return self._batches(steps).apply(infinite)

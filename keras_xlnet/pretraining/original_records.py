@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import tensorflow as tf
 
+from keras_xlnet.compat.generated_dataset import generated_dataset
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.layers import PermutationMaskGenerator
 from keras_xlnet.models.keeps_memory import record_reading
@@ -86,9 +87,9 @@ def read_original_records(
             uniform_draws((records.batch_size, num_draws), seed, step),
         )
 
-    dataset = tf.data.Dataset.from_generator(
+    dataset = generated_dataset(
         lambda: _serialized_batches(records, num_passes, seed),
-        output_signature=(
+        (
             tf.TensorSpec((records.batch_size,), tf.string),
             tf.TensorSpec((), tf.bool),
             tf.TensorSpec((), tf.int64),

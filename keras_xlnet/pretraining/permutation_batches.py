@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_xlnet.arguments import check_int
+from keras_xlnet.compat.generated_dataset import generated_dataset
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.layers import PermutationMaskGenerator
 from keras_xlnet.models.keeps_memory import record_reading
@@ -225,9 +226,9 @@ class PermutationBatches:
     def _batches(self, shard_steps, count):
         parts = self._rows.parts
         begins = tf.TensorSpec((self._rows.num_directions, parts.stop - parts.start), "int64")
-        dataset = tf.data.Dataset.from_generator(
+        dataset = generated_dataset(
             lambda: ((*steps[:-1], steps.begins[:, parts]) for steps in shard_steps()),
-            output_signature=(*[tf.TensorSpec((), "int64")] * 4, begins),
+            (*[tf.TensorSpec((), "int64")] * 4, begins),
         )
         # The next shard is read while batches are made from the current one.
         dataset = dataset.map(self._load_shard).prefetch(1).flat_map(self._batches_of_shard)
