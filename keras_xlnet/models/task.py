@@ -480,6 +480,11 @@ class Task(BaseModel):
     # === Packed rows ===
 
     @property
+    def can_pack_texts(self) -> bool:
+        """Whether the model takes `packing`, with which several texts share a row."""
+        return "packing" in self._inputs_without_default and self.long_document != "windows"
+
+    @property
     def _compares_pairs(self):
         return getattr(self, "pooling", None) == "pair"
 
@@ -546,7 +551,7 @@ class Task(BaseModel):
         has_devices = keras.distribution.distribution() is not None or strategy.startswith("TPU")
         if self._has_replicas() or has_devices:
             return "padded"
-        if "packing" in self._inputs_without_default and self.long_document != "windows":
+        if self.can_pack_texts:
             return "packed"
         needs_one_length = self.long_document == "memory" and self.gradient_segments is None
         # Positions count from the left.

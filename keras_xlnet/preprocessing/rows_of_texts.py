@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 # A place of a row costs as much again for each so many places that it attends to.
-_COST_LENGTH = 1024
-_MULTIPLE = 8
+COST_LENGTH = 1024
+MULTIPLE = 8
 # Each number of rows is compiled.
 _MOST_COUNTS = 3
 # The length of rows is chosen with about so many batches.
@@ -39,14 +39,14 @@ class RowPlan:
         """
         batches = [lengths.tolist() for lengths in batches]
         longest = max(max(lengths) for lengths in batches)
-        shortest = -(-max(longest, 1) // _MULTIPLE) * _MULTIPLE
+        shortest = -(-max(longest, 1) // MULTIPLE) * MULTIPLE
         sample = batches[:: 1 + len(batches) // _SAMPLE]
 
         def cost(row_length):
             rows, _ = _best_counts(sample, row_length)
-            return rows * row_length * (1 + row_length / _COST_LENGTH)
+            return rows * row_length * (1 + row_length / COST_LENGTH)
 
-        row_length = min(range(shortest, 2 * shortest + 1, _MULTIPLE), key=cost)
+        row_length = min(range(shortest, 2 * shortest + 1, MULTIPLE), key=cost)
         *counts, most = _best_counts(batches, row_length)[1]
         # No batch needs more rows than it has texts.
         most = max(most, min(most + spare_rows, max(map(len, batches))))

@@ -16,8 +16,9 @@ _DIVIDED = ("windows", "memory")
 class TokenReader:
     """Runs a task model on tokens in a TensorFlow graph. The model is traced once.
 
-    Rows are read without most of their padding: see `read_in_batches_of_like_length`. With a
-    `batch_size` all shapes are static, for accelerators that compile a graph for its shapes.
+    Rows are read without most of their padding: see `read_in_batches_of_like_length`. Where the
+    model can, several texts share a row. With a `batch_size` all shapes are static, for
+    accelerators that compile a graph for its shapes.
 
     Args:
         model: A task model with a preprocessor.
@@ -27,6 +28,7 @@ class TokenReader:
             except those `of_tokens`.
         of_tokens: Names of outputs `(rows, length, ...)`.
         inputs: Optional function of the features to more inputs of the model.
+        packs: Whether texts may share rows. Rounding then differs between equal texts.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class TokenReader:
         finish: Callable[[Any, dict[str, tf.Tensor]], dict[str, tf.Tensor]],
         of_tokens: Collection[str] = (),
         inputs: Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]] | None = None,
+        packs: bool = True,
     ) -> None:
         self._preprocessor = model.preprocessor
         self.batch_size = batch_size
@@ -48,6 +51,9 @@ class TokenReader:
         specs = {name: tf.TensorSpec(shape, _dtype(name), name) for name in names}
         self._of_tokens = of_tokens
         self.inputs = [*specs.values()]
+        self._packs = packs and model.can_pack_texts and not self.is_static
+        if self._packs:
+            specs = {**specs, "packing": tf.TensorSpec((None, None), tf.int32, "packing")}
 
         @tf.function(input_signature=[specs], autograph=False)
         def read(features):
@@ -63,7 +69,7 @@ class TokenReader:
         if self.is_static:
             return self._read(features)
         return read_in_batches_of_like_length(
-            self._read, features, self._preprocessor.padding_side, self._of_tokens
+            self._read, features, self._preprocessor.padding_side, self._of_tokens, self._packs
         )
 
     def read_windows(self, **features: tf.Tensor) -> dict[str, tf.Tensor]:

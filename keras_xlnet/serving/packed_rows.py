@@ -1,0 +1,64 @@
+"""Texts that share rows, in a TensorFlow graph."""
+
+import tensorflow as tf
+
+from keras_xlnet.preprocessing.rows_of_texts import COST_LENGTH, MULTIPLE
+
+# At most so many texts stand in a row.
+_MOST_TEXTS = 16
+
+
+def packing_of(padding_mask: tf.Tensor) -> tf.Tensor:
+    """Returns the `packing` of a batch, as `PackTexts` takes it.
+
+    `RowPlan.packing` fills rows of a given length one by one. This needs no loop: from the longest
+    to the shortest, the texts are dealt to the rows, there and back, so that each row gets as many
+    texts and about as many tokens. The number of rows is the one that costs least.
+
+    Args:
+        padding_mask: Bool `(texts, ..., length)`, `True` for tokens.
+
+    Returns:
+        Int32 `(rows, row_length)`.
+    """
+    length = tf.shape(padding_mask)[-1]
+    mask = tf.reshape(padding_mask, (-1, length))
+    lengths = tf.reduce_sum(tf.cast(mask, tf.int32), axis=1)
+    order = tf.argsort(lengths, direction="DESCENDING", stable=True)
+    sizes = tf.gather(lengths, order)
+    num_texts = tf.size(lengths)
+
+    # All numbers of rows that are possible, `(number, 1)`, and the row of each text for each.
+    texts_of_row = tf.range(1, _MOST_TEXTS + 1)
+    counts = (num_texts + texts_of_row - 1) // texts_of_row
+    turns, rows = tf.range(num_texts) // counts[:, None], tf.range(num_texts) % counts[:, None]
+    rows = tf.where(turns % 2 == 0, rows, counts[:, None] - 1 - rows)
+    row_length, best = _cheapest(rows, sizes, counts)
+    count, row = counts[best], rows[best]
+
+    # A text stands after the longer texts of its row.
+    is_before = (row[:, None] == row) & (tf.range(num_texts)[:, None] > tf.range(num_texts))
+    offset = tf.reduce_sum(tf.where(is_before, sizes, 0), axis=1)
+    first = tf.gather(row * row_length + offset, tf.math.invert_permutation(order))
+    places = first[:, None] + tf.cumsum(tf.cast(mask, tf.int32), axis=1) - 1
+    tokens = tf.reshape(tf.range(num_texts * length), (num_texts, length))
+    packing = tf.tensor_scatter_nd_update(
+        tf.fill([count * row_length], -1),
+        tf.boolean_mask(places, mask)[:, None],
+        tf.boolean_mask(tokens, mask),
+    )
+    return tf.reshape(packing, (count, row_length))
+
+
+def _cheapest(rows, sizes, counts):
+    """The length of rows, and the index of the number of rows, that cost least."""
+    shape = tf.shape(rows)
+    segments = rows + shape[1] * tf.range(shape[0])[:, None]
+    sums = tf.math.unsorted_segment_sum(
+        tf.broadcast_to(sizes, shape), segments, tf.reduce_prod(shape)
+    )
+    longest = tf.reduce_max(tf.reshape(sums, shape), axis=1)
+    row_lengths = (tf.maximum(longest, 1) + MULTIPLE - 1) // MULTIPLE * MULTIPLE
+    places = tf.cast(counts * row_lengths, tf.float32)
+    best = tf.argmin(places * (1 + tf.cast(row_lengths, tf.float32) / COST_LENGTH))
+    return row_lengths[best], best
