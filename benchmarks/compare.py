@@ -24,9 +24,10 @@ flags.DEFINE_list("subjects", ["*"], "Names or patterns; the reference is always
 flags.DEFINE_integer("repetitions", 9, "Rounds of every workload.", lower_bound=1)
 flags.DEFINE_string("texts", None, "A TSV with a column `text`. [the bundled short messages]")
 flags.DEFINE_string("output_dir", "runs/bench", "Where everything is written.")
-flags.DEFINE_string("peers_dir", ".bench", "The virtual environments of the peers.")
+flags.DEFINE_string("peers_dir", ".bench", "Environments of the peers; none: this Python.")
 flags.DEFINE_float("memory_gigabytes", 20, "What processes may hold at once.", lower_bound=1)
 flags.DEFINE_float("timeout", 900, "Seconds that a subject may take to get ready or to answer.")
+flags.DEFINE_integer("starts", 1, "Subjects that start at once.", lower_bound=1)
 flags.DEFINE_bool("list", False, "Only list workloads and subjects.")
 
 

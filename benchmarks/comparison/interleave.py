@@ -1,5 +1,6 @@
 """Runs the subjects of a workload side by side, one repetition each in turn."""
 
+import concurrent.futures
 import time
 
 from benchmarks.comparison.machine import busy_seconds
@@ -22,7 +23,7 @@ def groups_of(subjects, reference, gigabytes, memory_gigabytes):
     return [[reference, *others[i * size : (i + 1) * size]] for i in range(count)]
 
 
-def measure(subjects, start, repetitions, say=print):
+def measure(subjects, start, repetitions, say=print, starts=1):
     """Starts every subject, repeats them in turn, and stops them.
 
     Args:
@@ -30,6 +31,7 @@ def measure(subjects, start, repetitions, say=print):
         start: Function that makes a `Worker` of a subject.
         repetitions: Int, number of rounds.
         say: Called with lines that report the progress.
+        starts: Int, how many subjects start at once. First calls then take longer.
 
     Returns:
         A dict: `rounds`, a list of dicts (name of a subject: its answer, with the `foreign` CPU
@@ -37,14 +39,16 @@ def measure(subjects, start, repetitions, say=print):
     """
     workers, facts, failures, rounds = {}, {}, {}, []
     try:
-        for subject in subjects:
-            try:
-                workers[subject.name] = start(subject)
-                facts[subject.name] = workers[subject.name].facts
-                say(f"  {subject.name} is ready")
-            except SubjectError as failure:
-                failures[subject.name] = str(failure)
-                say(f"  {subject.name} failed: {failure}")
+        with concurrent.futures.ThreadPoolExecutor(starts) as threads:
+            started = [threads.submit(start, subject) for subject in subjects]
+            for subject, worker in zip(subjects, started, strict=True):
+                try:
+                    workers[subject.name] = worker.result()
+                    facts[subject.name] = workers[subject.name].facts
+                    say(f"  {subject.name} is ready")
+                except SubjectError as failure:
+                    failures[subject.name] = str(failure)
+                    say(f"  {subject.name} failed: {failure}")
         for i in range(repetitions):
             answers = {}
             names = list(workers)

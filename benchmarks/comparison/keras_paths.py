@@ -1,10 +1,10 @@
 """The plain ways to run a Keras 3 model, on any backend."""
 
 import importlib.metadata
+import importlib.util
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from benchmarks.comparison.loops import calling, fitting
 
@@ -21,12 +21,28 @@ def forward(model, inputs, jit=None, output=lambda outputs: outputs, **facts):
 def fit(model, x, y, sample_weight=None, **facts):
     """A subject whose repetitions are the steps of `model.fit`, always with the same batch."""
     batch = (x, y) if sample_weight is None else (x, y, sample_weight)
-    data = tf.data.Dataset.from_tensors(batch).repeat()
 
     def endless_fit(callbacks):
-        model.fit(data, steps_per_epoch=10**6, verbose=0, callbacks=callbacks)
+        model.fit(_repeated(batch), steps_per_epoch=10**6, verbose=0, callbacks=callbacks)
 
     return fitting(endless_fit, keras.callbacks.Callback, **model_facts(model), **facts)
+
+
+def _repeated(batch):
+    """The batch again and again. The machines with a GPU have no TensorFlow."""
+    if importlib.util.find_spec("tensorflow"):
+        import tensorflow as tf
+
+        return tf.data.Dataset.from_tensors(batch).repeat()
+
+    class Repeated(keras.utils.PyDataset):
+        def __len__(self):
+            return 10**6
+
+        def __getitem__(self, index):
+            return batch
+
+    return Repeated()
 
 
 def jit_argument(jit):
@@ -46,6 +62,8 @@ def model_facts(model):
 
 
 def _on_tensorflow(model, jit):
+    import tensorflow as tf
+
     return tf.function(lambda inputs: model(inputs, training=False), jit_compile=jit)
 
 

@@ -19,6 +19,7 @@ COLUMNS = {
     "a second": "{units_a_second:,.1f}",
     "p50 / p99 ms": "{p50:.0f} / {p99:.0f}",
     "peak MiB": "{peak_mib:,.0f}",
+    "GPU MiB": "{device_peak_mib:,.0f}",
     "first call s": "{first_call_seconds:.1f}",
     "quiet rounds": "{quiet} of {rounds}",
 }
@@ -45,6 +46,7 @@ def _row(name, group, reference, workload, cores):
         "maximum": max(seconds),
         "cpu": statistics.median(answer["cpu"] for answer in answers) / workload.calls,
         "peak_mib": max(answer["peak_mib"] for answer in answers),
+        **_largest("device_peak_mib", answers),
         "rounds": len(answers),
         "quiet": sum(is_quiet(answer, cores) for answer in answers),
     }
@@ -61,6 +63,11 @@ def _row(name, group, reference, workload, cores):
         # The smallest latency not exceeded by this share of the requests.
         row["p50"], row["p99"] = np.percentile(latencies, (50, 99), method="inverted_cdf").tolist()
     return row
+
+
+def _largest(key, answers):
+    values = [answer[key] for answer in answers if key in answer]
+    return {key: max(values)} if values else {}
 
 
 def gemm_peak(rows):
@@ -103,7 +110,7 @@ def markdown(results):
         f"Reference: {results['reference']}. Ratios are medians over rounds of time / time of the "
         "reference in the same round; below 1 is faster. Training processes are too large to run "
         "all at once: a row belongs to the reference of its own group.",
-        f"GEMM peak of this run (best 2048^3 product of any subject): {peaks or 'not measured'}.",
+        f"GEMM peak of this run (best product of any subject): {peaks or 'not measured'}.",
     ]
     lines = ["\n\n".join(lines), ""]
     for subject, versions in results["versions"].items():

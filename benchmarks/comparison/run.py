@@ -55,7 +55,7 @@ def compare(workloads, subjects, reference, options, say=print):
                     kind = FreshWorker if workload.fresh else Worker
                     return kind(subject, workload, options.peers_dir, assets, log, options.timeout)
 
-                raw.append(measure(members, start, options.repetitions, say))
+                raw.append(measure(members, start, options.repetitions, say, options.starts))
                 cores = results["machine"]["cores"]
                 rows.append(report.summarize(raw[-1], reference.name, workload, cores))
             name = workload.name
@@ -70,7 +70,7 @@ def prepare(workloads, assets, log_file, say):
     """Trains the vocabulary if one is needed; without it, only those workloads fail."""
     if not any(workload.reads_texts for workload in workloads):
         return
-    environment = {**os.environ, "KERAS_BACKEND": "tensorflow"}
+    environment = {"KERAS_BACKEND": "tensorflow", **os.environ}
     command = [sys.executable, "-c", PREPARE, assets]
     with open(log_file, "w") as log:
         if subprocess.run(command, cwd=ROOT, env=environment, stdout=log, stderr=log).returncode:

@@ -55,6 +55,7 @@ class Meter:
         since, cpu_before = (BEGIN, 0.0) if self._is_fresh else (self._wall, self._cpu)
         wall, cpu = time.perf_counter() - since, time.process_time() - cpu_before
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        more |= _device_peak()
         answer = {"wall": wall, "cpu": cpu, "peak_mib": peak, **_summary(result), **more}
         if not self._remaining:
             self._answer(answer)
@@ -66,6 +67,17 @@ class Meter:
 
     def _answer(self, values):
         print(json.dumps(values), file=self._answers, flush=True)
+
+
+def _device_peak():
+    """Returns the peak memory of a GPU, by the library that uses it; nothing on a CPU."""
+    torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
+    peaks = []
+    if torch and torch.cuda.is_available():
+        peaks.append(torch.cuda.max_memory_allocated())
+    if jax and jax.default_backend() == "gpu":
+        peaks.append(jax.devices()[0].memory_stats()["peak_bytes_in_use"])
+    return {"device_peak_mib": max(peaks) / 2**20} if peaks else {}
 
 
 def _summary(result):

@@ -25,8 +25,8 @@ class Subject:
     cannot: dict = dataclasses.field(default_factory=dict)
 
     def python(self, peers_dir):
-        """Path of the interpreter that has the library."""
-        if not self.peer:
+        """Path of the interpreter that has the library: this one without `peers_dir`."""
+        if not self.peer or not peers_dir:
             return sys.executable
         return str(pathlib.Path(peers_dir).absolute() / self.peer / "bin" / "python")
 
@@ -65,7 +65,7 @@ SUBJECTS = {
         _huggingface("huggingface-compile", SPEED, compiled=True),
         _huggingface("huggingface-compile-bf16", SPEED, compiled=True, dtype="bfloat16"),
         _huggingface("huggingface-pad_to_longest", SERVED, padding="longest"),
-        _huggingface("huggingface-group_by_length", ("W10",), group_by_length=True),
+        _huggingface("huggingface-group_by_length", STRINGS, group_by_length=True),
         _subject("huggingface-slow", "huggingface_slow", ("W7",), peer="huggingface_slow"),
         _keras_hub("keras_hub"),
         _keras_hub("keras_hub-xla", jit=True),
@@ -75,8 +75,10 @@ SUBJECTS = {
         _ours("keras_xlnet-one_length", STRINGS, pack=False),
         _ours("keras_xlnet-tf_data", ("W7",), pipeline=True),
         _ours("keras_xlnet-xla", (*SPEED, "W6"), jit=True),
-        _ours("keras_xlnet-jax", SPEED, backend="jax"),
-        _ours("keras_xlnet-torch", SPEED, backend="torch"),
+        _ours("keras_xlnet-jax", (*SPEED, *STRINGS), backend="jax"),
+        _ours("keras_xlnet-jax-bf16", SPEED, backend="jax", dtype="bfloat16"),
+        _ours("keras_xlnet-torch", (*SPEED, *STRINGS), backend="torch"),
+        _ours("keras_xlnet-torch-bf16", SPEED, backend="torch", dtype="bfloat16"),
         _ours("keras_xlnet-bf16", BF16, dtype="bfloat16"),
         _ours("keras_xlnet-xla-bf16", (*SPEED, "W6"), jit=True, dtype="bfloat16"),
     )

@@ -10,12 +10,13 @@ import transformers
 from benchmarks.comparison import workloads
 from benchmarks.comparison.loops import answering, calling
 
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 VERSIONS = {"torch": torch.__version__, "transformers": transformers.__version__}
 
 
 def multiply(workload, dtype="float32"):
     shape = (workloads.MATMUL_SIZE, workloads.MATMUL_SIZE)
-    a, b = (torch.rand(shape).to(getattr(torch, dtype)) for _ in range(2))
+    a, b = (torch.rand(shape).to(DEVICE, getattr(torch, dtype)) for _ in range(2))
     return calling(lambda: (a @ b)[0, 0].item(), versions=VERSIONS)
 
 
@@ -26,21 +27,22 @@ def encode(workload, dtype="float32", compiled=False):
 
     @torch.no_grad()
     def forward():
-        return call(**inputs, use_mems=False).last_hidden_state.float().numpy()
+        return call(**inputs, use_mems=False).last_hidden_state.float().cpu().numpy()
 
     return calling(forward, **_facts(model))
 
 
 def finetune(workload, **options):
-    model = transformers.XLNetForSequenceClassification(_config(workload, num_labels=2)).train()
+    model = transformers.XLNetForSequenceClassification(_config(workload, num_labels=2))
+    model = model.to(DEVICE).train()
     inputs = _token_tensors(workload)
-    inputs["labels"] = torch.tensor(workloads.token_batch(workload)["labels"])
+    inputs["labels"] = torch.tensor(workloads.token_batch(workload)["labels"], device=DEVICE)
     return _training(model, lambda call: call(**inputs, use_mems=False), **options)
 
 
 def pretrain(workload, **options):
     config = _config(workload, mem_len=workload.memory_length or None)
-    model = transformers.XLNetLMHeadModel(config).train()
+    model = transformers.XLNetLMHeadModel(config).to(DEVICE).train()
     batch = workloads.pretraining_batch(workload)
     one_hot = np.eye(workload.length, dtype="float32")
     inputs = {
@@ -49,8 +51,9 @@ def pretrain(workload, **options):
         "perm_mask": torch.tensor(~batch["permutation_mask"]).float(),
         "target_mapping": torch.tensor(one_hot[batch["target_positions"]]),
         "labels": torch.tensor(batch["labels"]).long(),
-        "use_mems": bool(workload.memory_length),
     }
+    inputs = {name: value.to(DEVICE) for name, value in inputs.items()}
+    inputs["use_mems"] = bool(workload.memory_length)
     memory = {"mems": None}
 
     def forward(call):
@@ -65,12 +68,12 @@ def pretrain(workload, **options):
 def generate(workload, dtype="float32"):
     # `generate` with bfloat16 weights fails on a product of two dtypes.
     model = _for_inference(transformers.XLNetLMHeadModel(_config(workload)), "float32")
-    ids, count = torch.tensor(workloads.prompt()), workload.units
+    ids, count = torch.tensor(workloads.prompt(), device=DEVICE), workload.units
     settings = {"do_sample": False, "min_new_tokens": count, "max_new_tokens": count}
 
     def call():
         with _autocast(dtype):
-            return model.generate(ids, **settings)[:, -count:].numpy()
+            return model.generate(ids, **settings)[:, -count:].cpu().numpy()
 
     return calling(call, **_facts(model))
 
@@ -103,11 +106,13 @@ def predict_texts(workload, dtype="float32"):
     return answering(answer, workloads.texts(1024), workload, **_facts(model))
 
 
-def predict_many_texts(workload):
-    """Batches in the order of the texts, each padded to its longest one."""
+def predict_many_texts(workload, group_by_length=False):
+    """Batches in the order of the texts, or by length, each padded to its longest one."""
     tokenizer, model = _text_classifier(workload)
     predict = _probabilities(tokenizer, _for_inference(model, "float32"), workload, True)
     texts, size = workloads.texts(workload.units), workload.batch_size
+    if group_by_length:
+        texts.sort(key=len)
     batches = [texts[begin : begin + size] for begin in range(0, len(texts), size)]
     return calling(lambda: np.concatenate(list(map(predict, batches))), **_facts(model))
 
@@ -115,7 +120,7 @@ def predict_many_texts(workload):
 def fit_texts(workload, group_by_length=False):
     """An epoch of a plain training loop, each batch padded to its longest text."""
     tokenizer, model = _text_classifier(workload)
-    optimizer = torch.optim.AdamW(model.train().parameters(), lr=5e-5)
+    optimizer = torch.optim.AdamW(model.to(DEVICE).train().parameters(), lr=5e-5)
     texts = workloads.texts(workload.units)
 
     def call():
@@ -125,7 +130,7 @@ def fit_texts(workload, group_by_length=False):
         losses = []
         for inputs in _batches(rows, tokenizer, workload.batch_size, group_by_length):
             optimizer.zero_grad()
-            loss = model(**inputs, use_mems=False).loss
+            loss = model(**inputs.to(DEVICE), use_mems=False).loss
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
@@ -158,16 +163,17 @@ def _config(workload, **more):
 
 
 def _for_inference(model, dtype):
-    return model.eval().to(getattr(torch, dtype))
+    return model.eval().to(DEVICE, getattr(torch, dtype))
 
 
 def _token_tensors(workload):
     batch = workloads.token_batch(workload)
-    return {
+    inputs = {
         "input_ids": torch.tensor(batch["token_ids"]).long(),
         "token_type_ids": torch.tensor(batch["segment_ids"]).long(),
         "attention_mask": torch.tensor(batch["padding_mask"]).float(),
     }
+    return {name: value.to(DEVICE) for name, value in inputs.items()}
 
 
 def _training(model, forward, dtype="float32", compiled=False, fused=False):
@@ -198,8 +204,8 @@ def _probabilities(tokenizer, model, workload, padding):
 
     @torch.no_grad()
     def answer(texts):
-        inputs = tokenizer(texts, return_tensors="pt", **settings)
-        return model(**inputs, use_mems=False).logits.float().softmax(-1).numpy()
+        inputs = tokenizer(texts, return_tensors="pt", **settings).to(DEVICE)
+        return model(**inputs, use_mems=False).logits.float().softmax(-1).cpu().numpy()
 
     return answer
 
@@ -207,7 +213,7 @@ def _probabilities(tokenizer, model, workload, padding):
 def _autocast(dtype):
     if dtype == "float32":
         return contextlib.nullcontext()
-    return torch.autocast("cpu", getattr(torch, dtype))
+    return torch.autocast(DEVICE, getattr(torch, dtype))
 
 
 def _tokenizer():

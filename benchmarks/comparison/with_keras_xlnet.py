@@ -6,25 +6,21 @@ import multiprocessing
 import tempfile
 
 import numpy as np
-import tensorflow as tf
 
 from benchmarks.comparison import workloads
-from benchmarks.comparison.generation import greedy_generator
 from benchmarks.comparison.keras_paths import fit, forward, jit_argument, model_facts
 from benchmarks.comparison.loops import answering, calling
+from keras_xlnet.lazy_modules import tf
 from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetTextClassifier
 from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
-from keras_xlnet.serving import export
 from keras_xlnet.tokenizers import XLNetTokenizer
-
-VERSIONS = {"tensorflow": tf.__version__}
 
 
 def multiply(workload, dtype="float32"):
     size = workloads.MATMUL_SIZE
     a, b = (tf.cast(tf.random.uniform((size, size)), dtype) for _ in range(2))
     product = tf.function(tf.matmul)
-    return calling(lambda: product(a, b)[0, 0].numpy(), versions=VERSIONS)
+    return calling(lambda: product(a, b)[0, 0].numpy(), versions=_versions())
 
 
 def encode(workload, dtype="float32", jit=None):
@@ -57,6 +53,8 @@ def generate(workload, dtype="float32", jit=None):
     total = workloads.PROMPT_LENGTH + workload.units
     model = XLNetPermutationLM(_backbone(workload, dtype, memory_length=total))
     prompt = tf.constant(workloads.prompt(), "int32")
+    from benchmarks.comparison.generation import greedy_generator
+
     continued = greedy_generator(model, workload.units, jit)
     return calling(lambda: continued(prompt), **model_facts(model))
 
@@ -70,8 +68,9 @@ def tokenize(workload, pipeline=False):
         # Once, as `fit` does for all epochs: it traces the tokenizer.
         batches = tf.data.Dataset.from_tensor_slices(texts).batch(256)
         batches = batches.map(tokenizer, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
-        return calling(lambda: sum(ids.flat_values.shape[0] for ids in batches), versions=VERSIONS)
-    return calling(lambda: tokenizer(texts).flat_values.shape[0], versions=VERSIONS)
+        count = functools.partial(map, lambda ids: ids.flat_values.shape[0], batches)
+        return calling(lambda: sum(count()), versions=_versions())
+    return calling(lambda: tokenizer(texts).flat_values.shape[0], versions=_versions())
 
 
 def serve_texts(workload, dtype="float32"):
@@ -85,7 +84,7 @@ def serve_texts(workload, dtype="float32"):
     model = tf.saved_model.load(folder)
     signature = model.signatures["serving_default"]
     parameters = sum(int(np.prod(v.shape)) for v in model.variables if v.dtype.is_floating)
-    facts = {"versions": VERSIONS, "parameters": parameters}
+    facts = {"versions": _versions(), "parameters": parameters}
 
     def answer(texts):
         return signature(text=tf.constant(texts))["probabilities"].numpy()
@@ -116,7 +115,13 @@ def _many_texts(workload, pack):
     return _text_classifier(workload, "float32"), workloads.texts(workload.units), options
 
 
+def _versions():
+    return {"tensorflow": tf.__version__}
+
+
 def _export(workload, dtype, folder):
+    from keras_xlnet.serving import export
+
     export(_text_classifier(workload, dtype), folder)
 
 

@@ -11,7 +11,7 @@ from benchmarks.flop import Shapes, encoder_flop, forward_flop, matmul_flop
 
 VOCABULARY_SIZE = 32000
 DROPOUT = 0.1
-MATMUL_SIZE = 2048
+MATMUL_SIZE = int(os.environ.get("COMPARISON_MATMUL_SIZE", 2048))
 PROMPT_LENGTH = 64
 MESSAGES = pathlib.Path(__file__).parents[2] / "examples" / "data" / "spam_messages.tsv"
 
@@ -89,7 +89,7 @@ def _small(name, title, kind):
 WORKLOADS = {
     workload.name: workload
     for workload in (
-        Workload("GEMM", "matrix product 2048^3", "multiply", calls=10, gigabytes=1),
+        Workload("GEMM", f"matrix product {MATMUL_SIZE}^3", "multiply", calls=10, gigabytes=1),
         Workload("W1", "encoder forward, Base, 8 x 128", "encode", 8, 128),
         Workload("W2", "encoder forward, Base, 2 x 512", "encode", 2, 512),
         Workload("W3", "fine-tuning step, Base, 8 x 128", "finetune", 8, 128, gigabytes=5),
@@ -107,6 +107,21 @@ WORKLOADS = {
         Workload("W12", "import to first step, 6 x 256", "finetune", 32, 64, 6, 256, 4, fresh=True),
     )
 }
+if os.environ.get("COMPARISON_SIZE") == "small":
+    # For tests: the same steps in seconds.
+    small = {"num_layers": 1, "dim": 32, "num_heads": 2, "gigabytes": 1}
+    WORKLOADS = {
+        name: dataclasses.replace(
+            workload,
+            **small,
+            batch_size=min(workload.batch_size, 4),
+            length=min(workload.length, 32),
+            num_predictions=min(workload.num_predictions, 4),
+            memory_length=min(workload.memory_length, 16),
+            units=min(workload.units, 32),
+        )
+        for name, workload in WORKLOADS.items()
+    }
 
 
 def token_batch(workload):

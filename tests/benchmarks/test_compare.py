@@ -220,7 +220,12 @@ def written(tmp_path_factory):
         Subject("other", MODULE, (), cannot={"W1": "has no encoder"}),
     ]
     options = types.SimpleNamespace(
-        output_dir=folder, peers_dir="none", repetitions=3, memory_gigabytes=20, timeout=60
+        output_dir=folder,
+        peers_dir="none",
+        starts=2,
+        repetitions=3,
+        memory_gigabytes=20,
+        timeout=60,
     )
     compare([WORKLOADS["W1"]], others, reference, options, lambda line: None)
     return folder
