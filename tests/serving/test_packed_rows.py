@@ -92,7 +92,7 @@ def test_answers_are_those_of_the_model(tokenizer, side):
     reader = TokenReader(model, None, lambda x, _: {"probabilities": x})
     texts = ["free", "call me when you can", "a prize of 500 is waiting: call now, it is free"] * 9
     features = preprocessor(texts)
-    expected = model.predict(texts, verbose=0, batch_size=32)
+    expected = model.predict(texts, verbose=0, batch_size=32, pack=False)
     for number in (1, 3, 27):
         rows = {name: value[:number] for name, value in features.items()}
         found = reader(**rows)["probabilities"]
