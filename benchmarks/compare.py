@@ -23,6 +23,7 @@ flags.DEFINE_list("workloads", list(WORKLOADS), "Which workloads.")
 flags.DEFINE_list("subjects", ["*"], "Names or patterns; the reference is always among them.")
 flags.DEFINE_integer("repetitions", 9, "Rounds of every workload.", lower_bound=1)
 flags.DEFINE_string("texts", None, "A TSV with a column `text`. [the bundled short messages]")
+flags.DEFINE_string("questions", None, "A file of SQuAD, for W14. [examples/data]")
 flags.DEFINE_string("output_dir", "runs/bench", "Where everything is written.")
 flags.DEFINE_string("peers_dir", ".bench", "Environments of the peers; none: this Python.")
 flags.DEFINE_float("memory_gigabytes", 20, "What processes may hold at once.", lower_bound=1)
@@ -41,9 +42,10 @@ def main(_):
     if FLAGS.list:
         _list(workloads, subjects)
         return
-    if FLAGS.texts:
-        # The processes of the subjects read this variable.
-        os.environ["COMPARISON_TEXTS"] = os.path.abspath(FLAGS.texts)
+    # The processes of the subjects read these variables.
+    for name, path in (("TEXTS", FLAGS.texts), ("QUESTIONS", FLAGS.questions)):
+        if path:
+            os.environ[f"COMPARISON_{name}"] = os.path.abspath(path)
     compare(workloads, subjects, reference, FLAGS, say=functools.partial(print, flush=True))
     output_dir = pathlib.Path(FLAGS.output_dir)
     print((output_dir / "comparison.md").read_text(encoding="utf-8"))

@@ -51,7 +51,7 @@ def _keras_hub(name, backend="tensorflow", **options):
     return _subject(name, "keras_hub", workloads, backend, "keras_hub", cannot, **options)
 
 
-SERVED, STRINGS = ("W8", "W8c1", "W8c8"), ("W10", "W11")
+SERVED, STRINGS = ("W8", "W8c1", "W8c8"), ("W10", "W11", "W13", "W14")
 SPEED = (*FORWARD, *TRAINING)
 BF16 = ("GEMM", *SPEED, "W6", *SERVED)
 ALL = (*BF16, "W7", "W9", *STRINGS)

@@ -120,13 +120,57 @@ def predict_many_texts(workload, group_by_length=False):
 def fit_texts(workload, group_by_length=False):
     """An epoch of a plain training loop, each batch padded to its longest text."""
     tokenizer, model = _text_classifier(workload)
-    optimizer = torch.optim.AdamW(model.to(DEVICE).train().parameters(), lr=5e-5)
     texts = workloads.texts(workload.units)
 
-    def call():
+    def encode():
         encoded = tokenizer(texts, truncation=True, max_length=workload.length)
-        encoded["labels"] = np.arange(len(texts)) % 2
-        rows = [{key: encoded[key][i] for key in encoded} for i in range(len(texts))]
+        return {**encoded, "labels": np.arange(len(texts)) % 2}
+
+    return _fitting(model, tokenizer, encode, workload, group_by_length)
+
+
+def fit_answers(workload, group_by_length=False):
+    """The same on windows of contexts, with the labels of the example scripts of transformers."""
+    tokenizer = _tokenizer()
+    config = _config(workload, vocab_size=len(tokenizer))
+    model = transformers.XLNetForQuestionAnsweringSimple(config)
+    asked, contexts, starts, answers = zip(*workloads.questions(workload.units), strict=True)
+
+    def encode():
+        encoded = tokenizer(
+            asked,
+            contexts,
+            truncation="only_second",
+            max_length=workload.length,
+            stride=workloads.OVERLAP,
+            return_overflowing_tokens=True,
+            return_offsets_mapping=True,
+        )
+        spans = encoded.pop("offset_mapping")
+        labels = []
+        for window, row in enumerate(encoded.pop("overflow_to_sample_mapping")):
+            parts = zip(encoded.sequence_ids(window), spans[window], strict=True)
+            context = [(i, span) for i, (part, span) in enumerate(parts) if part == 1]
+            found = [
+                [i for i, (begin, end) in context if begin <= character < end]
+                for character in (starts[row], starts[row] + len(answers[row]) - 1)
+            ]
+            # A window without the answer has it at <cls>, the last token.
+            cls = len(spans[window]) - 1
+            labels.append([tokens[0] for tokens in found] if all(found) else [cls, cls])
+        first, last = np.transpose(labels)
+        return {**encoded, "start_positions": first, "end_positions": last}
+
+    return _fitting(model, tokenizer, encode, workload, group_by_length)
+
+
+def _fitting(model, tokenizer, encode, workload, group_by_length):
+    optimizer = torch.optim.AdamW(model.to(DEVICE).train().parameters(), lr=5e-5)
+
+    def call():
+        encoded = encode()
+        count = len(encoded["input_ids"])
+        rows = [{key: encoded[key][i] for key in encoded} for i in range(count)]
         losses = []
         for inputs in _batches(rows, tokenizer, workload.batch_size, group_by_length):
             optimizer.zero_grad()

@@ -11,8 +11,16 @@ from benchmarks.comparison import workloads
 from benchmarks.comparison.keras_paths import fit, forward, jit_argument, model_facts
 from benchmarks.comparison.loops import answering, calling
 from keras_xlnet.lazy_modules import tf
-from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetTextClassifier
-from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
+from keras_xlnet.models import (
+    XLNetBackbone,
+    XLNetPermutationLM,
+    XLNetQuestionAnswering,
+    XLNetTextClassifier,
+)
+from keras_xlnet.preprocessing import (
+    XLNetQuestionAnsweringPreprocessor,
+    XLNetTextClassifierPreprocessor,
+)
 from keras_xlnet.tokenizers import XLNetTokenizer
 
 
@@ -105,6 +113,17 @@ def fit_texts(workload, pack=True):
     return calling(lambda: call().history["loss"][0], **model_facts(model))
 
 
+def fit_answers(workload, pack=True):
+    tokenizer, backbone = _text_backbone(workload)
+    stride = workload.length - workloads.OVERLAP
+    preprocessor = XLNetQuestionAnsweringPreprocessor(tokenizer, workload.length, stride)
+    model = XLNetQuestionAnswering(backbone, preprocessor)
+    asked, contexts, starts, answers = zip(*workloads.questions(workload.units), strict=True)
+    data = {"question": asked, "context": contexts}, [*zip(starts, answers, strict=True)]
+    call = functools.partial(model.fit, *data, workload.batch_size, pack=pack, verbose=0)
+    return calling(lambda: call().history["loss"][0], **model_facts(model))
+
+
 def predict_many_texts(workload, pack=True):
     model, texts, options = _many_texts(workload, pack)
     return calling(lambda: model.predict(texts, **options), **model_facts(model))
@@ -125,9 +144,13 @@ def _export(workload, dtype, folder):
     export(_text_classifier(workload, dtype), folder)
 
 
-def _text_classifier(workload, dtype):
+def _text_backbone(workload, dtype="float32"):
     tokenizer = XLNetTokenizer(workloads.vocabulary_file(), remove_accents=True)
-    backbone = _backbone(workload, dtype, vocabulary_size=tokenizer.vocabulary_size())
+    return tokenizer, _backbone(workload, dtype, vocabulary_size=tokenizer.vocabulary_size())
+
+
+def _text_classifier(workload, dtype):
+    tokenizer, backbone = _text_backbone(workload, dtype)
     preprocessor = XLNetTextClassifierPreprocessor(tokenizer, workload.length)
     return XLNetTextClassifier(backbone, num_classes=2, preprocessor=preprocessor)
 

@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import json
 import os
 import pathlib
 
@@ -13,7 +14,8 @@ VOCABULARY_SIZE = 32000
 DROPOUT = 0.1
 MATMUL_SIZE = int(os.environ.get("COMPARISON_MATMUL_SIZE", 2048))
 PROMPT_LENGTH = 64
-MESSAGES = pathlib.Path(__file__).parents[2] / "examples" / "data" / "spam_messages.tsv"
+OVERLAP = 48  # tokens that two windows of a context share
+DATA = pathlib.Path(__file__).parents[2] / "examples" / "data"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Workload:
     @property
     def reads_texts(self):
         """Whether it needs the vocabulary that is trained on the messages."""
-        return "text" in self.kind or self.kind == "tokenize"
+        return "text" in self.kind or self.kind in ("tokenize", "fit_answers")
 
     @property
     def shapes(self):
@@ -80,10 +82,10 @@ def _serving(name, title, **sizes):
     return Workload(name, title, "serve_texts", unit="texts", gigabytes=3, **sizes)
 
 
-def _small(name, title, kind):
-    """All messages as strings, for a model of the size of the preset `xlnet_small_en`."""
-    sizes = {"batch_size": 32, "num_layers": 6, "dim": 256, "num_heads": 4}
-    return Workload(name, title, kind, unit="texts", units=1024, **sizes)
+def _small(name, title, kind, **sizes):
+    """Strings, for a model of the size of the preset `xlnet_small_en`."""
+    sizes = {"batch_size": 32, "num_layers": 6, "dim": 256, "num_heads": 4, "units": 1024, **sizes}
+    return Workload(name, title, kind, unit="texts", **sizes)
 
 
 WORKLOADS = {
@@ -105,6 +107,8 @@ WORKLOADS = {
         _small("W10", "fit on 1,024 messages, 6 x 256", "fit_texts"),
         _small("W11", "predict on 1,024 messages, 6 x 256", "predict_many_texts"),
         Workload("W12", "import to first step, 6 x 256", "finetune", 32, 64, 6, 256, 4, fresh=True),
+        _small("W13", "fit on 256 texts of 256 tokens", "fit_texts", units=256, length=256),
+        _small("W14", "fit on 128 questions, windows of 192", "fit_answers", units=128, length=192),
     )
 }
 if os.environ.get("COMPARISON_SIZE") == "small":
@@ -166,10 +170,30 @@ def prompt():
 
 def texts(count):
     """Returns the bundled short messages, or the texts of a file, repeated."""
-    with open(os.environ.get("COMPARISON_TEXTS", MESSAGES), encoding="utf-8", newline="") as file:
+    path = os.environ.get("COMPARISON_TEXTS", DATA / "spam_messages.tsv")
+    with open(path, encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        messages = [row["text"] for row in rows]
-    return [messages[i % len(messages)] for i in range(count)]
+        return _repeated([row["text"] for row in rows], count)
+
+
+def questions(count):
+    """Returns `(question, context, start, answer)` of the bundled ones or a file, repeated."""
+    path = os.environ.get("COMPARISON_QUESTIONS", DATA / "squad_sample.json")
+    articles = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))["data"]
+    found = [
+        (row["question"], part["context"], answer["answer_start"], answer["text"])
+        for article in articles
+        for part in article["paragraphs"]
+        for row in part["qas"]
+        for answer in row["answers"][:1]
+    ]
+    # Questions about one paragraph stand together, and paragraphs differ in length.
+    order = np.random.default_rng(3).permutation(len(found))
+    return _repeated([found[i] for i in order], count)
+
+
+def _repeated(rows, count):
+    return [rows[i % len(rows)] for i in range(count)]
 
 
 def vocabulary_file():

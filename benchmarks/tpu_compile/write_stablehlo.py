@@ -25,7 +25,7 @@ FLAGS = flags.FLAGS
 
 def define_flags():
     flags.DEFINE_string("size", "xlnet_base", "Name of the backbone's size.")
-    flags.DEFINE_string("workload", "classify:128:32", "classify or pretrain:length:batch.")
+    flags.DEFINE_string("workload", "classify:128:32", "classify, pack or pretrain:length:batch.")
     flags.DEFINE_bool("gradient_checkpointing", False, "Keep only the inputs of blocks.")
     flags.DEFINE_string("path", "step.mlir", "Where to write.")
 
@@ -33,7 +33,7 @@ def define_flags():
 def main(_):
     keras.config.set_dtype_policy("mixed_bfloat16")  # The dtype of products on TPUs.
     task, length, batch = FLAGS.workload.split(":")
-    make = {"classify": classifier, "pretrain": permutation_lm}[task]
+    make = {"classify": classifier, "pack": packed_classifier, "pretrain": permutation_lm}[task]
     options = {"gradient_checkpointing": FLAGS.gradient_checkpointing}
     model, data = make(int(length), int(batch), FLAGS.size, **options)
     pathlib.Path(FLAGS.path).write_text(stablehlo_of_train_step(model, data), encoding="utf-8")
@@ -43,6 +43,13 @@ def classifier(length, batch, size, **backbone):
     """A model to fine-tune, and a batch of zeros for it."""
     model = XLNetTextClassifier(XLNetBackbone.from_config_name(size, **backbone), num_classes=2)
     return model, (token_inputs(length, batch), tf.zeros(batch, tf.int32))
+
+
+def packed_classifier(length, batch, size, **backbone):
+    """The same for four texts in each of `batch` rows."""
+    model, (inputs, labels) = classifier(length, 4 * batch, size, **backbone)
+    inputs["packing"] = tf.zeros((batch, length), tf.int32)
+    return model, (inputs, labels)
 
 
 def permutation_lm(length, batch, size, **backbone):

@@ -111,7 +111,7 @@ def read(
     # Not kept: layers may be quantized or get LoRA before the next call.
     reader = _Reader(model.input, tensors, name="reader")
     x = {key: ops.convert_to_numpy(ops.convert_to_tensor(v)) for key, v in examples.x.items()}
-    examples = dataclasses.replace(examples, x=x, y=None, sample_weight=None)
+    examples = dataclasses.replace(examples, x=x, y=None, sample_weight=None, strategy=None)
     if examples.layout == "padded":
         values = reader.predict(examples.x, batch_size=batch_size, verbose=verbose)
     else:

@@ -7,12 +7,11 @@ from keras import ops
 
 from keras_xlnet.arguments import check_choice, check_positive_int
 from keras_xlnet.preprocessing.packing import SEGMENT_PADDING
+from keras_xlnet.preprocessing.rows_of_texts import NUM_LAST
 from keras_xlnet.types import Shape, Tensor
 
 DOCUMENT_ARGUMENTS = ("long_document", "segment_length", "gradient_segments")
 _MODES = ("truncate", "head_tail", "windows", "memory")
-# <sep> and <cls>, which end each window.
-_NUM_LAST = 2
 
 
 class SegmentReader(keras.layers.Layer):
@@ -138,9 +137,9 @@ class DivideIntoWindows(keras.Operation):
         self.window_length = window_length
 
     def call(self, inputs: dict[str, Tensor]) -> tuple[dict[str, Tensor], Tensor]:
-        length = self.window_length - _NUM_LAST
-        last = {key: value[:, None, -_NUM_LAST:] for key, value in inputs.items()}
-        content = {key: value[:, :-_NUM_LAST] for key, value in inputs.items()}
+        length = self.window_length - NUM_LAST
+        last = {key: value[:, None, -NUM_LAST:] for key, value in inputs.items()}
+        content = {key: value[:, :-NUM_LAST] for key, value in inputs.items()}
         content = _whole_segments(content, length)
         batch_size, total = ops.shape(content["token_ids"])
         count = total // length
@@ -148,7 +147,7 @@ class DivideIntoWindows(keras.Operation):
         for key, value in content.items():
             value = ops.reshape(value, (batch_size, count, length))
             windows[key] = ops.concatenate([value, ops.repeat(last[key], count, axis=1)], axis=2)
-        is_window = ops.any(windows["padding_mask"][:, :, :-_NUM_LAST], axis=2)
+        is_window = ops.any(windows["padding_mask"][:, :, :-NUM_LAST], axis=2)
         # A text without tokens keeps its last window, so that it has a summary.
         is_last = ops.arange(count) == count - 1
         is_window = ops.logical_or(is_window, is_last[None])
@@ -194,7 +193,7 @@ def check_long_document(
     if long_document not in ("windows", "memory"):
         return
     check_positive_int("segment_length", segment_length)
-    if segment_length <= _NUM_LAST:
+    if segment_length <= NUM_LAST:
         raise ValueError(
             "`segment_length` must be at least 3: a token, <sep> and <cls>. Received: "
             f"segment_length={segment_length}"

@@ -320,10 +320,11 @@ class Task(BaseModel):
             class_weight: As in `BaseModel.fit`.
             sample_weight: Optional weights of the texts.
             pack: Bool, whether batches of raw text have several texts in a row, without padding:
-                see `TextBatches`. The results are the same. Models with memory, windows or
+                see `TextBatches`. The results are the same. Models with memory or
                 `pooling="pair"` have batches of texts of similar length instead, unless
-                `shuffle=False`. With several replicas or devices and on TPUs, all texts are padded
-                to one length, as with `pack=False`.
+                `shuffle=False`. With several replicas, each packs its own part of a batch; texts of
+                other models, with several devices of JAX and on TPUs are padded to one length, as
+                with `pack=False`.
             head_first: Bool, whether `fit_head` is called on the same texts first. It helps
                 with fewer than a few hundred texts, not with a thousand.
             **kwargs: As in `keras.Model.fit`.
@@ -351,8 +352,9 @@ class Task(BaseModel):
         if held_out is not None:
             size = kwargs.get("validation_batch_size") or batch_size
             steps = kwargs.get("validation_steps")
-            validation_data = held_out.for_evaluate(size, steps)[:3]
-        steps, is_one_device = kwargs.get("steps_per_epoch"), not self._has_replicas()
+            *validation_data, _, steps = held_out.for_evaluate(size, steps)
+            validation_data, kwargs["validation_steps"] = tuple(validation_data), steps
+        steps, is_one_device = kwargs.pop("steps_per_epoch", None), not self._has_replicas()
         arguments = examples.for_fit(batch_size, shuffle, steps, is_one_device)
         if arguments["x"] is not examples.x:  # Batches do not say how long they are.
             self._warn_of_memory(examples.x, batch_size)
@@ -429,8 +431,10 @@ class Task(BaseModel):
     ) -> Any:
         """Evaluates as `keras.Model.evaluate` does, also on raw text, packed as in `fit`."""
         examples = self._read(x, y, sample_weight, pack=pack)
-        x, y, sample_weight, batch_size = examples.for_evaluate(batch_size, kwargs.get("steps"))
-        return super().evaluate(x, y, batch_size, verbose, sample_weight, **kwargs)
+        x, y, sample_weight, batch_size, steps = examples.for_evaluate(
+            batch_size, kwargs.pop("steps", None)
+        )
+        return super().evaluate(x, y, batch_size, verbose, sample_weight, steps, **kwargs)
 
     def predict(
         self,
@@ -465,7 +469,8 @@ class Task(BaseModel):
         batches = examples.batches(batch_size)
         if is_cut:
             return self._predict_tokens(batches, verbose)
-        outputs = super().predict(batches.as_keras_input(), None, verbose, callbacks=callbacks)
+        x, steps = batches.as_keras_input(), batches.steps
+        outputs = super().predict(x, None, verbose, steps, callbacks)
         return batches.in_order(outputs)
 
     def _predict_tokens(self, batches, verbose):
@@ -481,7 +486,7 @@ class Task(BaseModel):
 
     @property
     def can_pack_texts(self) -> bool:
-        """Whether the model takes `packing`, with which several texts share a row."""
+        """Whether the model takes `packing` of whole texts, with which they share a row."""
         return "packing" in self._inputs_without_default and self.long_document != "windows"
 
     @property
@@ -518,7 +523,18 @@ class Task(BaseModel):
         layout = "padded"
         if pack and examples.encoded is not None:
             layout = self._layout(examples.x, keeps_order)
-        return dataclasses.replace(examples, layout=layout)
+        is_divided = layout == "packed" and self._has_replicas()
+        strategy = self.distribute_strategy if is_divided else None
+        window_length = self.segment_length if self.long_document == "windows" else None
+        return dataclasses.replace(
+            examples, layout=layout, strategy=strategy, window_length=window_length
+        )
+
+    def _check_ranges(self, x, y=None):
+        if self.long_document == "windows" and isinstance(x, dict):
+            # Its places are counted over windows.
+            x = {key: value for key, value in x.items() if key != "packing"}
+        super()._check_ranges(x, y)
 
     @contextlib.contextmanager
     def _learning_from_labels(self, y):
@@ -546,13 +562,14 @@ class Task(BaseModel):
 
     def _layout(self, features, keeps_order):
         """The layout of batches of arrays: see `TextBatches`."""
-        # Each replica would need its own texts, and TPUs compile a step for one shape.
+        # TPUs compile a step for one shape.
         strategy = type(getattr(self, "distribute_strategy", None)).__name__
-        has_devices = keras.distribution.distribution() is not None or strategy.startswith("TPU")
-        if self._has_replicas() or has_devices:
+        if keras.distribution.distribution() is not None or strategy.startswith("TPU"):
             return "padded"
-        if self.can_pack_texts:
+        if "packing" in self._inputs_without_default:
             return "packed"
+        if self._has_replicas():
+            return "padded"
         needs_one_length = self.long_document == "memory" and self.gradient_segments is None
         # Positions count from the left.
         counts_from_left = "cls_index" in features and self.preprocessor.padding_side == "left"

@@ -11,7 +11,7 @@ from keras_xlnet.preprocessing.question_answering_preprocessor import (
 )
 from keras_xlnet.preprocessing.ranker_preprocessor import RankedDocument, XLNetRankerPreprocessor
 from keras_xlnet.preprocessing.tags import Entity
-from keras_xlnet.preprocessing.text_batches import TextBatches, batch_by_length
+from keras_xlnet.preprocessing.text_batches import TextBatches, batch_by_length, batch_packed
 from keras_xlnet.preprocessing.text_classifier_preprocessor import (
     Classification,
     XLNetTextClassifierPreprocessor,
@@ -42,4 +42,5 @@ __all__ = [
     "XLNetTextRegressorPreprocessor",
     "XLNetTokenClassifierPreprocessor",
     "batch_by_length",
+    "batch_packed",
 ]

@@ -41,7 +41,7 @@ class Examples:
     Args:
         x, y, sample_weight: As in `keras.Model.fit`.
         encoded: The `Encoded` of raw text, `None` for other inputs.
-        layout, padding_side, has_token_labels: As in `TextBatches`.
+        layout, padding_side, has_token_labels, strategy, window_length: As in `TextBatches`.
     """
 
     x: Any
@@ -51,6 +51,8 @@ class Examples:
     layout: str = "padded"
     padding_side: str = "left"
     has_token_labels: bool = False
+    strategy: Any = None
+    window_length: int | None = None
 
     @property
     def rows(self) -> tuple[Any, Any, Any]:
@@ -86,13 +88,23 @@ class Examples:
             padding_side=self.padding_side,
             has_token_labels=self.has_token_labels,
             layout=self.layout,
+            strategy=self.strategy,
+            window_length=self.window_length,
         )
 
     def for_evaluate(self, batch_size: int | None, steps: int | None) -> tuple[Any, ...]:
-        """Returns `x`, `y`, `sample_weight` and `batch_size` for `keras.Model.evaluate`."""
+        """Returns what `keras.Model.evaluate` takes.
+
+        Args:
+            batch_size, steps: As in `evaluate`.
+
+        Returns:
+            Tuple of `x`, `y`, `sample_weight`, `batch_size` and `steps`.
+        """
         if self.layout == "padded":
-            return *self.rows, batch_size
-        return self.batches(batch_size, steps=steps).as_keras_input(), None, None, None
+            return *self.rows, batch_size, steps
+        batches = self.batches(batch_size, steps=steps)
+        return batches.as_keras_input(), None, None, None, batches.steps or steps
 
     def for_fit(
         self, batch_size: int | None, shuffle: bool, steps: int | None, is_one_device: bool
@@ -107,11 +119,12 @@ class Examples:
         """
         if self.layout != "padded" or steps and is_one_device and are_arrays(self.rows):
             batches = self.batches(batch_size, bool(shuffle))
-            return {"x": batches.as_keras_input(has_end=not steps), "shuffle": False}
+            x, steps = batches.as_keras_input(has_end=not steps), steps or batches.steps
+            return {"x": x, "shuffle": False, "steps_per_epoch": steps}
         x, y, sample_weight = self.rows
         if steps and isinstance(x, keras.utils.PyDataset) and x.num_batches:
             x, shuffle = Passes(x, bool(shuffle)), False
-        given = {"batch_size": batch_size, "shuffle": shuffle}
+        given = {"batch_size": batch_size, "shuffle": shuffle, "steps_per_epoch": steps}
         return {"x": x, "y": y, "sample_weight": sample_weight, **given}
 
 

@@ -13,7 +13,8 @@ from keras_xlnet.arguments import check_choice
 from keras_xlnet.compat.generated_dataset import generated_dataset
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.lazy_modules import tf
-from keras_xlnet.preprocessing.rows_of_texts import RowPlan
+from keras_xlnet.preprocessing.rows_in_graph import packing_of
+from keras_xlnet.preprocessing.rows_of_texts import RowPlan, lengths_of_windows
 
 # Rows of similar length are brought together within this many batches at most, and within a quarter
 # of them: if length correlates with the label, as in spam, batches sorted over all lengths would
@@ -22,6 +23,8 @@ _POOL = 8
 _POOLS = 4
 _SHORTEST = 16
 LAYOUTS = ("packed", "by_length", "padded")
+# `batch_packed` has numbers of rows that are multiples of this share of a batch.
+_SHARE = 16
 # The shapes of packed rows suit the batches of whole passes, of at least so many batches.
 _PLANNED_BATCHES = 300
 
@@ -90,6 +93,10 @@ class TextBatches(keras.utils.PyDataset):
         has_token_labels: Bool, whether each token has a label. Such labels, and weights of their
             shape, are cut with the tokens.
         layout: `"packed"`, `"by_length"`, or `"padded"` for batches of the rows as they are.
+        strategy: Optional `tf.distribute.Strategy`. Each batch is divided between its replicas, and
+            each part is packed or cut by itself. The parts stand one after another as `batches`.
+        window_length: Optional int, for `"packed"`: the `segment_length` of a model that reads
+            texts in windows. Windows are packed, and those that are padding are left out.
 
     Example:
 
@@ -114,6 +121,8 @@ class TextBatches(keras.utils.PyDataset):
         padding_side: str = "left",
         has_token_labels: bool = False,
         layout: str = "packed",
+        strategy: Any = None,
+        window_length: int | None = None,
     ) -> None:
         super().__init__()
         check_choice("layout", layout, LAYOUTS)
@@ -124,8 +133,13 @@ class TextBatches(keras.utils.PyDataset):
         self.padding_side = padding_side
         self.has_token_labels = has_token_labels
         self.layout = layout
+        self.strategy = strategy
+        self._full = features["padding_mask"].shape[-1] if layout != "padded" else None
         if layout != "padded":
             self.text_lengths = _text_lengths(features["padding_mask"])
+        if layout == "packed" and window_length is not None:
+            of_texts = self.text_lengths[:, 0], self._full, window_length
+            self.text_lengths, self._full = lengths_of_windows(*of_texts), window_length
         # Sorting equal lengths keeps the order of rows.
         self.lengths = np.zeros(_number_of_rows(features), int)
         if layout == "by_length":
@@ -174,6 +188,15 @@ class TextBatches(keras.utils.PyDataset):
             joined[rows, _kept(output.shape[1], shape[1], self.padding_side)] = output
         return joined
 
+    @property
+    def steps(self) -> int | None:
+        """The `steps_per_epoch` of a pass, which a strategy needs: its datasets have no length."""
+        return self.strategy and len(self) // self._num_parts
+
+    @property
+    def _num_parts(self):
+        return 1 if self.strategy is None else self.strategy.num_replicas_in_sync
+
     def as_keras_input(self, has_end: bool = True) -> Any:
         """Returns what `fit` takes: on TensorFlow a `tf.data.Dataset` of any shapes.
 
@@ -181,7 +204,10 @@ class TextBatches(keras.utils.PyDataset):
 
         Args:
             has_end: Bool. `False` for `steps_per_epoch`: pass after pass, each row once in each.
+                What a strategy gets has no end.
         """
+        if self.strategy is not None:
+            return self.strategy.distribute_datasets_from_function(self._of_worker)
         if keras.backend.backend() != "tensorflow":
             return self if has_end else Passes(self)
         dataset = generated_dataset(self._epoch, self._spec(), len(self))
@@ -206,11 +232,20 @@ class TextBatches(keras.utils.PyDataset):
             specs[0]["packing"] = tf.TensorSpec((None, self.plan.row_length), tf.int32)
         return specs
 
-    def _epoch(self) -> Iterator[tuple[Any, ...]]:
-        """The batches of one epoch. The next one has others."""
+    def _of_worker(self, context):
+        """The parts of the replicas of a worker, pass after pass. A replica takes one, in turn."""
+        workers, worker = context.num_input_pipelines, context.input_pipeline_id
+        count = self._num_parts // workers
+        own = slice(worker * count, (worker + 1) * count)
+        parts = generated_dataset(lambda: self._epoch(own), self._spec(), len(self) // workers)
+        return prefetched(parts.repeat())
+
+    def _epoch(self, own: slice = slice(None)) -> Iterator[tuple[Any, ...]]:
+        """The batches of one epoch, or of each batch its own parts. The next one has others."""
         batches = self.batches
         self.on_epoch_end()
-        yield from map(self._take, batches)
+        for i in range(0, len(batches), self._num_parts):
+            yield from map(self._take, batches[i : i + self._num_parts][own])
 
     def _new_plan(self):
         """The shapes of packed rows: the same for all shuffles, so that they are compiled once."""
@@ -221,8 +256,15 @@ class TextBatches(keras.utils.PyDataset):
         return RowPlan.of_batches(batches, spare_rows=0 if rng is None else 1)
 
     def _new_batches(self, rng=None):
-        """Int arrays, the rows of each batch."""
+        """Int arrays, the rows of each batch, or of each of its parts."""
         rng = rng or self._rng
+        return [
+            part
+            for batch in self._whole_batches(rng)
+            for part in np.array_split(batch, self._num_parts)
+        ]
+
+    def _whole_batches(self, rng):
         if rng is None:
             return self._cut(np.argsort(self.lengths, kind="stable"))
         order = rng.permutation(len(self.lengths))
@@ -245,12 +287,11 @@ class TextBatches(keras.utils.PyDataset):
         arrays = keras.tree.map_structure(lambda x: x[rows], (self.features, *self.others))
         if self.layout == "padded":
             return arrays
-        full = self.features["padding_mask"].shape[-1]
         if self.plan is not None:
             lengths = self.text_lengths[rows].reshape(-1)
-            packing = self.plan.packing(lengths, full, self.padding_side)
+            packing = self.plan.packing(lengths, self._full, self.padding_side)
             return ({**arrays[0], "packing": packing}, *arrays[1:])
-        return self._cut_to(batch_length(int(self.lengths[rows].max()), full), arrays)
+        return self._cut_to(batch_length(int(self.lengths[rows].max()), self._full), arrays)
 
     def _cut_to(self, length, arrays):
         return _cut(arrays, length, self.padding_side, self.has_token_labels)
@@ -364,6 +405,64 @@ def batch_by_length(
                 tf.data.AUTOTUNE,
             )
         )
+
+    return transform
+
+
+def batch_packed(
+    batch_size: int, row_length: int | None = None, drop_remainder: bool = False
+) -> Callable[[tf.data.Dataset], tf.data.Dataset]:
+    """Returns a transformation of a `tf.data.Dataset` to batches of texts that share rows.
+
+    It does what `TextBatches` does with `layout="packed"`, for data that does not fit in memory:
+    batches have the rows in their order and one more feature, `packing`. Its numbers of rows are
+    multiples of a sixteenth of `batch_size`, so that few shapes are compiled.
+
+    Args:
+        batch_size: Int, rows of a batch.
+        row_length: Int, the length of rows that texts share, at least that of the features. `None`
+            for that length.
+        drop_remainder: Bool, as in `tf.data.Dataset.batch`.
+
+    Returns:
+        A function for `dataset.apply`. The elements of the dataset are rows, not batches: the
+        features of a preprocessor, by themselves or in a tuple with labels and weights.
+
+    Raises:
+        ValueError: If `row_length` is too small, when the function is called.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> from keras_xlnet.preprocessing import batch_packed
+    >>> mask = np.arange(100) >= np.array([[95], [20], [90], [4]])
+    >>> rows = tf.data.Dataset.from_tensor_slices({"token_ids": mask * 7, "padding_mask": mask})
+    >>> dataset = rows.apply(batch_packed(2))
+    >>> [batch["packing"].shape.as_list() for batch in dataset]
+    [[1, 100], [2, 100]]
+
+    With a `tf.distribute` strategy, each replica packs its own texts if the transformation is
+    applied in the function of `strategy.distribute_datasets_from_function`.
+    """
+
+    def transform(dataset):
+        spec = dataset.element_spec
+        full = (spec[0] if isinstance(spec, tuple) else spec)["padding_mask"].shape[-1]
+        if row_length is not None and row_length < full:
+            raise ValueError(
+                f"`row_length` must be at least {full}, the length of the features. Received: "
+                f"row_length={row_length}"
+            )
+        batches = dataset.batch(batch_size, drop_remainder)
+        return prefetched(
+            batches.map(lambda *batch: with_packing(_as_tuple(batch)), tf.data.AUTOTUNE)
+        )
+
+    def with_packing(batch):
+        mask, multiple = batch[0]["padding_mask"], max(1, batch_size // _SHARE)
+        packing = packing_of(mask, row_length or mask.shape[-1], multiple)
+        features = {**batch[0], "packing": packing}
+        return (features, *batch[1:]) if len(batch) > 1 else features
 
     return transform
 

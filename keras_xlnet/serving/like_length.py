@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_xlnet.serving.packed_rows import packing_of
+from keras_xlnet.preprocessing.rows_in_graph import packing_of
 
 # Few lengths, so that the CPU kernels reuse what they prepared for a shape.
 _STEP = 16

@@ -118,8 +118,8 @@ class DistributedTraining:
         if self.test_function is None or force:
             self.test_function = self._on_all_replicas(self.test_step)
 
-    def _compute_loss(self, x=None, *args, **kwargs):
-        loss = super()._compute_loss(x, *args, **kwargs)
+    def _compute_loss(self, x=None, y=None, *args, **kwargs):
+        loss = super()._compute_loss(x, y, *args, **kwargs)
         if not self._has_replicas():
             return loss
         context = tf.distribute.get_replica_context()
@@ -127,8 +127,9 @@ class DistributedTraining:
             return loss
         # Keras averages the losses of the replicas, so each row of a replica with fewer rows would
         # contribute more to the gradient. The value does not change, because Keras reports it.
-        inputs = next(leaf for leaf in keras.tree.flatten(x) if leaf is not None)
-        rows = ops.cast(ops.shape(inputs)[0], loss.dtype)
+        # Labels come first: the rows of `packing` are not those of the batch.
+        first = next(leaf for leaf in keras.tree.flatten((y, x)) if leaf is not None)
+        rows = ops.cast(ops.shape(first)[0], loss.dtype)
         mean = context.all_reduce(tf.distribute.ReduceOp.MEAN, rows)
         scaled = loss * (rows / mean)
         return scaled + ops.stop_gradient(loss - scaled)

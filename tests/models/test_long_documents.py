@@ -1,10 +1,13 @@
 import keras
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from keras_xlnet.models import XLNetTextClassifier, XLNetTextRegressor
 from keras_xlnet.models.long_documents import DivideIntoWindows, SegmentReader
 from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
+from keras_xlnet.preprocessing.rows_of_texts import lengths_of_windows
 from keras_xlnet.serving import export
 from tests.small_models import small_backbone
 
@@ -314,3 +317,34 @@ def test_padding_is_on_the_left(tokenizer):
     )
     with pytest.raises(ValueError, match="pads on the left. Received: .*'right'"):
         make("windows", preprocessor)
+
+
+# === Windows in packed rows ===
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(2, 40), min_size=1, max_size=6), st.integers(3, 12))
+def test_lengths_of_windows_are_those_of_the_graph(lengths, window_length):
+    features = random_features(*lengths, width=40)
+    windows, is_window = DivideIntoWindows(window_length)(features)
+    tokens = np.asarray(windows["padding_mask"]).sum(axis=1).reshape(is_window.shape)
+    found = lengths_of_windows(np.array(lengths), 40, window_length)
+    np.testing.assert_array_equal(found, tokens * np.asarray(is_window))
+
+
+def test_windows_in_packed_rows_give_what_padded_ones_give(tokenizer):
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, sequence_length=60)
+    texts, labels = texts_of(50, 3, 12, 30, 1, 8, 21), np.arange(7) % 2
+    found = []
+    for pack in (True, False):
+        keras.utils.set_random_seed(3)
+        backbone = small_backbone(dropout=0.0, attention_dropout=0.0)
+        model = make("windows", preprocessor, backbone, pooling="mean")
+        model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
+        arguments = {"batch_size": 4, "pack": pack, "verbose": 0}
+        history = model.fit(texts, labels, shuffle=False, epochs=2, **arguments).history
+        scores = model.evaluate(texts, labels, **arguments)
+        found.append([history["loss"], scores, model.predict(texts, **arguments)])
+    for packed, padded in zip(*found, strict=True):
+        np.testing.assert_allclose(packed, padded, atol=2e-5)
+    assert np.ptp(found[0][2], axis=0).max() > 1e-3

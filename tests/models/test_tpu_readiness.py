@@ -54,6 +54,7 @@ def permutation_lm(stateful=False, **arguments):
 
 MODELS = {
     "classifier": lambda: XLNetTextClassifier(backbone(), 3),
+    "packed-classifier": lambda: XLNetTextClassifier(backbone(), 3),
     "answers": lambda: XLNetQuestionAnswering(backbone(), start_n_top=2, end_n_top=2),
     "no-memory": permutation_lm,
     "memory-in-and-out": lambda: permutation_lm(memory_length=MEMORY, reuse_length=LENGTH // 2),
@@ -61,13 +62,17 @@ MODELS = {
 }
 
 
-def batch_of(model):
+def batch_of(model, is_packed=False):
     rng = np.random.default_rng(0)
     inputs = {
         "token_ids": rng.integers(0, 40, (BATCH, LENGTH)).astype("int32"),
         "segment_ids": rng.integers(0, 2, (BATCH, LENGTH)).astype("int32"),
         "padding_mask": np.arange(LENGTH) >= rng.integers(0, 4, (BATCH, 1)),
     }
+    if is_packed:
+        tokens = np.flatnonzero(inputs["padding_mask"])
+        inputs["packing"] = np.pad(tokens, (0, BATCH * LENGTH - len(tokens)), constant_values=-1)
+        inputs["packing"] = inputs["packing"].astype("int32").reshape(BATCH // 2, LENGTH * 2)
     if isinstance(model, XLNetTextClassifier):
         return inputs, np.array([0, 1, 2, 0])
     if isinstance(model, XLNetQuestionAnswering):
@@ -86,9 +91,8 @@ def batch_of(model):
 def test_train_step(name):
     model = MODELS[name]()
     model.compile(keras.optimizers.AdamW(1e-3, global_clipnorm=1.0))
-    batch = tf.nest.map_structure(tf.constant, batch_of(model))
-    x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(batch)
-    model.evaluate(x, y, sample_weight=sample_weight, batch_size=BATCH, verbose=0)
+    batch = tf.nest.map_structure(tf.constant, batch_of(model, "packed" in name))
+    model.evaluate(tf.data.Dataset.from_tensors(batch), verbose=0)
     model.optimizer.build(model.trainable_variables)
     compiled = tf.function(model.train_step, jit_compile=True)
     assert audit(compiled, batch) == (set(), set())

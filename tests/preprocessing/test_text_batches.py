@@ -20,6 +20,7 @@ from keras_xlnet.preprocessing.text_batches import (
     TextBatches,
     batch_by_length,
     batch_length,
+    batch_packed,
     lengths_of,
 )
 
@@ -378,14 +379,52 @@ def test_one_graph_for_all_lengths(memory_length, tokenizer):
     assert len(traces) <= 3
 
 
-def test_one_length_with_several_replicas(tokenizer):
-    devices = tf.config.list_logical_devices("CPU")
-    strategy = tf.distribute.MirroredStrategy([device.name for device in devices[:2]])
-    if strategy.num_replicas_in_sync < 2:
-        pytest.skip("needs two logical devices")
-    with strategy.scope():
-        model = classifier(tokenizer)
-    assert layout_of(model) == "padded"
+def test_each_replica_packs_its_own_texts(two_replicas, tokenizer):
+    """Of 65 texts in batches of 16, the last batch is a text on one replica, none on the other."""
+    texts, labels = TEXTS[:65], LABELS[:65]
+    runs = []
+    for strategy in (tf.distribute.get_strategy(), two_replicas):
+        with strategy.scope():
+            model = classifier(tokenizer)
+        held_out = (TEXTS[50:], LABELS[50:])
+        # Keras looks at a batch first if there are replicas, so another shuffle follows.
+        arguments = {"batch_size": 16, "shuffle": False, "validation_data": held_out, "verbose": 0}
+        found = model.fit(texts, labels, epochs=2, **arguments).history
+        found |= {"evaluate": model.evaluate(texts, labels, batch_size=16, verbose=0)}
+        found |= {"first": model.evaluate(texts, labels, batch_size=16, steps=2, verbose=0)}
+        found |= {"predict": model.predict(texts, batch_size=16, verbose=0)}
+        runs.append(found | {"weights": np.concatenate([*map(np.ravel, model.get_weights())])})
+        assert layout_of(model) == "packed"
+        steps = int(model.optimizer.iterations.numpy())
+        model.fit(texts, labels, 16, steps_per_epoch=3, epochs=2, verbose=0)
+        assert int(model.optimizer.iterations.numpy()) == steps + 6
+    for key, expected in runs[0].items():
+        np.testing.assert_allclose(runs[1][key], expected, rtol=0, atol=3e-6, err_msg=key)
+
+
+def test_each_worker_reads_the_parts_of_its_replicas():
+    class Strategy:
+        num_replicas_in_sync = 4
+
+        def distribute_datasets_from_function(self, function):
+            of_worker = [tf.distribute.InputContext(2, worker, 4) for worker in range(2)]
+            return [function(context) for context in of_worker]
+
+    features = random_features(range(1, 23))
+    batches = TextBatches(features, batch_size=10, shuffle=False, strategy=Strategy())
+    assert batches.steps == 3
+    workers = [iter(dataset) for dataset in batches.as_keras_input()]
+    for _ in range(2):  # Two passes.
+        seen = []
+        for size in (10, 10, 2):
+            parts = [next(worker)[0] for worker in workers for _ in range(2)]
+            lengths = [part["padding_mask"].numpy().sum(axis=1) for part in parts]
+            assert [*map(len, lengths)] == [*map(len, np.array_split(np.arange(size), 4))]
+            for part, found in zip(parts, lengths, strict=True):
+                assert (part["packing"].numpy() >= 0).sum() == found.sum()
+                assert part["packing"].numpy().max(initial=-1) < part["token_ids"].shape[0] * 200
+            seen += np.concatenate(lengths).tolist()
+        assert seen == [*range(1, 23)]
 
 
 def test_shapes_but_rows_and_length_are_known():
@@ -511,3 +550,38 @@ def test_the_transformation_cuts_labels_of_tokens():
     dataset = tf.data.Dataset.from_tensor_slices((features, labels))
     for inputs, found in dataset.apply(batch_by_length(2, has_token_labels=True)):
         np.testing.assert_array_equal(found, inputs["token_ids"])
+
+
+@pytest.mark.parametrize("has_labels", [True, False])
+def test_the_transformation_to_packed_rows(has_labels):
+    lengths = np.random.default_rng(4).integers(1, 60, 75)
+    features, rows = random_features(lengths, width=64), np.arange(75)
+    data = (features, {"row": rows}) if has_labels else features
+    dataset = tf.data.Dataset.from_tensor_slices(data).apply(batch_packed(32, row_length=80))
+    shapes, seen = set(), []
+    for batch in dataset:
+        inputs, *others = batch if has_labels else (batch,)
+        packing = inputs["packing"].numpy()
+        shapes.add(packing.shape)
+        ids = inputs["token_ids"].numpy()
+        first = len(seen)
+        np.testing.assert_array_equal(ids, features["token_ids"][first : first + len(ids)])
+        assert sorted(packing[packing >= 0]) == np.flatnonzero(inputs["padding_mask"]).tolist()
+        if has_labels:
+            assert others[0]["row"].numpy().tolist() == [*range(first, first + len(ids))]
+        seen += [*range(first, first + len(ids))]
+    assert seen == rows.tolist()
+    assert {length for _, length in shapes} == {80} and all(n % 2 == 0 for n, _ in shapes)
+    with pytest.raises(ValueError, match="`row_length` must be at least 64.*row_length=60"):
+        tf.data.Dataset.from_tensor_slices(data).apply(batch_packed(32, row_length=60))
+
+
+def test_a_dataset_of_packed_rows_trains_as_the_texts(tokenizer):
+    model, losses = classifier(tokenizer), []
+    features = model.preprocessor(TEXTS)
+    dataset = tf.data.Dataset.from_tensor_slices((features, LABELS)).apply(batch_packed(16))
+    losses.append(model.fit(dataset, epochs=2, verbose=0).history["loss"])
+    model = classifier(tokenizer)
+    arguments = {"batch_size": 16, "shuffle": False, "pack": False, "verbose": 0}
+    losses.append(model.fit(TEXTS, LABELS, epochs=2, **arguments).history["loss"])
+    np.testing.assert_allclose(*losses, rtol=1e-5)

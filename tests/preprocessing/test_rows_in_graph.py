@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from keras_xlnet.models import XLNetTextClassifier
 from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
+from keras_xlnet.preprocessing.rows_in_graph import packing_of
 from keras_xlnet.serving.like_length import read_in_batches_of_like_length
-from keras_xlnet.serving.packed_rows import packing_of
 from keras_xlnet.serving.token_reader import TokenReader
 from tests.small_models import small_backbone
 
@@ -55,6 +55,19 @@ def test_long_texts_of_one_length_have_rows_of_their_own():
 
 def test_one_text_stands_in_a_short_row():
     assert in_graph(mask_of([13], 128, "left")).shape == (1, 16)
+
+
+@hypothesis.given(
+    st.lists(st.integers(1, 40), min_size=1, max_size=40), st.integers(40, 90), st.integers(1, 4)
+)
+@hypothesis.settings(deadline=None, max_examples=60)
+def test_rows_of_a_given_length_are_few(lengths, row_length, multiple):
+    mask = mask_of(lengths, 40, "left")
+    packing = packing_of(mask, row_length, multiple).numpy()
+    assert sorted(packing[packing >= 0]) == np.flatnonzero(mask).tolist()
+    assert packing.shape[1] == row_length and len(packing) % multiple == 0
+    # Dealing fills rows to half at least, and a multiple may leave some empty.
+    assert len(packing) <= 2 * -(-sum(lengths) // row_length) + multiple
 
 
 @pytest.mark.parametrize("number", [0, 1, 15, 16, 17, 40])
