@@ -129,16 +129,6 @@ def _describe(sizes):
     return "any" if None in sizes else " or ".join(map(str, dict.fromkeys(sizes)))
 
 
-def check_positions(shape: Shape | None) -> Shape:
-    """Returns the shape of a `position_encoding`; raises `ValueError` if none was given."""
-    if shape is None:
-        raise ValueError(
-            "`position_encoding` must be given: what `RelativePositionEncoding` returns for the "
-            "content and the memory. Received: position_encoding=None"
-        )
-    return shape
-
-
 def as_values(x: Any) -> np.ndarray | None:
     """Returns a NumPy array of what has values, `None` for what is symbolic or traced."""
     if x is None or isinstance(x, keras.KerasTensor):

@@ -9,7 +9,12 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_xlnet.checkpoints import huggingface_config, huggingface_tokenizer, transformer_xl
+from keras_xlnet.checkpoints import (
+    huggingface_config,
+    huggingface_tokenizer,
+    sentence_transformers,
+    transformer_xl,
+)
 from keras_xlnet.checkpoints.family import Family, loads
 from keras_xlnet.checkpoints.opening import OpenCheckpoint, build, tokenizer_to_save
 from keras_xlnet.checkpoints.tasks import (
@@ -30,9 +35,15 @@ from keras_xlnet.types import PathLike
 
 _INDEX = "model.safetensors.index.json"
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
-_OPTIONAL = ("*.safetensors", _INDEX, *huggingface_tokenizer.FILES)
+_OPTIONAL = (
+    "*.safetensors",
+    _INDEX,
+    *huggingface_tokenizer.FILES,
+    *sentence_transformers.FILES,
+)
 # The prefix of the names of the encoder's weights, if the model has a head.
 _PREFIX = "transformer."
+_EMBEDDER = "text_embedder"
 
 
 @loads
@@ -98,11 +109,14 @@ def load_huggingface(directory: PathLike, task: str | None = None, **overrides: 
     files = open_files(directory, config)
     _warn_of_gelu(config, config_file, overrides)
     head: dict[str, Any] = {}
+    preprocessing: dict[str, Any] = {}
     for group in entry.groups:
         head |= group.read(config, config_file)
+    if task == _EMBEDDER and sentence_transformers.is_sentence_transformer(directory):
+        head, preprocessing = sentence_transformers.read_modules(directory)
     if entry.takes_text and "preprocessor" not in overrides:
         tokenizer = huggingface_tokenizer.read_tokenizer(directory)
-        head["preprocessor"] = entry.preprocessor(tokenizer)
+        head["preprocessor"] = entry.preprocessor(tokenizer, **preprocessing)
         _warn_of_segments(config, directory, tokenizer)
     model = build(task, fixed, overrides, head, defaults, config_file=config_file, files=files)
     has_prefix = any(name.startswith(_PREFIX) for name in files.shapes)
@@ -141,6 +155,9 @@ def save_huggingface(
 ) -> None:
     """Writes a directory that transformers loads, as a model that computes the same.
 
+    An `XLNetTextEmbedder` becomes a directory that `SentenceTransformer` loads, whose vectors are
+    the same, with mean pooling for example, and of length 1.
+
     The weights are float32, in `model.safetensors`. Attention dropout is not saved: transformers
     has one rate, `dropout`.
 
@@ -169,22 +186,27 @@ def save_huggingface(
     entry = get_task(task, HUGGINGFACE)
     tokenizer = tokenizer_to_save(model, tokenizer)
     config = _xlnet_config(model, entry) if entry.has_backbone else transformer_xl.config_of(model)
+    if task == _EMBEDDER:
+        sentence_transformers.check_embedder(model)
     matches = match_model(model, HUGGINGFACE)
-    values = values_to_save(matches if task else _without_prefix(matches))
+    has_head = task not in (None, _EMBEDDER)
+    values = values_to_save(matches if has_head else _without_prefix(matches))
     if entry.has_backbone:
         # transformers has a mask embedding in every XLNet; we have it only where it is used.
         (name,) = MASK_EMBEDDING.names("huggingface")
-        name = name if task else name.removeprefix(_PREFIX)
+        name = name if has_head else name.removeprefix(_PREFIX)
         values.setdefault(name, np.zeros((1, 1, config["d_model"]), "float32"))
     directory = pathlib.Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     write_safetensors(directory / WEIGHTS, values)
     write_json(directory / CONFIG, config, sort_keys=True)
+    length = getattr(getattr(model, "preprocessor", None), "sequence_length", None)
     if tokenizer is not None:
         # transformers pools over padding too: the first or the last token has to be a real one.
         side = "right" if getattr(model, "pooling", None) == "first" else "left"
-        length = getattr(getattr(model, "preprocessor", None), "sequence_length", None)
         huggingface_tokenizer.write_tokenizer(directory, tokenizer, side, length)
+    if task == _EMBEDDER:
+        sentence_transformers.write_modules(directory, model, length)
 
 
 def _xlnet_config(model, entry):
@@ -274,8 +296,17 @@ def _warn_of_segments(config, directory, tokenizer):
         )
 
 
+def _detect_task(path):
+    if sentence_transformers.is_sentence_transformer(path):
+        return _EMBEDDER
+    return task_of_config(huggingface_config.read_config(file_in(path, CONFIG)))
+
+
 def _left_out(model):
-    groups, notes = get_task(task_of_model(model)).groups, []
+    task = task_of_model(model)
+    if task == _EMBEDDER:
+        return not_stated(model, ("remember_segment_ids",), {"pooling"})
+    groups, notes = get_task(task).groups, []
     if getattr(model, "pooling", None) == "mean":
         notes.append("pooling='mean' over real tokens only")
     config: dict[str, Any] = {}
@@ -292,7 +323,7 @@ HUGGINGFACE = Family(
     detect=lambda path: "model_type" in huggingface_tokenizer.read_if_there(path, CONFIG),
     load=load_huggingface,
     save=save_huggingface,
-    detect_task=lambda path: task_of_config(huggingface_config.read_config(file_in(path, CONFIG))),
+    detect_task=_detect_task,
     has_task=lambda task: task.architectures,
     tokenizer=huggingface_tokenizer.read_tokenizer,
     left_out=_left_out,

@@ -79,11 +79,13 @@ class CheckpointTask:
         """Whether the model can have a preprocessor."""
         return "preprocessor" in self.arguments
 
-    def preprocessor(self, tokenizer: XLNetTokenizer | None) -> keras.layers.Layer | None:
+    def preprocessor(
+        self, tokenizer: XLNetTokenizer | None, **arguments: Any
+    ) -> keras.layers.Layer | None:
         """Returns the preprocessor of the task, `None` without a tokenizer."""
         if tokenizer is None:
             return None
-        return self.model.preprocessor_cls(tokenizer)
+        return self.model.preprocessor_cls(tokenizer, **arguments)
 
 
 BACKBONE = CheckpointTask(models.XLNetBackbone, architectures=("XLNetModel",), has_memory=True)
@@ -183,6 +185,8 @@ def task_of_variables(names: Iterable[str]) -> str | None:
 def task_of_config(config: dict[str, Any]) -> str | None:
     """Returns the task of Hugging Face's `config.json`, `None` for an encoder."""
     architecture = next(iter(config.get("architectures", ())), None)
+    if architecture in BACKBONE.architectures:
+        return None
     for name, task in reversed([*TASKS.items()]):
         is_size = task.num_labels in (None, num_labels(config))
         if architecture in task.architectures and is_size:

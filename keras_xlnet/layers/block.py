@@ -2,7 +2,7 @@ from typing import Any
 
 import keras
 
-from keras_xlnet.arguments import check_positions, check_rate
+from keras_xlnet.arguments import check_rate
 from keras_xlnet.compat.sublayers import RestoresSublayers
 from keras_xlnet.layers.activations import serialize_activation
 from keras_xlnet.layers.feed_forward import FeedForward
@@ -90,8 +90,7 @@ class Block(RestoresSublayers, keras.layers.Layer):
             content_shape, position_encoding_shape: As in `build`.
             **shapes: The other shapes that the attention is built with.
         """
-        positions = check_positions(position_encoding_shape)
-        self.attention.build(content_shape, content_shape, positions, **shapes)
+        self.attention.build(content_shape, content_shape, position_encoding_shape, **shapes)
         self.feed_forward.build(content_shape)
         for name in self.norm_names:
             getattr(self, name).build(content_shape)

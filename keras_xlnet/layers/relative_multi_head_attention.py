@@ -11,6 +11,7 @@ from keras_xlnet.layers.configured_layer import ConfiguredLayer
 from keras_xlnet.layers.hash_dropout import HashDropout
 from keras_xlnet.layers.head_projection import HeadProjection
 from keras_xlnet.layers.initializers import clone_initializer, get_kernel_initializer
+from keras_xlnet.layers.relative_position_encoding import check_width, default_positions
 from keras_xlnet.ops.long_attention import (
     scanned_relative_attention,
     unrolled_relative_attention,
@@ -52,9 +53,11 @@ class RelativeMultiHeadAttention(RestoresSublayers, ConfiguredLayer):
     Call arguments:
         query: Tensor `(batch, query_length, hidden_dim)`: the content in its order, or with
             `target_positions` one row per prediction.
-        context: Tensor `(batch, context_length, hidden_dim)`: memory followed by content.
+        context: Tensor `(batch, context_length, hidden_dim)`: memory followed by content. `None`
+            for `query`, which then attends to itself.
         position_encoding: Tensor `(directions, num_positions, hidden_dim)` of
-            `RelativePositionEncoding`. It is projected once for the whole batch.
+            `RelativePositionEncoding`. It is projected once for the whole batch. `None` for the
+            distances of `context` to the content, of both signs. Several layers can share one.
         segment_matrix: Optional bool tensor `(batch, query_length, context_length)`, `True` where
             query and context row are in DIFFERENT segments. The segment weights exist only if the
             first call has it.
@@ -67,12 +70,14 @@ class RelativeMultiHeadAttention(RestoresSublayers, ConfiguredLayer):
         attention_biases: Optional tensor `(3, num_heads, head_dim)` from an `AttentionBiases`
             layer that several attention layers share. By default the layer has its own.
         content_length: Number of content rows at the end of `context`. Required only with
-            `target_positions` and a `position_encoding` of type `"uni"`.
+            `target_positions`, if `position_encoding` is of type `"uni"`, or is not given and there
+            is memory.
         return_attention_scores: If `True`, the attention probabilities are returned too, and are
             computed for all rows at once.
         training: Whether dropout is applied.
         context_mask: Optional bool tensor `(batch, context_length)`, `True` for real rows. Nothing
             attends to other rows. By default the mask that Keras attached to `context`.
+        query_mask: The same for `query`, if it is the context.
 
     Returns:
         Tensor `(batch, query_length, hidden_dim)`, and with `return_attention_scores` the
@@ -88,6 +93,8 @@ class RelativeMultiHeadAttention(RestoresSublayers, ConfiguredLayer):
     >>> positions = keras_xlnet.layers.RelativePositionEncoding(hidden_dim=16)(content, memory)
     >>> attention = keras_xlnet.layers.RelativeMultiHeadAttention(num_heads=4, head_dim=4)
     >>> attention(content, np.concatenate([memory, content], axis=1), positions).shape
+    TensorShape([2, 6, 16])
+    >>> attention(content).shape  # To itself.
     TensorShape([2, 6, 16])
 
     Source: Dai et al. 2019 (Transformer-XL), section 3.3; Yang et al. 2019 (XLNet), sections
@@ -135,11 +142,14 @@ class RelativeMultiHeadAttention(RestoresSublayers, ConfiguredLayer):
     def build(
         self,
         query_shape: Shape,
-        context_shape: Shape,
-        position_encoding_shape: Shape,
+        context_shape: Shape | None = None,
+        position_encoding_shape: Shape | None = None,
         segment_matrix_shape: Shape | None = None,
         attention_biases_shape: Shape | None = None,
     ) -> None:
+        context_shape = context_shape or query_shape
+        if position_encoding_shape is None:
+            position_encoding_shape = (1, None, check_width(context_shape[-1]))
         self.query_dense.build(query_shape)
         self.key_dense.build(context_shape)
         self.value_dense.build(context_shape)
@@ -160,8 +170,8 @@ class RelativeMultiHeadAttention(RestoresSublayers, ConfiguredLayer):
     def call(
         self,
         query: Tensor,
-        context: Tensor,
-        position_encoding: Tensor,
+        context: Tensor | None = None,
+        position_encoding: Tensor | None = None,
         segment_matrix: Tensor | None = None,
         attention_mask: Tensor | None = None,
         target_positions: Tensor | None = None,
@@ -170,10 +180,16 @@ class RelativeMultiHeadAttention(RestoresSublayers, ConfiguredLayer):
         return_attention_scores: bool = False,
         training: bool | None = None,
         context_mask: Tensor | None = None,
+        query_mask: Tensor | None = None,
     ) -> Tensor | tuple[Tensor, Tensor]:
+        if context is None:
+            context, context_mask = query, query_mask
+        if position_encoding is None and content_length is None:
+            # Predictions are rows of the content, and without memory that is the context.
+            content_length = ops.shape(query if target_positions is None else context)[1]
         return self.attend(
             query,
-            *self.project_context(context, position_encoding),
+            *self.project_context(context, position_encoding, content_length),
             segment_matrix=segment_matrix,
             attention_mask=without_padding(attention_mask, context_mask),
             target_positions=target_positions,
@@ -184,16 +200,23 @@ class RelativeMultiHeadAttention(RestoresSublayers, ConfiguredLayer):
         )
 
     def project_context(
-        self, context: Tensor, position_encoding: Tensor
+        self,
+        context: Tensor,
+        position_encoding: Tensor | None = None,
+        content_length: int | Tensor | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Projects what all queries share: keys, values and position keys.
 
         Args:
             context, position_encoding: As in the call.
+            content_length: As in the call. `None` for all of `context`.
 
         Returns:
             What `project_content` and `project_positions` return.
         """
+        if position_encoding is None:
+            length = ops.shape(context)[1] if content_length is None else content_length
+            position_encoding = default_positions(context, length)
         return *self.project_content(context), self.project_positions(position_encoding)
 
     def project_content(self, context: Tensor) -> tuple[Tensor, Tensor]:
@@ -373,25 +396,28 @@ class RelativeMultiHeadAttention(RestoresSublayers, ConfiguredLayer):
     def compute_output_shape(
         self,
         query_shape: Shape,
-        context_shape: Shape,
-        position_encoding_shape: Shape,
+        context_shape: Shape | None = None,
+        position_encoding_shape: Shape | None = None,
         return_attention_scores: bool = False,
     ) -> Shape | tuple[Shape, Shape]:
         if return_attention_scores:
-            scores = (query_shape[0], self.num_heads, query_shape[1], context_shape[1])
+            length = (context_shape or query_shape)[1]
+            scores = (query_shape[0], self.num_heads, query_shape[1], length)
             return tuple(query_shape), scores
         return tuple(query_shape)
 
     def compute_output_spec(
         self,
         query: Tensor,
-        context: Tensor,
-        position_encoding: Tensor,
+        context: Tensor | None = None,
+        position_encoding: Tensor | None = None,
         return_attention_scores: bool = False,
         **kwargs: Any,
     ) -> Any:
         shapes = self.compute_output_shape(
-            query.shape, context.shape, position_encoding.shape, return_attention_scores
+            query.shape,
+            None if context is None else context.shape,
+            return_attention_scores=return_attention_scores,
         )
         if return_attention_scores:
             return tuple(keras.KerasTensor(s, dtype=self.compute_dtype) for s in shapes)

@@ -58,9 +58,7 @@ class RelativePositionEncoding(ConfiguredLayer):
     ) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
-        if check_positive_int("hidden_dim", hidden_dim) % 2:
-            raise ValueError(f"`hidden_dim` must be even. Received: hidden_dim={hidden_dim}")
-        self.hidden_dim = hidden_dim
+        self.hidden_dim = check_width(hidden_dim)
         self.attention_type = check_choice("attention_type", attention_type, ("bi", "uni"))
         if clamp_length is not None:
             check_positive_int("clamp_length", clamp_length)
@@ -78,18 +76,12 @@ class RelativePositionEncoding(ConfiguredLayer):
         distances = self._distances(
             ops.shape(content)[1], 0 if memory is None else ops.shape(memory)[-2]
         )
-        # Always float32: in half precision neighbouring distances become equal.
-        frequencies = np.arange(0, self.hidden_dim, 2, dtype="float32") / self.hidden_dim
-        frequencies = (1 / 10000**frequencies).astype("float32")
-        angles = ops.multiply(ops.expand_dims(distances, -1), frequencies)
-        table = ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
-        return ops.cast(table, self.compute_dtype)
+        return ops.cast(_sinusoids(distances, self.hidden_dim), self.compute_dtype)
 
     def _distances(self, content_length, memory_length):
         """`(directions, num_positions)` distances in float32, a row for each direction."""
-        context_length = memory_length + content_length
         last = -content_length if self.attention_type == "bi" else -1
-        distances = ops.cast(ops.arange(context_length, last, -1, dtype="int32"), "float32")
+        distances = _distances(memory_length + content_length, last)
         directions = [distances, -distances] if self.bidirectional_data else [distances]
         distances = ops.stack(directions, axis=0)
         if self.clamp_length is not None:
@@ -114,3 +106,38 @@ class RelativePositionEncoding(ConfiguredLayer):
             future = content_length if self.attention_type == "bi" else 1
             num_positions = context_length + future
         return (2 if self.bidirectional_data else 1, num_positions, self.hidden_dim)
+
+
+def check_width(hidden_dim: int) -> int:
+    """Returns the width of a position table, otherwise raises `ValueError`."""
+    if check_positive_int("hidden_dim", hidden_dim) % 2:
+        raise ValueError(f"`hidden_dim` must be even. Received: hidden_dim={hidden_dim}")
+    return hidden_dim
+
+
+def default_positions(context: Tensor, content_length: int | Tensor) -> Tensor:
+    """Returns the table of `RelativePositionEncoding(hidden_dim)` for a context.
+
+    It has the distances of both signs, so it is also that of causal attention.
+
+    Args:
+        context: Tensor `(batch, context_length, hidden_dim)`: memory followed by content.
+        content_length: Int, or a scalar tensor.
+
+    Returns:
+        Tensor `(1, context_length + content_length, hidden_dim)` of the dtype of `context`.
+    """
+    distances = _distances(ops.shape(context)[1], -content_length)
+    return ops.cast(_sinusoids(distances[None], context.shape[-1]), context.dtype)
+
+
+def _distances(first, last):
+    return ops.cast(ops.arange(first, last, -1, dtype="int32"), "float32")
+
+
+def _sinusoids(distances, hidden_dim):
+    # Always float32: in half precision neighbouring distances become equal.
+    frequencies = np.arange(0, hidden_dim, 2, dtype="float32") / hidden_dim
+    frequencies = (1 / 10000**frequencies).astype("float32")
+    angles = ops.multiply(ops.expand_dims(distances, -1), frequencies)
+    return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)

@@ -1,6 +1,7 @@
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_xlnet.compat.recompute import recomputable
 from keras_xlnet.layers.attention_masks import mask_of_context, without_padding
@@ -40,7 +41,8 @@ class TransformerXLBlock(Block):
         content: Tensor `(batch, length, hidden_dim)`.
         memory: Optional tensor `(batch, memory_length, hidden_dim)`, the context before the
             content.
-        position_encoding: Tensor `(1, num_positions, hidden_dim)` of `RelativePositionEncoding`.
+        position_encoding: Tensor `(1, num_positions, hidden_dim)` of `RelativePositionEncoding`,
+            which several blocks can share. `None` for the distances of memory and content.
         attention_mask: Optional bool tensor `(batch or 1, length, memory_length + length)`,
             `True` = may attend.
         attention_biases: Optional tensor `(2, num_heads, head_dim)` of an `AttentionBiases` layer.
@@ -136,7 +138,9 @@ class TransformerXLBlock(Block):
         context_mask = mask_of_context(content, memory, content_mask)
         attended = self.attention.attend(
             self.query_of(content),
-            *self.attention.project_context(self.join(content, memory), position_encoding),
+            *self.attention.project_context(
+                self.join(content, memory), position_encoding, ops.shape(content)[1]
+            ),
             attention_mask=without_padding(attention_mask, context_mask),
             attention_biases=attention_biases,
             training=training,

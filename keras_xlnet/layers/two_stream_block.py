@@ -48,7 +48,8 @@ class TwoStreamBlock(VaryingOutputs, Block):
         memory: Optional tensor `(batch, memory_length, hidden_dim)`, the context before the
             content.
         position_encoding: Tensor `(directions, num_positions, hidden_dim)` of
-            `RelativePositionEncoding`.
+            `RelativePositionEncoding`, which several blocks can share. `None` for the distances of
+            both signs of memory and content.
         segment_matrix: Optional bool tensor `(batch, content_length, context_length)`, `True`
             where two tokens are in DIFFERENT segments.
         content_attention_mask: Optional bool tensor of the same shape, `True` = may attend.
@@ -78,6 +79,8 @@ class TwoStreamBlock(VaryingOutputs, Block):
     >>> positions = keras_xlnet.layers.RelativePositionEncoding(hidden_dim=16)(content)
     >>> block = keras_xlnet.layers.TwoStreamBlock(num_heads=4, head_dim=4, intermediate_dim=32)
     >>> block(content, position_encoding=positions).shape
+    TensorShape([2, 6, 16])
+    >>> block(content).shape  # With the same positions.
     TensorShape([2, 6, 16])
     >>> content_out, query_out = block(content, content[:, :2], position_encoding=positions,
     ...     target_positions=np.array([[1, 4], [0, 5]]))
@@ -138,7 +141,8 @@ class TwoStreamBlock(VaryingOutputs, Block):
             for mask in (content_attention_mask, query_attention_mask)
         )
         # Projected once, shared by both streams.
-        projected = self.attention.project_context(context, position_encoding)
+        content_length = ops.shape(content_stream)[1]
+        projected = self.attention.project_context(context, position_encoding, content_length)
 
         outputs = []
         if return_content_stream:
@@ -152,7 +156,6 @@ class TwoStreamBlock(VaryingOutputs, Block):
             )
             outputs.append(self.finish(content_stream, attended, training))
         if query_stream is not None:
-            content_length = ops.shape(content_stream)[1]
             if target_positions is not None:
                 target_positions = _clamp(target_positions, content_length)
                 query_attention_mask, segment_matrix = (

@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
@@ -101,8 +101,9 @@ class XLNetTextEmbedder(Task):
     Language Response Suggestion for Smart Reply", for in-batch negatives.
     """
 
-    # Without weights of its own, any checkpoint would do: only presets have it.
     task = "text_embedder"
+    # sentence-transformers has other files beside those of the encoder.
+    checkpoint: ClassVar = {"architectures": ("XLNetModel",)}
     signatures = "texts"
     output_name = "embedding"
     # Fine-tuning soon destroys what a preset has learned.

@@ -134,8 +134,9 @@ class TextBatches(keras.utils.PyDataset):
         self.has_token_labels = has_token_labels
         self.layout = layout
         self.strategy = strategy
-        self._full = features["padding_mask"].shape[-1] if layout != "padded" else None
+        self._full = 0
         if layout != "padded":
+            self._full = features["padding_mask"].shape[-1]
             self.text_lengths = _text_lengths(features["padding_mask"])
         if layout == "packed" and window_length is not None:
             of_texts = self.text_lengths[:, 0], self._full, window_length

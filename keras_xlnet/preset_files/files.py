@@ -54,8 +54,12 @@ def file_in(directory: PathLike, name: str) -> pathlib.Path:
     return path
 
 
-def read_json(file: PathLike) -> dict[str, Any]:
-    """Returns the dict in a JSON file.
+def read_json(file: PathLike, kind: type = dict) -> Any:
+    """Returns the dict, or the list, in a JSON file.
+
+    Args:
+        file: Path of the file.
+        kind: `dict` or `list`.
 
     Raises:
         ValueError: If the file is not JSON or holds something else. The message names the file.
@@ -64,8 +68,9 @@ def read_json(file: PathLike) -> dict[str, Any]:
         value = json.loads(pathlib.Path(file).read_bytes())
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{file} is not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise ValueError(f"{file} must hold a JSON object, not {quoted(value)}")
+    if not isinstance(value, kind):
+        name = "object" if kind is dict else "array"
+        raise ValueError(f"{file} must hold a JSON {name}, not {quoted(value)}")
     return value
 
 

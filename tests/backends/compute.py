@@ -799,6 +799,32 @@ def fit_on_tokens(directory, weights):
 
 
 @computation
+def sequential(directory, weights):
+    """Layers in a `Sequential`, each called with what the one before returned."""
+    keras.utils.set_random_seed(6)
+    model = keras.Sequential(
+        [
+            keras.layers.Embedding(60, 16, mask_zero=True),
+            layers.TwoStreamBlock(2, 8, 32),
+            layers.RelativeMultiHeadAttention(2, 8),
+            layers.TransformerXLBlock(2, 8, 32),
+            layers.SequencePooling("mean"),
+            keras.layers.Dense(3, "softmax"),
+        ]
+    )
+    batch = token_batch()
+    token_ids = np.where(batch["padding_mask"], batch["token_ids"] % 59 + 1, 0)
+    loss = {"loss": "sparse_categorical_crossentropy", "metrics": ["accuracy"]}
+    results = _fit(model, token_ids, LABELS, **loss)
+    model.save(directory / "sequential.keras")
+    copy = keras.saving.load_model(directory / "sequential.keras")
+    return results | {
+        "before": model.predict(token_ids, verbose=0),
+        "after": copy.predict(token_ids, verbose=0),
+    }
+
+
+@computation
 def fit_on_some_of_the_inputs(directory, weights):
     """The other inputs have defaults, in training too."""
     return _fit(small_classifier(), {"token_ids": token_batch()["token_ids"]}, LABELS)

@@ -380,12 +380,18 @@ def test_no_gradient_flows_through_memory(results, backend):
 
 @every_backend
 @pytest.mark.parametrize(
-    "computation", ["fit_on_tokens", "fit_on_some_of_the_inputs", "fit_on_text"]
+    "computation", ["fit_on_tokens", "fit_on_some_of_the_inputs", "fit_on_text", "sequential"]
 )
 def test_fit_trains(results, backend, computation):
     losses = results(backend).of(computation)["losses"]
     assert losses.shape == (3,)
     assert losses[2] < losses[0] - 0.01
+
+
+@every_backend
+def test_a_sequential_model_comes_back(results, backend):
+    arrays = results(backend).of("sequential")
+    assert_close(arrays["after"], arrays["before"], ATOL)
 
 
 @every_backend

@@ -51,7 +51,8 @@ def test_an_encoder_has_no_sign():
     assert task_of_variables(["model/transformer/word_embedding/lookup_table"]) is None
 
 
-@pytest.mark.parametrize("task", TASKS)
+# An encoder may be that of an embedder: its directory has a `modules.json`.
+@pytest.mark.parametrize("task", sorted({*TASKS} - {"text_embedder"}))
 def test_architectures_are_found(task):
     for architecture in TASKS[task].architectures:
         config = {"architectures": [architecture], "num_labels": NUM_LABELS.get(task, 2)}

@@ -34,8 +34,6 @@ SQUARE = np.ones((2, 5, 4), bool)
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: two_streams(position_encoding=None), "`position_encoding` must be given"),
-        (lambda: transformer_xl(position_encoding=None), "`position_encoding` must be given"),
         (
             lambda: two_streams(memory=MEMORY),  # The positions are those without memory.
             r"`position_encoding` must have shape \(1 or 2, 13 or 9, any\). Received: .*10",
