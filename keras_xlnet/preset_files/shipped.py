@@ -18,6 +18,9 @@ from keras_xlnet.types import PathLike
 FOLDER = pathlib.Path(__file__).parent.parent / "shipped"
 INFO = "preset.json"
 _WITHOUT_DIGEST = (INFO, "README.md")
+# The beginnings of the names of released XLNets, and their owners on the Hugging Face Hub. The
+# config of those of `xlnet` has another form of gelu than the one that they were trained with.
+_RELEASED = {"xlnet-base-cased": "xlnet", "xlnet-large-cased": "xlnet", "chinese-xlnet-": "hfl"}
 # In `FOLDER`. It is no preset, so it has no `INFO`.
 ADAPTERS = "adapters"
 # The key of `origin_recorded` in files of weights.
@@ -228,7 +231,9 @@ def _local(location, known, required, optional=()):
     except FileNotFoundError as error:
         if "://" in os.fspath(location):
             raise
-        raise FileNotFoundError(f"{error}. {_names_like(location, known())}") from None
+        raise FileNotFoundError(
+            f"{error}. {_of_the_hub(location)}{_names_like(location, known())}"
+        ) from None
 
 
 def write_preset_info(
@@ -273,6 +278,19 @@ def write_preset_info(
         info["task_arguments"] = task_arguments
     write_json(directory / INFO, info, ensure_ascii=False)
     return info
+
+
+def _of_the_hub(location):
+    """What loads a released XLNet, if a name is that of one."""
+    name = pathlib.PurePath(location).name.lower()
+    owner = next((owner for model, owner in _RELEASED.items() if name.startswith(model)), None)
+    if owner is None:
+        return ""
+    activation = ", activation='gelu_tanh'" if owner == "xlnet" else ""
+    return (
+        "It is a model of transformers, which `keras_xlnet.checkpoints.load_huggingface("
+        f"'hf://{owner}/{name}'{activation})` loads, with `task=` for a task model. "
+    )
 
 
 def _none(kind):

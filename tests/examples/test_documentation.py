@@ -40,10 +40,15 @@ def test_adapter_of_the_readme_finds_the_names():
 
 
 def test_code_of_the_layers_page_builds_a_model():
-    (code,) = code_of(ROOT / "docs" / "layers.md")
+    code, each_layer = code_of(ROOT / "docs" / "layers.md")
     names = {}
     exec(code, names)
     assert names["model"].output_shape == (None, 1)
+    exec(each_layer, names)
+    shapes = {name: tuple(names[name].shape) for name in ("attended", "content_out", "predicted")}
+    assert shapes == {"attended": (2, 6, 256), "content_out": (2, 6, 256), "predicted": (2, 2, 256)}
+    assert tuple(names["memory"].shape) == (2, 4, 256)
+    np.testing.assert_array_equal(names["features"]["labels"], [[8, 5], [11, 16]])
 
 
 def test_graphs_of_the_models_page():

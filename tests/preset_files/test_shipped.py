@@ -324,3 +324,18 @@ def test_task_models_take_what_a_preset_recommends_unless_they_are_told_otherwis
     assert not hasattr(tagger, "pooling")  # It has no such argument.
     other = XLNetTextClassifier.from_preset("xlnet_small_en", num_classes=2, load_weights=False)
     assert other.pooling == "last"
+
+
+@pytest.mark.parametrize(
+    "name, arguments",
+    [
+        ("xlnet-base-cased", "'hf://xlnet/xlnet-base-cased', activation='gelu_tanh'"),
+        ("xlnet/xlnet-large-cased", "'hf://xlnet/xlnet-large-cased', activation='gelu_tanh'"),
+        ("hfl/chinese-xlnet-mid", "'hf://hfl/chinese-xlnet-mid'"),
+    ],
+)
+def test_names_of_released_models_lead_to_the_call_that_loads_them(name, arguments):
+    for cls in (XLNetBackbone, XLNetTextClassifier):
+        with pytest.raises(FileNotFoundError, match="there is no directory") as error:
+            cls.from_preset(name)
+        assert f"load_huggingface({arguments})" in str(error.value)
