@@ -801,7 +801,6 @@ def fit_on_tokens(directory, weights):
 @computation
 def sequential(directory, weights):
     """Layers in a `Sequential`, each called with what the one before returned."""
-    keras.utils.set_random_seed(6)
     model = keras.Sequential(
         [
             keras.layers.Embedding(60, 16, mask_zero=True),
@@ -814,6 +813,8 @@ def sequential(directory, weights):
     )
     batch = token_batch()
     token_ids = np.where(batch["padding_mask"], batch["token_ids"] % 59 + 1, 0)
+    model(token_ids)  # Builds it.
+    fill(model)
     loss = {"loss": "sparse_categorical_crossentropy", "metrics": ["accuracy"]}
     results = _fit(model, token_ids, LABELS, **loss)
     model.save(directory / "sequential.keras")
