@@ -205,6 +205,8 @@ def save_huggingface(
         # transformers pools over padding too: the first or the last token has to be a real one.
         side = "right" if getattr(model, "pooling", None) == "first" else "left"
         huggingface_tokenizer.write_tokenizer(directory, tokenizer, side, length)
+    # It may be of another model.
+    (directory / sentence_transformers.MODULES).unlink(missing_ok=True)
     if task == _EMBEDDER:
         sentence_transformers.write_modules(directory, model, length)
 

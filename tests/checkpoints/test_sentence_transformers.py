@@ -83,3 +83,10 @@ def test_what_has_no_counterpart_is_refused(tokenizer, tmp_path):
     modules.write_text("[3]")
     with pytest.raises(ValueError, match="modules.json is damaged"):
         load_huggingface(tmp_path, task="text_embedder")
+
+
+def test_another_model_in_the_directory_is_no_embedder(tokenizer, tmp_path):
+    model = embedder(tokenizer)
+    save_huggingface(model, tmp_path)
+    save_huggingface(model.backbone, tmp_path)
+    assert detect_task(tmp_path) is None
