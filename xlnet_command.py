@@ -21,9 +21,8 @@ kimiyoung/transformer-xl, TensorFlow 1), `huggingface` (transformers, safetensor
 (keras_xlnet). The prefix of an original checkpoint can be given instead. Four more formats are only
 read: `keras_hub` (a directory of KerasHub's XLNetBackbone), `keras_xlnet_h5` (an .h5 file of the
 old package keras-xlnet), `bert` and `roberta` (a BERT or RoBERTa of transformers, which becomes an
-XLNet). The format of the source is detected. An embedder can be written for
-`sentence-transformers`,
-as a directory of `huggingface` with the modules that it reads."""
+XLNet). The format of the source is detected. An embedder can also be written as
+`sentence-transformers`: as `huggingface`, with the modules that sentence-transformers reads."""
 
 
 def main() -> NoReturn:

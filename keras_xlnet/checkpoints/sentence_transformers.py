@@ -14,7 +14,7 @@ from keras_xlnet.preset_files.files import quoted, read_json, write_json
 
 MODULES, _POOLING, _NORMALIZE = "modules.json", "1_Pooling", "2_Normalize"
 _SETTINGS, _LENGTH = "config_sentence_transformers.json", "sentence_bert_config.json"
-#: Names and patterns of these files.
+#: The files that sentence-transformers adds.
 FILES = (MODULES, _SETTINGS, _LENGTH, f"{_POOLING}/config.json")
 # The names of all releases: the newest one also reads them. `cls` is the first token there.
 _TYPES = {

@@ -15,6 +15,7 @@ from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.rows_in_graph import packing_of
 from keras_xlnet.preprocessing.rows_of_texts import RowPlan, lengths_of_windows
+from keras_xlnet.preprocessing.texts import split_spec
 
 # Rows of similar length are brought together within this many batches at most, and within a quarter
 # of them: if length correlates with the label, as in spam, batches sorted over all lengths would
@@ -400,12 +401,7 @@ def batch_by_length(
     def transform(dataset):
         pools = dataset.batch(_POOL * batch_size)
         batches = pools.flat_map(lambda *pool: _sorted_batches(_as_tuple(pool), batch_size))
-        return prefetched(
-            batches.map(
-                lambda *batch: _cut_in_graph(_as_tuple(batch), padding_side, has_token_labels),
-                tf.data.AUTOTUNE,
-            )
-        )
+        return _mapped(batches, lambda batch: _cut_in_graph(batch, padding_side, has_token_labels))
 
     return transform
 
@@ -447,25 +443,30 @@ def batch_packed(
     """
 
     def transform(dataset):
-        spec = dataset.element_spec
-        full = (spec[0] if isinstance(spec, tuple) else spec)["padding_mask"].shape[-1]
+        full = split_spec(dataset.element_spec)[0]["padding_mask"].shape[-1]
         if row_length is not None and row_length < full:
             raise ValueError(
                 f"`row_length` must be at least {full}, the length of the features. Received: "
                 f"row_length={row_length}"
             )
-        batches = dataset.batch(batch_size, drop_remainder)
-        return prefetched(
-            batches.map(lambda *batch: with_packing(_as_tuple(batch)), tf.data.AUTOTUNE)
-        )
+        return _mapped(dataset.batch(batch_size, drop_remainder), with_packing)
 
     def with_packing(batch):
         mask, multiple = batch[0]["padding_mask"], max(1, batch_size // _SHARE)
         packing = packing_of(mask, row_length or mask.shape[-1], multiple)
-        features = {**batch[0], "packing": packing}
-        return (features, *batch[1:]) if len(batch) > 1 else features
+        return ({**batch[0], "packing": packing}, *batch[1:])
 
     return transform
+
+
+def _mapped(batches, function):
+    """A dataset with a function applied to each batch, which it gets and returns as a tuple."""
+
+    def apply(*batch):
+        batch = function(_as_tuple(batch))
+        return batch if len(batch) > 1 else batch[0]
+
+    return prefetched(batches.map(apply, tf.data.AUTOTUNE))
 
 
 def _as_tuple(element):
@@ -490,8 +491,7 @@ def _cut_in_graph(batch, padding_side, has_token_labels):
     lengths = tf.constant(sorted({batch_length(n, full) for n in range(1, full + 1)}))
     longest = tf.reduce_max(_lengths_in_graph(batch[0]))
     length = lengths[tf.searchsorted(lengths, longest[tf.newaxis])[0]]
-    batch = _cut(batch, length, padding_side, has_token_labels)
-    return batch if len(batch) > 1 else batch[0]
+    return _cut(batch, length, padding_side, has_token_labels)
 
 
 def _cut(batch, length, padding_side, has_token_labels):

@@ -281,7 +281,7 @@ def write_preset_info(
 
 
 def _of_the_hub(location):
-    """What loads a released XLNet, if a name is that of one."""
+    """A sentence on how to load a released XLNet, empty for other names."""
     name = pathlib.PurePath(location).name.lower()
     owner = next((owner for model, owner in _RELEASED.items() if name.startswith(model)), None)
     if owner is None:
