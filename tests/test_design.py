@@ -49,6 +49,7 @@ BELOW = {
         "preset_files",
         "tokenizers",
     },
+    "integrations": {"models", "preprocessing"},
     "serving": {"compat", "layers", "models", "preprocessing", "preset_files", "tokenizers"},
     "server": set(),
     "cli": {

@@ -1,0 +1,30 @@
+"""Models in other programs: mteb, lm-eval and spaCy.
+
+A name is imported when it is first used, because its file needs the program.
+"""
+
+import importlib
+
+from keras_xlnet.lazy_modules import install_command
+
+# The file of each name.
+_FILES = {
+    "MTEBEncoder": "mteb_encoder",
+    "HarnessLM": "harness_lm",
+    "SpacyEntities": "spacy_components",
+    "SpacyCategories": "spacy_components",
+}
+__all__ = [*_FILES]
+
+
+def __getattr__(name):
+    if name not in _FILES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        module = importlib.import_module(f"{__name__}.{_FILES[name]}")
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"`{__name__}.{name}` needs the package {error.name!r}: "
+            f"{install_command('integrations')}"
+        ) from error
+    return getattr(module, name)
