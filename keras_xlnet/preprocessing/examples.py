@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
+import itertools
 import warnings
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_xlnet.compat.generated_dataset import generated_dataset
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.labels import Classes, check_number_of_rows
@@ -32,6 +35,9 @@ from keras_xlnet.preprocessing.weights import as_weight_array
 from keras_xlnet.tokenizers.string_inputs import is_table, plain_texts
 
 BATCH_SIZE = 32  # That of Keras.
+# A batch that is a dict of raw text may have its labels under one of these names, as the batches of
+# Hugging Face `datasets` do.
+_LABELS = ("label", "labels")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,9 +138,11 @@ class Examples:
 class ExampleReader:
     """Reads what a user passes to a model: raw text, arrays or batches.
 
-    Columns (see `plain_columns`) are converted at once, and a `tf.data.Dataset`, a
-    `keras.utils.PyDataset`, a generator or a `DataLoader` of PyTorch batch by batch. Inputs that
-    are not text are passed on.
+    Columns (see `plain_columns`) are converted at once. A `tf.data.Dataset`, a
+    `keras.utils.PyDataset`, a generator, a `DataLoader` of PyTorch, a dataset of grain and a
+    streamed dataset of Hugging Face are converted batch by batch. A batch is a tuple as in Keras,
+    or a dict of columns, one of which may be `label` or `labels`. Inputs that are not text are
+    passed on.
 
     Args:
         preprocessor_cls: The class of preprocessors that the model takes.
@@ -235,6 +243,7 @@ class ExampleReader:
     def _read_batch(self, batch):
         """A batch of Python, with the inputs, labels and weights that it has."""
         # Keras infers the shapes of all batches from the first ones, so none is shortened.
+        batch = _split_labels(batch)
         if not isinstance(batch, tuple) or len(batch) == 1:
             return self._read_inputs(batch)
         x, y, sample_weight = (*batch, None)[:3]
@@ -242,11 +251,14 @@ class ExampleReader:
 
     def _read_inputs(self, batch):
         """A batch of Python as a batch without labels."""
+        batch = _split_labels(batch)
         x = batch[0] if isinstance(batch, tuple) else batch
         return (self.read(x, has_labels=False, shorten=False).x,)
 
     def _map(self, dataset, has_labels=False):
         """A dataset with the features of its texts and, if needed, the numbers of its labels."""
+        if _label_name(dataset.element_spec):
+            dataset = dataset.map(_split_labels, tf.data.AUTOTUNE)
         inputs, others = split_spec(dataset.element_spec)
         if not has_labels and others:
             dataset = dataset.map(lambda x, *_: (x,), tf.data.AUTOTUNE)
@@ -297,7 +309,9 @@ def _is_python_batches(x):
 def _is_loader(x):
     """Whether `x` can be iterated again and again, for batches with text, as a `DataLoader`."""
     is_column = isinstance(x, Collection) or hasattr(x, "dtype")
-    if is_column or is_table(x) or is_dataset(x) or not isinstance(x, Iterable):
+    # A table has a length, a streamed dataset of Hugging Face has none.
+    is_column = is_column or is_table(x) and hasattr(x, "__len__")
+    if is_column or is_dataset(x) or not isinstance(x, Iterable):
         return False
     # An example of a `DataLoader`, which would start processes for its first batch.
     first = next(iter(getattr(x, "dataset", x)), None)
@@ -310,9 +324,67 @@ def _map_batches(batches, function):
     """The same batches, each changed by a function when it is needed."""
     if isinstance(batches, keras.utils.PyDataset):
         return _MappedBatches(batches, function)
-    if _num_batches(batches) is None:
-        return (function(_plain_batch(batch, batches)) for batch in batches)
-    return _LoadedBatches(batches, function)
+    if _num_batches(batches) is not None:
+        return _LoadedBatches(batches, function)
+
+    def change(batch):
+        return function(_plain_batch(batch, batches))
+
+    if isinstance(batches, Iterator):
+        return (change(batch) for batch in batches)
+    return _restarted(change, batches)
+
+
+def _restarted(function, batches):
+    """Changed batches of a loader without a length, from the start in each epoch.
+
+    Keras reads a generator once, whatever the number of epochs, so it gets a dataset of a library
+    that is installed.
+    """
+
+    def generate():
+        return map(function, batches)
+
+    if keras.backend.backend() != "torch" and importlib.util.find_spec("tensorflow"):
+
+        def spec(*arrays):
+            first, *_ = arrays = [np.asarray(array) for array in arrays]
+            sizes = zip(*(array.shape[1:] for array in arrays), strict=True)
+            shape = [None, *(size[0] if len({*size}) == 1 else None for size in sizes)]
+            return tf.TensorSpec(shape, first.dtype)
+
+        first = itertools.islice(generate(), 2)
+        return prefetched(generated_dataset(generate, keras.tree.map_structure(spec, *first)))
+    if hasattr(batches, "mp_prefetch"):  # An `IterDataset` of grain.
+        return batches.map(function)
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(
+            "`x` has batches without a length: `len(x)` fails. To read them in several epochs, "
+            "install TensorFlow or PyTorch, or pass a dataset of grain"
+        ) from error
+
+    class Batches(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            return generate()
+
+    return torch.utils.data.DataLoader(Batches(), batch_size=None)
+
+
+def _label_name(batch):
+    """The name of the labels in a batch of raw text that is a dict of columns, or its spec."""
+    if not isinstance(batch, dict) or "token_ids" in batch:
+        return None
+    return next((name for name in _LABELS if name in batch), None)
+
+
+def _split_labels(batch):
+    """A batch that is a dict of columns as inputs and labels. Others are returned unchanged."""
+    name = _label_name(batch)
+    if name is None:
+        return batch
+    return {key: value for key, value in batch.items() if key != name}, batch[name]
 
 
 def _num_batches(loader):
@@ -324,6 +396,13 @@ def _num_batches(loader):
 
 def _plain_batch(batch, loader):
     """A batch with arrays for tensors, and tuples for the lists that PyTorch makes of tuples."""
+    inputs = batch[0] if isinstance(batch, tuple) and batch else batch
+    for part in inputs.values() if isinstance(inputs, dict) else [inputs]:
+        if isinstance(part, (str, bytes)):
+            raise ValueError(
+                "`x` must be batches of texts: call `x.batch(32)`, or pass a `batch_size` to a "
+                f"`DataLoader`. Received: an example with the text {part!r}"
+            )
     is_collated = getattr(getattr(loader, "collate_fn", None), "__name__", "") == "default_collate"
 
     def plain(part):

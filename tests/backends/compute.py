@@ -930,7 +930,17 @@ def fit_on_text(directory, weights):
 
     dataset = tf.data.Dataset.from_tensor_slices((TEXTS, LABELS)).batch(len(LABELS))
     results["loss_of_a_dataset"] = np.array(model.evaluate(dataset, verbose=0))
+    results["losses_of_a_stream"] = np.array(
+        model.fit(Stream(), epochs=2, verbose=0).history["loss"]
+    )
     return results
+
+
+class Stream:
+    """Batches without a length, which Keras does not know."""
+
+    def __iter__(self):
+        yield from [{"text": TEXTS, "label": LABELS}] * 2
 
 
 class TextCounts(keras.metrics.Metric):

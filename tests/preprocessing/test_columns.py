@@ -281,6 +281,80 @@ def test_a_loader_without_a_length(tokenizer):
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+def test_every_epoch_reads_a_loader_without_a_length(tokenizer):
+    data = pytest.importorskip("torch.utils.data")
+
+    class Stream(data.IterableDataset):
+        def __iter__(self):
+            return iter(ROWS["labels"])
+
+    histories = []
+    for x in (data.DataLoader(Stream(), batch_size=3), tf_batches(TEXTS, [1, 0, 1, 0])):
+        keras.utils.set_random_seed(0)
+        model = classifier(tokenizer)
+        model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
+        histories.append(model.fit(x, epochs=3, shuffle=False, verbose=0).history["loss"])
+    np.testing.assert_allclose(*histories, rtol=1e-5)
+
+
+def tf_batches(*parts):
+    return tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0]).batch(3)
+
+
+def streamed(rows):
+    datasets = pytest.importorskip("datasets")
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    return datasets.Dataset.from_dict(columns).to_iterable_dataset()
+
+
+def grain_dataset(rows):
+    return pytest.importorskip("grain").MapDataset.source(rows)
+
+
+def torch_loader(rows):
+    return pytest.importorskip("torch.utils.data").DataLoader(rows, batch_size=3)
+
+
+LOADERS = {
+    "datasets, streamed": lambda rows: streamed(rows).batch(3),
+    "datasets, streamed, in a loader of PyTorch": lambda rows: torch_loader(streamed(rows)),
+    "grain, dataset": lambda rows: grain_dataset(rows).batch(3),
+    "grain, iterator": lambda rows: grain_dataset(rows).to_iter_dataset().batch(3),
+    "PyTorch": torch_loader,
+    "tf.data": lambda rows: tf_batches({name: [r[name] for r in rows] for name in rows[0]}),
+}
+
+
+@pytest.mark.parametrize("columns", [("text", "label"), ("text", "pair", "labels")])
+@pytest.mark.parametrize("loader", LOADERS)
+def test_batches_of_named_columns(loader, columns, tokenizer):
+    table = {"text": TEXTS, "pair": PAIRS, columns[-1]: [1, 0, 1, 0]}
+    rows = [{name: table[name][row] for name in columns} for row in range(len(TEXTS))]
+    batches = LOADERS[loader](rows)
+    x = (TEXTS, PAIRS) if "pair" in columns else TEXTS
+    model = classifier(tokenizer)
+    expected = model.evaluate(x, table[columns[-1]], verbose=0)
+    np.testing.assert_allclose(model.evaluate(batches, verbose=0), expected, rtol=1e-5)
+    found = model.predict(batches, verbose=0)
+    np.testing.assert_allclose(found, model.predict(x, verbose=0), atol=1e-6)
+    losses = model.fit(batches, epochs=2, verbose=0).history["loss"]
+    np.testing.assert_allclose(losses, expected[0], rtol=1e-5)
+
+
+def test_tuples_of_grain(tokenizer):
+    model = classifier(tokenizer, class_names=["ham", "spam"])
+    expected = model.evaluate(TEXTS, NAMES, verbose=0)
+    batches = grain_dataset(ROWS["names"]).batch(3)
+    np.testing.assert_allclose(model.evaluate(batches, verbose=0), expected, rtol=1e-5)
+
+
+def test_examples_that_are_not_batches_are_refused(tokenizer):
+    rows = [{"text": text, "label": 1} for text in TEXTS]
+    for examples in (grain_dataset(ROWS["names"]), streamed(rows)):
+        with pytest.raises(ValueError, match=r"x.batch\(32\).*with the text 'win a free prize'"):
+            classifier(tokenizer).fit(examples)
+
+
 # === Several classes a text ===
 
 
