@@ -1,8 +1,11 @@
 """Writes text files as token records, from which batches for pretraining are made."""
 
+import contextlib
+import hashlib
 import os
 import re
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from keras_xlnet.arguments import check_choice, check_positive_int
@@ -18,11 +21,13 @@ from keras_xlnet.pretraining.shard_writing import write_shards
 from keras_xlnet.pretraining.text_files import plan_shards
 from keras_xlnet.pretraining.token_records import TokenRecords
 from keras_xlnet.tokenizers import XLNetTokenizer
+from keras_xlnet.tokenizers.cleaning import replace_surrogates
+from keras_xlnet.tokenizers.string_inputs import texts_of_corpus
 from keras_xlnet.types import PathLike
 
 
 def write_token_records(
-    files: PathLike | Sequence[PathLike],
+    files: PathLike | Iterable[Any],
     tokenizer: XLNetTokenizer,
     directory: PathLike,
     *,
@@ -45,16 +50,18 @@ def write_token_records(
     Args:
         files: Path or glob pattern of UTF-8 text files, or a list of them. Files whose name ends
             in `.gz` are decompressed. They are read in the given order, and the matches of a
-            pattern in alphabetical order.
+            pattern in alphabetical order. Or any other iterable of strings, each a document:
+            a generator, `iter(texts)`, a column of a table, also of a streamed dataset, or an
+            unbatched `tf.data.Dataset`. The texts are first copied to a temporary file.
         tokenizer: An `XLNetTokenizer`.
         directory: Path, where to write the shards, their description `records.json`, and the
             vocabulary `spiece.model`. It is created if it does not exist.
-        lines: String, what each line of the files contains. `"sentences"`: one sentence, as the
+        lines: String, what each line of the files or texts contains. `"sentences"`: one sentence, as the
             original expects. `"paragraphs"`: any number of whole sentences, which are split after
             `. ! ?` if white space and no lower-case letter follows (see `split_sentences`).
         document_start: `None` if blank lines separate documents. Otherwise a regular expression
             that is searched for in each line; a line with a match begins a document, and blank
-            lines have no meaning. For the headings ` = Title = ` of WikiText use `"^ = [^=]"`.
+            lines have no meaning. Texts are documents, so it must be `None` for them. For the headings ` = Title = ` of WikiText use `"^ = [^=]"`.
         end_of_document: Bool, whether to append `<eod>` to the last sentence of each document.
         shard_bytes: Int, the largest number of bytes of text in a shard. Memory is reset at every
             shard, so a shard should be many batches long.
@@ -67,8 +74,8 @@ def write_token_records(
 
     Raises:
         FileNotFoundError: If a file does not exist or a pattern has no match.
-        ValueError: If an argument is invalid, a file is not UTF-8 text or not a complete gzip
-            file, the files contain no text, or the directory contains records of other files or
+        ValueError: If an argument is invalid, a text is not a string, a file is not UTF-8 text or
+            not a complete gzip file, the files contain no text, or the directory contains records of other files or
             settings.
 
     Example:
@@ -90,14 +97,45 @@ def write_token_records(
     check_writer_arguments(tokenizer, lines, document_start, shard_bytes)
     check_positive_int("num_processes", num_processes)
     directory = os.fspath(directory)
-    found = TENSORFLOW_FILES.describe(files)
-    settings = new_settings(found, tokenizer, lines, document_start, end_of_document, shard_bytes)
-    if not begin_records(directory, settings, tokenizer, TENSORFLOW_FILES):
-        plan = plan_shards({path: size for path, size, _ in found}, shard_bytes)
-        shards = write_shards(plan, directory, settings, num_processes, verbose)
-        finish_records(directory, settings, shards, TENSORFLOW_FILES)
+    texts = texts_of_corpus(files)
+    if texts is not None and document_start is not None:
+        raise ValueError(
+            "`document_start` must be None for texts, each of which is a document. Received: "
+            f"document_start={document_start!r}"
+        )
+    with _as_files(texts, files) as (found, sizes):
+        settings = new_settings(
+            found, tokenizer, lines, document_start, end_of_document, shard_bytes
+        )
+        if not begin_records(directory, settings, tokenizer, TENSORFLOW_FILES):
+            plan = plan_shards(sizes, shard_bytes)
+            shards = write_shards(plan, directory, settings, num_processes, verbose)
+            finish_records(directory, settings, shards, TENSORFLOW_FILES)
     remove_temporary_files(directory, TENSORFLOW_FILES)
     return TokenRecords(directory)
+
+
+@contextlib.contextmanager
+def _as_files(texts: Iterator[str] | None, files: Any) -> Iterator[tuple[Any, dict[str, int]]]:
+    """Yields the description of the files for the settings, and their sizes by path.
+
+    Texts are written to a file, each a document; the description has their SHA-256.
+    """
+    if texts is None:
+        found = TENSORFLOW_FILES.describe(files)
+        yield found, {path: size for path, size, _ in found}
+        return
+    digest = hashlib.sha256()
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "texts.txt")
+        with open(path, "wb") as file:
+            for text in texts:
+                lines = filter(str.strip, replace_surrogates(text).split("\n"))
+                document = "\n".join([*lines, "", ""]).encode()
+                digest.update(document)
+                file.write(document)
+        size = os.path.getsize(path)
+        yield [["texts", size, digest.hexdigest()]], {path: size}
 
 
 def new_settings(

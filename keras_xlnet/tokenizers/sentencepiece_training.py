@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.lazy_modules import sentencepiece
 from keras_xlnet.tokenizers.cleaning import clean_text
+from keras_xlnet.tokenizers.string_inputs import texts_of_corpus
 from keras_xlnet.tokenizers.text_paths import find_text_files, open_file
 
 
@@ -60,14 +60,8 @@ def train_proto(
 
 
 def _lines(files):
-    if not isinstance(files, (str, os.PathLike, list, tuple)):
-        return iter(files)
-    # Checked before training, because an error inside the trainer is hard to understand.
-    try:
-        return _lines_of_files(find_text_files(files))
-    except FileNotFoundError as error:
-        hint = "To train on texts in memory, pass an iterator such as iter(texts)."
-        raise FileNotFoundError(f"{error}. {hint}") from error
+    # Paths are checked before training, because an error inside the trainer is hard to understand.
+    return texts_of_corpus(files) or _lines_of_files(find_text_files(files))
 
 
 def _lines_of_files(paths):
@@ -80,8 +74,6 @@ def _lines_of_files(paths):
 def _sentences(lines, lowercase, remove_space, remove_accents):
     for line in lines:
         text = line.decode("utf-8", "replace") if isinstance(line, bytes) else line
-        if not isinstance(text, str):
-            raise ValueError(f"`files` must be strings. Received: {line!r}")
         cleaned = clean_text(text, lowercase, remove_space, remove_accents)
         if cleaned:
             yield cleaned

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
@@ -100,6 +101,18 @@ def as_text(name: str, row: int | str, text: Any) -> str:
     if not isinstance(text, str):
         raise ValueError(f"`{name}` must be strings. Received in row {row}: {text!r}")
     return text
+
+
+def texts_of_corpus(files: Any) -> Iterator[str] | None:
+    """Returns the texts of an argument `files` that is not paths, one by one; `None` for paths.
+
+    Args:
+        files: A path or a list of paths; or any other iterable of texts, such as an iterator, a
+            column of a table or a `tf.data.Dataset`.
+    """
+    if isinstance(files, (str, os.PathLike, list, tuple)):
+        return None
+    return (as_text("files", row, text) for row, text in enumerate(files))
 
 
 def as_texts(texts: Any, name: str = "x") -> list[str]:

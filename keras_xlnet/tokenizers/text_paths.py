@@ -9,6 +9,7 @@ from typing import Any
 from keras_xlnet.types import PathLike
 
 GLOB_CHARACTERS = re.compile(r"[*?\[]")
+_HINT = "To read texts in memory, pass an iterator such as iter(texts)."
 
 
 def find_text_files(files: PathLike | Sequence[PathLike]) -> list[str]:
@@ -65,10 +66,12 @@ def _matches(pattern):
     if exists(pattern):
         return [pattern]
     if not GLOB_CHARACTERS.search(pattern):
-        raise FileNotFoundError(f"`files` must exist. Received: {pattern!r}")
+        raise FileNotFoundError(
+            f"`files` must exist. Received: {pattern!r}. {_HINT}"
+        )
     paths = sorted(path for path in find(pattern) if not is_directory(path))
     if not paths:
         raise FileNotFoundError(
-            f"`files` must match at least one file. Received: the pattern {pattern!r}"
+            f"`files` must match at least one file. Received: the pattern {pattern!r}. {_HINT}"
         )
     return paths

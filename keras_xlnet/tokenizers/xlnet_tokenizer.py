@@ -156,8 +156,8 @@ class XLNetTokenizer(StringTokenizer):
 
         Args:
             files: Path or glob pattern of text files (also `.gz`) with one sentence per line, or a
-                list of them; or any other iterable of strings, such as a generator or
-                `iter(texts)`, with one sentence each.
+                list of them; or any other iterable of strings with one sentence each, such as a
+                generator, `iter(texts)`, a column of a table or an unbatched `tf.data.Dataset`.
             vocabulary_size: Int, number of pieces, including the special pieces.
             proto_path: Path where the SentencePiece model is written. `None` to not write it.
             lowercase, remove_accents, remove_space: See `XLNetTokenizer`.

@@ -11,7 +11,9 @@ import sys
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
+import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -276,6 +278,47 @@ def wait_for(path, process):
     while not path.exists():
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.02)
+
+
+TEXTS = ["the turtle\nthe doctor", " \n", "the window?\n\nthe turtle"]
+
+
+@pytest.mark.parametrize("form", ["iterator", "series", "column", "streamed", "tf.data"])
+def test_texts_are_documents(form, tokenizer, tmp_path):
+    if form == "iterator":
+        texts = iter(TEXTS)
+    elif form == "series":
+        texts = pd.Series(TEXTS, index=[3, 1, 2])
+    elif form == "tf.data":
+        texts = tf.data.Dataset.from_tensor_slices(TEXTS)
+    else:
+        table = pytest.importorskip("datasets").Dataset.from_dict({"text": TEXTS})
+        texts = (table.to_iterable_dataset() if form == "streamed" else table)["text"]
+    records = write(texts, tokenizer, tmp_path / "records", shard_bytes=30)
+    (tmp_path / "a.txt").write_text("the turtle\nthe doctor\n\nthe window?\nthe turtle\n\n")
+    of_file = write(tmp_path / "a.txt", tokenizer, tmp_path / "of_file", shard_bytes=30)
+    assert texts_of(records) == texts_of(of_file)
+    assert texts_of(records) == [["the turtle", "the doctor"], ["the window?", "the turtle"]]
+
+
+def test_records_of_texts_are_kept(tokenizer, tmp_path):
+    write(iter(TEXTS), tokenizer, tmp_path)
+    before = (tmp_path / "tokens-00000.tfrecord").stat().st_mtime_ns
+    write((text for text in TEXTS), tokenizer, tmp_path)
+    assert (tmp_path / "tokens-00000.tfrecord").stat().st_mtime_ns == before
+    with pytest.raises(ValueError, match="another value of files"):
+        write(iter(["the turtle"]), tokenizer, tmp_path)
+
+
+def test_bad_texts_are_named(tokenizer, tmp_path):
+    with pytest.raises(ValueError, match="`files` must be strings. Received in row 1: 7"):
+        write(iter(["the turtle", 7]), tokenizer, tmp_path)
+    with pytest.raises(ValueError, match="files without a token, the first of them 'texts'"):
+        write(iter([" ", ""]), tokenizer, tmp_path)
+    with pytest.raises(ValueError, match="`document_start` must be None for texts"):
+        write(iter(TEXTS), tokenizer, tmp_path, document_start="^ =")
+    with pytest.raises(FileNotFoundError, match=r"pass an iterator such as iter\(texts\)"):
+        write(["is it a turtle?"], tokenizer, tmp_path)
 
 
 def test_finished_records_are_kept(tokenizer, tmp_path):
