@@ -186,6 +186,9 @@ def save_huggingface(
     entry = get_task(task, HUGGINGFACE)
     tokenizer = tokenizer_to_save(model, tokenizer)
     config = _xlnet_config(model, entry) if entry.has_backbone else transformer_xl.config_of(model)
+    if isinstance(tokenizer, XLNetTokenizer):
+        tokens = {"bos": "<s>", "eos": "</s>", "pad": "<pad>"}
+        config |= {f"{key}_token_id": tokenizer.token_to_id(t) for key, t in tokens.items()}
     if task == _EMBEDDER:
         sentence_transformers.check_embedder(model)
     matches = match_model(model, HUGGINGFACE)

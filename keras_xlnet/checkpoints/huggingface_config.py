@@ -170,9 +170,6 @@ def encoder_entries(backbone: keras.Model) -> dict[str, Any]:
         "same_length": backbone.same_length,
         "bi_data": backbone.bidirectional_data,
         "untie_r": True,
-        "bos_token_id": 1,
-        "eos_token_id": 2,
-        "pad_token_id": 5,
         "dtype": "float32",
     }
 

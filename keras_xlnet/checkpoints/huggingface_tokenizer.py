@@ -47,7 +47,7 @@ _TOKENS = {
 _SPACE = "\u2581"
 # No text can contain this: it is not a character.
 _NEVER = "\ufdd0"
-_NUM_CONTROL = 8  # <unk> to <eod>; <eop> and what follows may be in a text.
+_CONTROL = SPECIAL_TOKENS[:-1]  # A text may have `<eop>`.
 
 
 def read_tokenizer(directory: PathLike) -> XLNetTokenizer | None:
@@ -185,12 +185,16 @@ def _fast_tokenizer(tokenizer, directory):
             "single": first + end,
             "pair": first + second + end,
             "special_tokens": {
-                token: {"id": token, "ids": [SPECIAL_TOKENS.index(token)], "tokens": [token]}
+                token: {"id": token, "ids": [tokenizer.token_to_id(token)], "tokens": [token]}
                 for token in ("<sep>", "<cls>")
             },
         },
         "decoder": spaces,
-        "model": {"type": "Unigram", "unk_id": 0, "vocab": _scored_pieces(model.pieces)},
+        "model": {
+            "type": "Unigram",
+            "unk_id": tokenizer.unk_token_id,
+            "vocab": _scored_pieces(model.pieces),
+        },
     }
 
 
@@ -220,8 +224,8 @@ def _sentencepiece_model(file, content):
         if content["model"]["type"] != "Unigram":
             raise TypeError("another type")
         pieces = [
-            Piece(piece.removeprefix(_NEVER), float(score), _type(index, score))
-            for index, (piece, score) in enumerate(content["model"]["vocab"])
+            Piece(piece.removeprefix(_NEVER), float(score), _type(piece, score))
+            for piece, score in content["model"]["vocab"]
         ]
         normalizers = {entry["type"]: entry for entry in _leaves(content.get("normalizer"))}
         charsmap = normalizers.get("Precompiled", {}).get("precompiled_charsmap") or ""
@@ -234,9 +238,9 @@ def _sentencepiece_model(file, content):
     return SentencePieceProto.unigram(pieces, charsmap).serialize(), set(normalizers)
 
 
-def _type(index, score):
-    if index < _NUM_CONTROL:
-        return CONTROL if index else UNKNOWN
+def _type(piece, score):
+    if piece in _CONTROL:
+        return CONTROL if piece in _CONTROL[1:] else UNKNOWN
     # SentencePiece scores learned pieces with log-probabilities, and user-defined ones with 0.
     return USER_DEFINED if score == 0 else NORMAL
 

@@ -72,9 +72,9 @@ class BitsPerCharacter(keras.metrics.Metric):
             **kwargs: Other arguments of the class.
         """
         pieces = [tokenizer.id_to_token(i) for i in range(tokenizer.vocabulary_size())]
-        # The special tokens are `<unk>` to `<eop>`, the ids 0 to 8.
-        num_special = tokenizer.eop_token_id + 1
-        return cls([0] * num_special + [len(piece) for piece in pieces[num_special:]], **kwargs)
+        special = tokenizer.special_token_ids
+        lengths = [0 if i in special else len(piece) for i, piece in enumerate(pieces)]
+        return cls(lengths, **kwargs)
 
     def update_state(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None

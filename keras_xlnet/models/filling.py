@@ -195,7 +195,7 @@ def _log_probs_of_blanks(model, rows, blanks, ranks_of_blanks, positions=None):
     positions = blanks if positions is None else positions
     ranks = np.full(rows.shape[1], -1)
     ranks[blanks] = ranks_of_blanks
-    features = ordered_features(list(rows), [ranks] * len(rows))
+    features = ordered_features(model, list(rows), [ranks] * len(rows))
     features["target_positions"] = np.tile(positions, (len(rows), 1)).astype("int32")
     return predict(_predictor(model), features).astype("float64")
 

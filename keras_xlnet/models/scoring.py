@@ -23,8 +23,8 @@ from keras_xlnet.results import Result, table, titled
 from keras_xlnet.types import Tensor
 
 _ORDERS = ("left_to_right", "right_to_left", "random")
-# `<sep>` and `<cls>`, and their segments: a text ends with them in pretraining, `[A, SEP, CLS]`.
-_SPECIALS, _SPECIAL_SEGMENTS = (4, 3), (0, 2)
+# The segments of `<sep>` and `<cls>`: a text ends with them in pretraining, `[A, SEP, CLS]`.
+_SPECIAL_SEGMENTS = (0, 2)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -104,12 +104,18 @@ def score_permutations(
 
 def _score_batch(model, rows, ranks):
     """A list of the log-probabilities of the tokens of each row."""
-    log_probs = predict(permutation_scorer(model), ordered_features(rows, ranks))
+    log_probs = predict(permutation_scorer(model), ordered_features(model, rows, ranks))
     return [found[: len(row)] for found, row in zip(log_probs, rows, strict=True)]
 
 
+def special_ids(model: keras.Model) -> tuple[int, int]:
+    """Returns the ids of `<sep>` and `<cls>` in the vocabulary of a permutation language model."""
+    tokenizer = model.tokenizer
+    return (4, 3) if tokenizer is None else (tokenizer.sep_token_id, tokenizer.cls_token_id)
+
+
 def ordered_features(
-    rows: Sequence[np.ndarray], ranks: Sequence[np.ndarray]
+    model: keras.Model, rows: Sequence[np.ndarray], ranks: Sequence[np.ndarray]
 ) -> dict[str, np.ndarray]:
     """Returns the inputs of a model in which a token sees the tokens of lower rank.
 
@@ -117,6 +123,7 @@ def ordered_features(
     all others in the order: the first token of the order sees only them.
 
     Args:
+        model: An `XLNetPermutationLM`.
         rows: List of int arrays, the tokens.
         ranks: List of int arrays, the rank of each token, from 0. Tokens of rank -1 are given:
             they see each other, and all tokens see them.
@@ -129,35 +136,39 @@ def ordered_features(
         return pad_rows([np.append(v, of_specials).astype("int32") for v in values])
 
     return {
-        "token_ids": padded(rows, _SPECIALS),
+        "token_ids": padded(rows, special_ids(model)),
         "segment_ids": padded([np.zeros_like(row) for row in rows], _SPECIAL_SEGMENTS),
         "padding_mask": padded([np.ones_like(row) for row in rows], (1, 1)).astype(bool),
         "ranks": padded(ranks, (-1, -1)),
     }
 
 
-def left_to_right_features(token_ids: Tensor, padding_mask: Tensor) -> dict[str, Tensor]:
+def left_to_right_features(
+    model: keras.Model, token_ids: Tensor, padding_mask: Tensor
+) -> dict[str, Tensor]:
     """Returns what `ordered_features` does for the order of the text, of tensors.
 
     Args:
+        model: An `XLNetPermutationLM`.
         token_ids: `(rows, length)` int32, padded on the right.
         padding_mask: `(rows, length)` bool, `True` for real tokens.
 
     Returns:
         A dict of tensors `(rows, length + 2)`.
     """
-    index = ops.arange(ops.shape(token_ids)[1] + len(_SPECIALS), dtype="int32")[None]
+    specials = special_ids(model)
+    index = ops.arange(ops.shape(token_ids)[1] + len(specials), dtype="int32")[None]
     # Below 0 for tokens, 0 for `<sep>`, 1 for `<cls>`, and above for padding.
     place = index - ops.sum(ops.cast(padding_mask, "int32"), axis=1, keepdims=True)
-    token_ids = ops.pad(token_ids, ((0, 0), (0, len(_SPECIALS))))
+    token_ids = ops.pad(token_ids, ((0, 0), (0, len(specials))))
     segment_ids = ops.zeros_like(token_ids)
-    for i, (token_id, segment_id) in enumerate(zip(_SPECIALS, _SPECIAL_SEGMENTS, strict=True)):
+    for i, (token_id, segment_id) in enumerate(zip(specials, _SPECIAL_SEGMENTS, strict=True)):
         token_ids = ops.where(place == i, token_id, token_ids)
         segment_ids = ops.where(place == i, segment_id, segment_ids)
     return {
         "token_ids": token_ids,
         "segment_ids": segment_ids,
-        "padding_mask": place < len(_SPECIALS),
+        "padding_mask": place < len(specials),
         "ranks": ops.where(place < 0, index, -1),
     }
 

@@ -21,6 +21,7 @@ from keras_xlnet.preprocessing.texts import one_row
 from keras_xlnet.preset_files.adapter import Adapter
 from keras_xlnet.preset_files.adapter_writing import save_adapter
 from keras_xlnet.registration import refuse_unknown_arguments
+from keras_xlnet.tokenizers.sentencepiece_model import XLNET_IDS
 from keras_xlnet.training.fine_tuning_adamw import FineTuningAdamW
 from keras_xlnet.types import PathLike
 
@@ -282,6 +283,13 @@ class Task(BaseModel):
         return None
 
     def _hold(self, text_layer):
+        ids = getattr(getattr(text_layer, "tokenizer", None), "special_token_ids", XLNET_IDS)
+        pooling = getattr(self, "pooling", None)
+        if ids != XLNET_IDS and pooling in ("cls", "pair"):
+            raise ValueError(
+                f"`pooling={pooling!r}` needs a vocabulary with XLNet's special pieces at ids 0 to "
+                f"8; use pooling='last'. Received: a tokenizer with special_token_ids={ids}"
+            )
         super()._hold(
             preprocessor_for_documents(text_layer, self.preprocessor_cls, self.long_document)
         )

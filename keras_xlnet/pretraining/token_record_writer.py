@@ -56,12 +56,13 @@ def write_token_records(
         tokenizer: An `XLNetTokenizer`.
         directory: Path, where to write the shards, their description `records.json`, and the
             vocabulary `spiece.model`. It is created if it does not exist.
-        lines: String, what each line of the files or texts contains. `"sentences"`: one sentence, as the
-            original expects. `"paragraphs"`: any number of whole sentences, which are split after
-            `. ! ?` if white space and no lower-case letter follows (see `split_sentences`).
+        lines: String, what each line of the files or texts contains. `"sentences"`: one sentence,
+            as the original expects. `"paragraphs"`: any number of whole sentences, which are split
+            after `. ! ?` if white space and no lower-case letter follows (see `split_sentences`).
         document_start: `None` if blank lines separate documents. Otherwise a regular expression
             that is searched for in each line; a line with a match begins a document, and blank
-            lines have no meaning. Texts are documents, so it must be `None` for them. For the headings ` = Title = ` of WikiText use `"^ = [^=]"`.
+            lines have no meaning. For the headings ` = Title = ` of WikiText use `"^ = [^=]"`.
+            `None` for texts, which are documents.
         end_of_document: Bool, whether to append `<eod>` to the last sentence of each document.
         shard_bytes: Int, the largest number of bytes of text in a shard. Memory is reset at every
             shard, so a shard should be many batches long.
@@ -75,8 +76,8 @@ def write_token_records(
     Raises:
         FileNotFoundError: If a file does not exist or a pattern has no match.
         ValueError: If an argument is invalid, a text is not a string, a file is not UTF-8 text or
-            not a complete gzip file, the files contain no text, or the directory contains records of other files or
-            settings.
+            not a complete gzip file, the files contain no text, or the directory contains records
+            of other files or settings.
 
     Example:
 

@@ -42,7 +42,7 @@ def permutation_lm_signatures(
     scorer = permutation_scorer(model)
 
     def read(token_ids, padding_mask):
-        log_probs = scorer(left_to_right_features(token_ids, padding_mask), training=False)
+        log_probs = scorer(left_to_right_features(model, token_ids, padding_mask), training=False)
         log_probs = log_probs[:, : tf.shape(token_ids)[1]]
         return tf.where(padding_mask, log_probs, 0.0), padding_mask
 

@@ -11,6 +11,7 @@ from keras_xlnet.lazy_modules import tensorflow_text, tf
 from keras_xlnet.tokenizers.aligned_cleaning import clean_aligned
 from keras_xlnet.tokenizers.digit_comma import digit_comma_rows
 from keras_xlnet.tokenizers.normalization import preprocess_text
+from keras_xlnet.tokenizers.sentencepiece_model import special_ids
 from keras_xlnet.tokenizers.sentencepiece_proto import USER_DEFINED, SentencePieceProto
 from keras_xlnet.tokenizers.token_ids import remove_special_ids
 from keras_xlnet.tokenizers.token_offsets import OffsetFinder
@@ -44,6 +45,8 @@ class GraphTokenizer:
         self._offset_finder: Any = None  # Made at the first use.
         pieces = SentencePieceProto.parse(proto).pieces
         self._is_space = [not piece.piece.strip(_WORD_START) for piece in pieces]
+        special = special_ids(processor)
+        self._is_special = [index in special for index in range(len(pieces))]
         self._separate_symbols = _symbol_separator(pieces, processor)
         # In `init_scope`, because the object can be created while a graph is traced and must remain
         # usable after that.
@@ -94,7 +97,7 @@ class GraphTokenizer:
 
     def detokenize(self, ids: tf.RaggedTensor) -> tf.Tensor:
         """Returns the texts of ids `(batch, None)`."""
-        ids = remove_special_ids(ids, self._processor.vocab_size())
+        ids = remove_special_ids(ids, self._is_special)
         texts = self._pieces.detokenize(ids.with_row_splits_dtype(tf.int32))
         # After ids were removed from the front, the text can begin with several word starts.
         # sentencepiece removes all of them.

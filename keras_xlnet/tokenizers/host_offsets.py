@@ -14,7 +14,6 @@ from keras_xlnet.tokenizers.sentencepiece_proto import BYTE, NORMAL, SentencePie
 from keras_xlnet.tokenizers.token_spans import FROM_TEXT, token_spans
 
 _WORD_START = "\u2581"
-_UNKNOWN_ID = 0
 
 
 class HostOffsetFinder:
@@ -91,7 +90,7 @@ class HostOffsetFinder:
     def _piece_lengths(self, text, pieces):
         """The number of characters of the normalized form of each piece."""
         lengths = self._lengths[pieces]
-        unknown = np.flatnonzero(pieces == _UNKNOWN_ID)
+        unknown = np.flatnonzero(pieces == self._processor.unk_id())
         if len(unknown):
             # As strings, unknown pieces are the characters of the text.
             strings = self._processor.encode(text, out_type=str)

@@ -9,6 +9,8 @@ from keras_xlnet.tokenizers.text_paths import is_remote, open_file
 from keras_xlnet.types import PathLike
 
 SPECIAL_TOKENS = ("<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>")
+#: Their ids in XLNet's own vocabularies.
+XLNET_IDS = tuple(range(len(SPECIAL_TOKENS)))
 
 
 def load_processor(proto: bytes) -> Any:
@@ -31,14 +33,18 @@ def load_processor(proto: bytes) -> Any:
     # tensorflow_text accepts any type and then splits texts as for a unigram model.
     if model_type != "UNIGRAM":
         raise ValueError(f"`proto` must be a unigram model. Received: a model of type {model_type}")
-    size = min(len(SPECIAL_TOKENS), processor.vocab_size())
-    pieces = tuple(processor.id_to_piece(index) for index in range(size))
-    if pieces != SPECIAL_TOKENS:
+    ids = special_ids(processor)
+    missing = [t for t, i in zip(SPECIAL_TOKENS, ids, strict=True) if processor.id_to_piece(i) != t]
+    if missing:
         raise ValueError(
-            f"`proto` must have the special pieces {SPECIAL_TOKENS} at ids 0 to 8. "
-            f"Received: {pieces}"
+            f"`proto` must have the special pieces {SPECIAL_TOKENS}. Missing: {missing}"
         )
     return processor
+
+
+def special_ids(processor: Any) -> tuple[int, ...]:
+    """Returns the ids of `SPECIAL_TOKENS`; the id of `<unk>` for a piece that is missing."""
+    return tuple(map(processor.piece_to_id, SPECIAL_TOKENS))
 
 
 def read_proto(proto: bytes | PathLike) -> bytes:

@@ -66,9 +66,7 @@ def _matches(pattern):
     if exists(pattern):
         return [pattern]
     if not GLOB_CHARACTERS.search(pattern):
-        raise FileNotFoundError(
-            f"`files` must exist. Received: {pattern!r}. {_HINT}"
-        )
+        raise FileNotFoundError(f"`files` must exist. Received: {pattern!r}. {_HINT}")
     paths = sorted(path for path in find(pattern) if not is_directory(path))
     if not paths:
         raise FileNotFoundError(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from keras_xlnet.lazy_modules import tf
-from keras_xlnet.tokenizers.sentencepiece_model import SPECIAL_TOKENS
 
 
 def as_ids(inputs: Any) -> tf.Tensor | tf.RaggedTensor:
@@ -31,18 +31,18 @@ def as_ids(inputs: Any) -> tf.Tensor | tf.RaggedTensor:
     return tf.RaggedTensor.from_tensor(ids)
 
 
-def remove_special_ids(ids: tf.RaggedTensor, vocabulary_size: int) -> tf.RaggedTensor:
+def remove_special_ids(ids: tf.RaggedTensor, is_special: Sequence[bool]) -> tf.RaggedTensor:
     """Removes the ids of special tokens, and checks that all ids are in the vocabulary.
 
     Args:
         ids: `tf.RaggedTensor` `(batch, None)`.
-        vocabulary_size: Int.
+        is_special: List of bools, whether each id is that of a special token.
 
     Returns:
         Int32 `tf.RaggedTensor` `(batch, None)`.
     """
     values = ids.flat_values
-    last = tf.cast(vocabulary_size - 1, values.dtype)
+    last = tf.cast(len(is_special) - 1, values.dtype)
     checks = [
         tf.debugging.assert_non_negative(values, "`inputs` must be ids of at least 0"),
         tf.debugging.assert_less_equal(values, last, "`inputs` must be ids of the vocabulary"),
@@ -50,4 +50,4 @@ def remove_special_ids(ids: tf.RaggedTensor, vocabulary_size: int) -> tf.RaggedT
     # Eagerly, checks are None.
     with tf.control_dependencies([check for check in checks if check is not None]):
         ids = tf.cast(ids, tf.int32)
-    return tf.ragged.boolean_mask(ids, ids >= len(SPECIAL_TOKENS))
+    return tf.ragged.boolean_mask(ids, ~tf.gather(is_special, ids))

@@ -27,7 +27,6 @@ from keras_xlnet.tokenizers.sentencepiece_proto import (
 from keras_xlnet.tokenizers.token_spans import FROM_TEXT, token_spans
 
 _WORD_START = "\u2581"
-_UNKNOWN_ID = 0
 _NUM_BYTES = 256
 
 
@@ -65,6 +64,7 @@ class OffsetFinder:
     """
 
     def __init__(self, proto: bytes, processor: Any) -> None:
+        self._unknown_id = processor.unk_id()
         model = SentencePieceProto.parse(proto)
         _check_characters(model.pieces)
         characters = _character_pieces(model.pieces)
@@ -155,7 +155,7 @@ class OffsetFinder:
         # One more, so that `gather` always has a value.
         lengths = tf.concat([lengths, [0]], 0)
         # The unknown tokens of a text are its runs of bytes, in order.
-        unknown = pieces.flat_values == _UNKNOWN_ID
+        unknown = pieces.flat_values == self._unknown_id
         runs_before = tf.concat([[0], run + 1], 0)
         first_run = tf.gather(runs_before, units.ids.row_starts())
         which = _sums_before(tf.cast(unknown, tf.int64), pieces, first_run)

@@ -22,8 +22,10 @@ from keras_xlnet.tokenizers.host_offsets import HostOffsetFinder
 from keras_xlnet.tokenizers.normalization import preprocess_text
 from keras_xlnet.tokenizers.sentencepiece_model import (
     SPECIAL_TOKENS,
+    XLNET_IDS,
     load_processor,
     read_proto,
+    special_ids,
     write_proto,
 )
 from keras_xlnet.tokenizers.sentencepiece_training import train_proto
@@ -44,7 +46,8 @@ _BLANK, _UNKNOWN = "\ufdd0", "\ufdd1"
 def _id_of(token, meaning=""):
     """A property with the id of a special token."""
     index = SPECIAL_TOKENS.index(token)
-    return property(lambda self: index, doc=f"Int, the id of `{token}`{meaning}: {index}.")
+    doc = f"Int, the id of `{token}`{meaning}: {index} in XLNet's own vocabularies."
+    return property(lambda self: self.special_token_ids[index], doc=doc)
 
 
 @register
@@ -72,7 +75,7 @@ class XLNetTokenizer(StringTokenizer):
     trained on text with commas does.
 
     Args:
-        proto: SentencePiece unigram model with XLNet's special pieces at ids 0 to 8: a path or
+        proto: SentencePiece unigram model with XLNet's special pieces, at any ids: a path or
             the bytes of the model. `None` for a tokenizer that is used after `load_assets`.
         lowercase: Bool, whether to convert the text to lower case.
         remove_accents: Bool, whether to decompose the text (NFKD) and drop combining characters.
@@ -130,6 +133,9 @@ class XLNetTokenizer(StringTokenizer):
         self.remove_accents = remove_accents
         self.remove_space = remove_space
         self._proto: Any = None  # Bytes, once there is a vocabulary.
+        #: Tuple of the ids of `<unk>`, `<s>`, `</s>`, `<cls>`, `<sep>`, `<pad>`, `<mask>`, `<eod>`
+        #: and `<eop>`: 0 to 8, unless the vocabulary has others.
+        self.special_token_ids: tuple[int, ...] = XLNET_IDS
         # Not tracked, because Keras would save it with every model. Made at the first use.
         self._untracked = types.SimpleNamespace(graph=None, blanks=None, offset_finder=None)
         if proto is not None:
@@ -379,7 +385,7 @@ class XLNetTokenizer(StringTokenizer):
     def detokenize(self, inputs: Any) -> tf.Tensor:
         """Converts ids back to text, in the graph.
 
-        The nine special ids (0 to 8), including padding, are removed. Cleaning is not undone.
+        The nine `special_token_ids`, including padding, are removed. Cleaning is not undone.
 
         Args:
             inputs: Integer ids `(num_tokens,)` or `(batch, num_tokens)`, dense or ragged.
@@ -419,7 +425,8 @@ class XLNetTokenizer(StringTokenizer):
             )
         if ((ids < 0) | (ids >= size)).any():
             raise ValueError(f"`ids` must be from 0 to {size - 1}. Received: {ids.tolist()}")
-        return processor.decode([int(index) for index in ids if index >= len(SPECIAL_TOKENS)])
+        special = set(self.special_token_ids)
+        return processor.decode([int(index) for index in ids if index not in special])
 
     @property
     def has_vocabulary(self) -> bool:
@@ -557,6 +564,7 @@ class XLNetTokenizer(StringTokenizer):
     def _set_proto(self, proto):
         self._processor = load_processor(proto)
         self._proto = proto
+        self.special_token_ids = special_ids(self._processor)
         rows = digit_comma_rows(self._processor)
         is_split = np.array([row != [index] for index, row in enumerate(rows)])
         # Values that were cached at first use belong to another vocabulary.
