@@ -51,7 +51,7 @@ def tagger(tokenizer):
 
 
 def new_classifier(tokenizer, **arguments):
-    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, sequence_length=16)
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, sequence_length=32)
     names = ["sports", "trade", "weather"]
     return with_random_head(
         XLNetTextClassifier(small_backbone(), 3, preprocessor, class_names=names, **arguments)
