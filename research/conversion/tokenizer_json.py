@@ -4,8 +4,9 @@
     python research/conversion/tokenizer_json.py --data ../shared/data --node runs/js
 
 The readers are the Python package tokenizers, which wraps the Rust crate, and the tokenizer of
-transformers.js, which needs Node. `--data` has `sms_spam_collection`, `squad`, `tasks/imdb` and
-`tasks/sst2`.
+transformers.js, which needs Node. That one ignores the rules by which a vocabulary cleans texts;
+"cleaned" does for it what a vocabulary of a BERT does. `--data` has `sms_spam_collection`, `squad`,
+`tasks/imdb` and `tasks/sst2`.
 """
 
 import argparse
@@ -23,15 +24,23 @@ from keras_xlnet.models import XLNetBackbone
 from keras_xlnet.task_files import read_json_lines, read_squad
 from keras_xlnet.tokenizers import XLNetTokenizer
 
+# Of IMDb's.
+_REVIEWS = 500
 _PROGRAM = """
 import { Tokenizer } from "@huggingface/tokenizers";
 import fs from "node:fs";
 const read = (path) => JSON.parse(fs.readFileSync(path, "utf-8"));
-const { directory, texts } = read(0);
+const { directory, texts, cleans } = read(0);
 const files = ["tokenizer.json", "tokenizer_config.json"].map((name) => `${directory}/${name}`);
 const tokenizer = new Tokenizer(...files.map(read));
+// What BERT does: no control characters and accents, lower case, spaces around punctuation and
+// ideographs.
+const clean = (text) =>
+  text.replace(/``|''/g, '"').replace(/\\s/gu, " ").replace(/\\p{C}/gu, "")
+    .normalize("NFD").replace(/\\p{Mn}/gu, "").toLowerCase()
+    .replace(/[!-/:-@[-`{-~]|\\p{P}|\\p{Script=Han}/gu, " $& ");
 const encode = (text) => tokenizer.encode(text, { add_special_tokens: false }).ids;
-process.stdout.write(JSON.stringify(texts.map(encode)));
+process.stdout.write(JSON.stringify(texts.map((text) => encode(cleans ? clean(text) : text))));
 """
 
 
@@ -49,7 +58,8 @@ def main():
                 ours = [ids.tolist() for ids in tokenizer.encode(texts)]
                 found = {"Python": ids_in_python(directory, texts)}
                 if arguments.node:
-                    found["JavaScript"] = ids_in_javascript(directory, texts, arguments.node)
+                    for title, cleans in (("JavaScript", False), ("JavaScript, cleaned", True)):
+                        found[title] = ids_in_javascript(directory, texts, arguments.node, cleans)
                 for reader, ids in found.items():
                     print_differences(f"{preset} {name} {reader}", texts, ours, ids)
 
@@ -60,7 +70,7 @@ def read_texts(folder):
     imdb = read_json_lines(folder / "tasks" / "imdb" / "test.jsonl", {"text": "text"})
     return {
         "SMS": read_column(folder / "sms_spam_collection" / "SMSSpamCollection", 1),
-        "IMDb": imdb["text"],
+        "IMDb": imdb["text"][:_REVIEWS],
         "SQuAD": [*dict.fromkeys(squad["context"] + squad["question"])],
         "SST-2": read_column(folder / "tasks" / "sst2" / "train.tsv", 0),
     }
@@ -76,9 +86,9 @@ def ids_in_python(directory, texts):
     return [row.ids for row in reader.encode_batch(texts, add_special_tokens=False)]
 
 
-def ids_in_javascript(directory, texts, folder):
+def ids_in_javascript(directory, texts, folder, cleans):
     command = ["node", "--input-type=module", "--eval", _PROGRAM]
-    content = json.dumps({"directory": directory, "texts": texts}).encode()
+    content = json.dumps({"directory": directory, "texts": texts, "cleans": cleans}).encode()
     done = subprocess.run(command, input=content, cwd=folder, check=True, stdout=subprocess.PIPE)
     return json.loads(done.stdout)
 
