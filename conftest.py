@@ -4,12 +4,20 @@ import importlib.util
 
 import pytest
 
-# They need Apache Beam (extra `beam`), which `make test` does not install.
-if importlib.util.find_spec("apache_beam") is None:
-    collect_ignore = [
+# Files that need packages of extras which `make test` does not install.
+_NEEDS = {
+    "apache_beam": [
         "keras_xlnet/pretraining/beam_record_writer.py",
         "tests/pretraining/renamed_file_system.py",
-    ]
+    ],
+    "spacy": ["keras_xlnet/integrations/spacy_components.py"],
+}
+collect_ignore = [
+    file
+    for package, files in _NEEDS.items()
+    if importlib.util.find_spec(package) is None
+    for file in files
+]
 
 
 @pytest.fixture(autouse=True)

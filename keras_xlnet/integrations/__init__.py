@@ -11,8 +11,6 @@ from keras_xlnet.lazy_modules import install_command
 _FILES = {
     "MTEBEncoder": "mteb_encoder",
     "HarnessLM": "harness_lm",
-    "SpacyEntities": "spacy_components",
-    "SpacyCategories": "spacy_components",
 }
 __all__ = [*_FILES]
 
