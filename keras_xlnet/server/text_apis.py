@@ -5,6 +5,7 @@ text-embeddings-inference (TEI) 1.7, `/embed`, `/rerank` and `/predict`.
 """
 
 import base64
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -189,7 +190,9 @@ def _run(version, signature_name, inputs):
 
 def _classes(version, probabilities):
     """The most probable class first."""
-    names = version.class_names or list(map(str, range(len(probabilities))))
+    names = version.class_names
+    if len(names) != len(probabilities):  # Unknown.
+        names = list(map(str, range(len(probabilities))))
     found = [
         {"score": score, "label": label} for score, label in zip(probabilities, names, strict=True)
     ]
@@ -215,16 +218,17 @@ def _option(fields, name, default, choices=None):
 
 
 def _dimensions(fields, version):
-    """The numbers of a vector that the client wants."""
-    most = version.output_specs(_DEFAULT)["embedding"].shape[-1]
-    dim = _option(fields, "dimensions", most)
-    if isinstance(dim, bool) or not isinstance(dim, int) or not 1 <= dim <= most:
+    """How many numbers of a vector the client wants, `None` for all."""
+    dim = fields.get("dimensions")
+    most = version.output_specs(_DEFAULT)["embedding"].shape[-1] or math.inf
+    is_int = isinstance(dim, int) and not isinstance(dim, bool)
+    if dim is not None and not (is_int and 1 <= dim <= most):
         raise RequestError(f"`dimensions` must be from 1 to {most}. Received: {shown(dim)}")
     return dim
 
 
 def _cut(vectors, dim):
-    if dim == vectors.shape[-1]:
+    if dim is None:
         return vectors
     vectors = vectors[:, :dim]
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)

@@ -345,23 +345,27 @@ def test_a_step_in_parts_is_a_step(tokenizer, monkeypatch, mini_batch_size):
         model = XLNetTextEmbedder(backbone, preprocessor, **kwargs)
         model.compile(keras.optimizers.SGD(1.0))
         before = [keras.ops.convert_to_numpy(v) for v in model.trainable_variables]
-        model.fit((first, second), batch_size=13, verbose=0)
+        model.fit((first, second), batch_size=13, verbose=0, pack=False)
         after = [keras.ops.convert_to_numpy(v) for v in model.trainable_variables]
         return [x - y for x, y in zip(before, after, strict=True)]
 
     expected, found = step(0.0), step(0.0, mini_batch_size=mini_batch_size)
-    assert max(np.abs(x).max() for x in expected) > 0.1
-    for x, y in zip(found, expected, strict=True):
-        np.testing.assert_allclose(x, y, atol=1e-6 * max(1, np.abs(y).max()))
+    assert_equal_gradients(found, expected)
     found = step(0.3, mini_batch_size=mini_batch_size)
     monkeypatch.setattr(keras, "remat", lambda function: function)
-    for x, y in zip(found, step(0.3, mini_batch_size=mini_batch_size), strict=True):
-        np.testing.assert_allclose(x, y, atol=1e-6 * max(1, np.abs(y).max()))
+    assert_equal_gradients(found, step(0.3, mini_batch_size=mini_batch_size))
+
+
+def assert_equal_gradients(found, expected):
+    largest = max(np.abs(x).max() for x in expected)
+    assert largest > 0.1
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol=1e-6 * largest)
 
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"range_min": 2}, {"relative_margin": 0.02}, {"max_score": 0.9, "range_min": 1}],
+    [{}, {"range_min": 2}, {"relative_margin": 0.0}, {"max_score": 0.9, "range_min": 1}],
 )
 def test_hard_negatives_are_those_of_sentence_transformers(tokenizer, tmp_path, options):
     theirs = pytest.importorskip("sentence_transformers.util.hard_negatives")
@@ -385,7 +389,7 @@ def test_hard_negatives_are_those_of_sentence_transformers(tokenizer, tmp_path, 
     assert sorted(found) == sorted(
         zip(*(expected[:][c] for c in expected.column_names), strict=True)
     )
-    assert len(found) > 5
+    assert found
     model.fit(found, verbose=0)
 
 
