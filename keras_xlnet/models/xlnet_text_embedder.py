@@ -472,8 +472,8 @@ class XLNetTextEmbedder(Task):
             queries, positives: Lists of strings, the two texts of each pair.
             corpus: Optional list of strings to find negatives in, besides `positives`.
             num_negatives: Int, how many negatives each pair gets, fewer if there are too few.
-            range_min: Int, how many of the most similar texts are skipped: some may be positives
-                that nobody has marked.
+            range_min: Int, how many of the most similar texts are skipped: some may be unmarked
+                positives.
             range_max: Optional int, how many of the most similar texts are candidates. By default
                 as many as are needed, or about 10 times as many with a limit of scores.
             max_score: Optional float, the largest cosine of a negative.
