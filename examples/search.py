@@ -7,7 +7,8 @@
 reads the text files below a folder, cuts them into passages of at most 120 words, embeds each with
 a preset, and prints those that are most similar to the query, with file and line. Without a query
 it asks for one after another. The vectors are kept in runs/search: the next search embeds only what
-has changed. It needs no network.
+has changed. `--precision binary` keeps a bit for each number, a thirty-second of the space. The
+prompts of a preset are put before queries and passages. It needs no network.
 """
 
 import hashlib
@@ -28,6 +29,8 @@ flags.DEFINE_string("preset", "xlnet_mini_en", "Name or path of the preset that 
 flags.DEFINE_integer("top_k", 5, "Passages to show.", lower_bound=1)
 flags.DEFINE_list("suffixes", [".md", ".rst", ".txt", ".tex", ".org", ""], "Files to read.")
 flags.DEFINE_integer("words", 120, "The most words of a passage.", lower_bound=1)
+flags.DEFINE_enum("precision", "float32", ["float32", "binary"], "Of the vectors.")
+flags.DEFINE_integer("truncate_dim", None, "Numbers of a vector, for presets trained for it.")
 flags.DEFINE_string("cache_dir", "runs/search", "Where vectors are kept.")
 
 _MOST_BYTES = 10_000_000
@@ -47,7 +50,8 @@ def main(arguments):
             raise ValueError(f"no text in files with the suffixes {FLAGS.suffixes}")
         vectors = embed([text for *_, text in passages], embedder, arguments[1])
         for query in arguments[2:] or iter(lambda: input("\nquery: ").strip(), ""):
-            for found in embedder.search(query, vectors, FLAGS.top_k)[0]:
+            options = {"truncate_dim": FLAGS.truncate_dim}
+            for found in embedder.search(query, vectors, FLAGS.top_k, **options)[0]:
                 file, line, text = passages[found.index]
                 print(f"\n{found.score:.3f}  {file}:{line}\n    {text[:400]}")
     except EOFError:
@@ -96,7 +100,8 @@ def passages_of(text):
 
 def embed(texts, embedder, folder):
     """Returns the vectors of texts, and computes those that are not in the cache."""
-    name = hashlib.sha256(f"{folder} {FLAGS.preset}".encode()).hexdigest()[:16]
+    options = {"precision": FLAGS.precision, "truncate_dim": FLAGS.truncate_dim}
+    name = hashlib.sha256(f"{folder} {FLAGS.preset} {options}".encode()).hexdigest()[:16]
     cache = pathlib.Path(FLAGS.cache_dir) / f"{name}.npz"
     saved = np.load(cache) if cache.exists() else {"keys": np.array([]), "vectors": []}
     known = dict(zip(saved["keys"].tolist(), saved["vectors"], strict=True))
@@ -104,7 +109,7 @@ def embed(texts, embedder, folder):
     new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
     print(f"{len(texts):,} passages, {len(new):,} to embed", flush=True)
     if new:
-        known |= dict(zip(new, embedder.embed([*new.values()]), strict=True))
+        known |= dict(zip(new, embedder.encode_document([*new.values()], **options), strict=True))
     vectors = np.array([known[key] for key in keys])
     cache.parent.mkdir(parents=True, exist_ok=True)
     np.savez(cache.with_suffix(".new.npz"), keys=keys, vectors=vectors)

@@ -310,7 +310,7 @@ def _detect_task(path):
 def _left_out(model):
     task = task_of_model(model)
     if task == _EMBEDDER:
-        return not_stated(model, ("remember_segment_ids",), {"pooling"})
+        return not_stated(model, ("remember_segment_ids",), {"pooling", "prompts"})
     groups, notes = get_task(task).groups, []
     if getattr(model, "pooling", None) == "mean":
         notes.append("pooling='mean' over real tokens only")

@@ -4,6 +4,7 @@ Its modules are the encoder, a pooling, and a normalization to length 1: see `mo
 """
 
 import pathlib
+import warnings
 from typing import Any
 
 import keras
@@ -66,7 +67,9 @@ def write_modules(directory: pathlib.Path, model: keras.Model, length: int | Non
     write_json(directory / _POOLING / "config.json", pooling)
     write_json(directory / _NORMALIZE / "config.json", {})
     write_json(directory / _LENGTH, {"max_seq_length": length, "do_lower_case": False})
-    write_json(directory / _SETTINGS, {"prompts": {}, "similarity_fn_name": "cosine"})
+    write_json(
+        directory / _SETTINGS, {"prompts": model.prompts or {}, "similarity_fn_name": "cosine"}
+    )
     write_json(directory / MODULES, modules)  # Last: it says that the others are there.
 
 
@@ -98,6 +101,21 @@ def read_modules(directory: pathlib.Path) -> tuple[dict[str, Any], dict[str, Any
             f"{file} has the pooling {quoted(mode)}, but only one of "
             f"{sorted({*_POOLINGS.values()})} is supported"
         )
+    settings = read_if_there(directory, _SETTINGS)
+    prompts = settings.get("prompts") or None
+    if (
+        not config.get("include_prompt", True)
+        and isinstance(prompts, dict)
+        and any(prompts.values())
+    ):
+        raise ValueError(f"{file} leaves prompts out of the pooling, which is not supported")
+    for key, argument in (("default_prompt_name", "prompt_name"), ("truncate_dim", "truncate_dim")):
+        if settings.get(key) is not None:
+            warnings.warn(
+                f"{file_in(directory, _SETTINGS)} has {key}={settings[key]!r}, which the embedder "
+                f"does not take from it: pass `{argument}` to `embed`",
+                stacklevel=4,
+            )
     length = read_if_there(directory, _LENGTH).get("max_seq_length") or read_if_there(
         directory, TOKENIZER_CONFIG
     ).get("model_max_length")
@@ -105,4 +123,4 @@ def read_modules(directory: pathlib.Path) -> tuple[dict[str, Any], dict[str, Any
     is_limit = isinstance(length, int) and not isinstance(length, bool) and 3 <= length < 10**6
     side = "right" if ours == "first" else "left"
     preprocessing = {"padding_side": side, **({"sequence_length": length} if is_limit else {})}
-    return {"pooling": ours}, preprocessing
+    return {"pooling": ours, "prompts": prompts}, preprocessing

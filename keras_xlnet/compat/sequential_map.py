@@ -19,20 +19,25 @@ from keras_xlnet.types import Tensor
 
 
 def sequential_map(
-    function: Callable[[dict[str, Tensor]], Tensor], elements: dict[str, Tensor], like: str
+    function: Callable[[dict[str, Tensor]], Tensor],
+    elements: dict[str, Tensor],
+    like: str | keras.KerasTensor,
 ) -> Tensor:
     """Computes `keras.ops.map(function, elements)`, one element at a time.
 
     Args:
         function: Function from a dict of tensors to a tensor.
         elements: Dict of tensors with the elements along the first axis.
-        like: Key of `elements`. The results of `function` have the shape and dtype of this
-            tensor's elements.
+        like: Symbolic result of `function`; or a key of `elements`, if the results have the shape
+            and dtype of this tensor's elements.
 
     Returns:
         A tensor, the results along the first axis.
     """
     if keras.backend.backend() != "tensorflow":
         return ops.map(function, elements)
-    signature = tf.TensorSpec(elements[like].shape[1:], elements[like].dtype)
+    if isinstance(like, str):
+        signature = tf.TensorSpec(elements[like].shape[1:], elements[like].dtype)
+    else:
+        signature = tf.TensorSpec(like.shape, like.dtype)
     return tf.map_fn(function, elements, fn_output_signature=signature, parallel_iterations=1)

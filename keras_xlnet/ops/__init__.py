@@ -28,6 +28,7 @@ from keras_xlnet.ops.relative_attention import (
 )
 from keras_xlnet.ops.similarity import pair_similarity
 from keras_xlnet.ops.spans import fill_targets, max_spans, span_targets
+from keras_xlnet.ops.vector_quantization import quantize_embeddings
 
 __all__ = [
     "attention_weights",
@@ -44,6 +45,7 @@ __all__ = [
     "pairwise_hinge_loss",
     "permutation_visibility",
     "position_scores",
+    "quantize_embeddings",
     "random_bits",
     "reachable",
     "relative_attention_terms",

@@ -7,6 +7,8 @@ All products are computed, in blocks. Vectors are NumPy arrays: a device may be 
 Source: Reimers and Gurevych 2019, "Sentence-BERT", section 1, for search by cosine.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 # Rows of the collection, and queries, whose cosines are in memory at the same time: 64 MB.
@@ -33,32 +35,36 @@ def unit_length(vectors: np.ndarray) -> np.ndarray:
 
 
 def most_similar(
-    queries: np.ndarray, vectors: np.ndarray, top_k: int
+    queries: np.ndarray,
+    vectors: np.ndarray,
+    top_k: int,
+    as_floats: Callable[[np.ndarray], np.ndarray] = np.asarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Finds for each query the vectors with the largest products.
 
     Args:
         queries: Float array `(queries, dim)`.
-        vectors: Float array `(rows, dim)`.
+        vectors: Float array `(rows, dim)`, or codes of vectors.
         top_k: Int, how many vectors are found.
+        as_floats: Function from rows of codes to vectors.
 
     Returns:
         Int array `(queries, k)`, rows of `vectors`, and their products, the largest one first.
         Equal products are in the order of their rows. `k` is `min(top_k, rows)`.
     """
     parts = [
-        _most_similar(queries[start : start + _QUERIES], vectors, top_k)
+        _most_similar(queries[start : start + _QUERIES], vectors, top_k, as_floats)
         for start in range(0, len(queries), _QUERIES)
     ]
     rows, scores = zip(*parts, strict=True)
     return np.concatenate(rows), np.concatenate(scores)
 
 
-def _most_similar(queries, vectors, top_k):
+def _most_similar(queries, vectors, top_k, as_floats):
     rows = np.zeros((len(queries), 0), "int64")
     scores = np.zeros((len(queries), 0), "float32")
     for start in range(0, len(vectors), _BLOCK):
-        block = vectors[start : start + _BLOCK]
+        block = as_floats(vectors[start : start + _BLOCK])
         found = queries @ block.T
         index = np.broadcast_to(np.arange(start, start + len(block)), found.shape)
         rows, scores = _first(

@@ -55,14 +55,20 @@ def parse_request(
     >>> parse_request(b'{"instances": ["a", {"b64": "/w=="}]}', lambda name: specs).inputs
     {'text': array([b'a', b'\\xff'], dtype=object)}
     """
-    fields = _parse_json(body)
+    return parse_fields(parse_json(body), specs_of)
+
+
+def parse_fields(
+    fields: Mapping[str, Any], specs_of: Callable[[str], Mapping[str, tf.TensorSpec]]
+) -> PredictRequest:
+    """Does the same for the object of the body."""
     name = fields.get("signature_name", _DEFAULT_SIGNATURE)
     if not isinstance(name, str):
-        raise RequestError(f"`signature_name` must be a string. Received: {_shown(name)}")
+        raise RequestError(f"`signature_name` must be a string. Received: {shown(name)}")
     specs = specs_of(name or _DEFAULT_SIGNATURE)
     if ("instances" in fields) == ("inputs" in fields):
         raise RequestError(
-            f"A request must have either 'instances' or 'inputs'. Received: {_shown(fields)}"
+            f"A request must have either 'instances' or 'inputs'. Received: {shown(fields)}"
         )
     is_row_format = "instances" in fields
     columns = _rows(fields["instances"], specs) if is_row_format else _columns(fields, specs)
@@ -115,7 +121,12 @@ def _json(value):
 # === Requests ===
 
 
-def _parse_json(body):
+def parse_json(body: bytes) -> dict[str, Any]:
+    """Returns the object of a body, JSON in UTF-8.
+
+    Raises:
+        RequestError: If the body is something else.
+    """
     try:
         fields = json.loads(body.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -125,14 +136,14 @@ def _parse_json(body):
     except ValueError as error:  # With the place, or a number of too many digits.
         raise RequestError(f"The body is not JSON: {error}") from None
     if not isinstance(fields, dict):
-        raise RequestError(f"The body must be a JSON object. Received: {_shown(fields)}")
+        raise RequestError(f"The body must be a JSON object. Received: {shown(fields)}")
     return fields
 
 
 def _rows(rows, specs):
     """Columns of the rows `instances`: values of a single input, or objects."""
     if not isinstance(rows, list) or not rows:
-        raise RequestError(f"'instances' must be a list with values. Received: {_shown(rows)}")
+        raise RequestError(f"'instances' must be a list with values. Received: {shown(rows)}")
     are_objects = [_is_object(row) for row in rows]
     if len(specs) == 1 and not any(are_objects):
         return dict.fromkeys(specs, rows)
@@ -140,7 +151,7 @@ def _rows(rows, specs):
         if not is_object or set(row) != set(specs):
             raise RequestError(
                 f"Each of 'instances' must be an object with {', '.join(specs)}. "
-                f"Received: {_shown(row)}"
+                f"Received: {shown(row)}"
             )
     return {name: [row[name] for row in rows] for name in specs}
 
@@ -151,7 +162,7 @@ def _columns(fields, specs):
         columns = dict.fromkeys(specs, columns)
     if not _is_object(columns) or set(columns) != set(specs):
         raise RequestError(
-            f"'inputs' must be an object with {', '.join(specs)}. Received: {_shown(columns)}"
+            f"'inputs' must be an object with {', '.join(specs)}. Received: {shown(columns)}"
         )
     return columns
 
@@ -177,7 +188,7 @@ def _array(name, value, spec):
         expected = "different" if spec.shape.rank is None else str(tuple(spec.shape))
         raise RequestError(
             f"`{name}` must have shape {expected}, with lists of equal lengths. "
-            f"Received: shape {array.shape} from {_shown(value)}"
+            f"Received: shape {array.shape} from {shown(value)}"
         )
     return array
 
@@ -196,7 +207,7 @@ def _converted(name, value, rank, convert):
     if rank == 0:
         return convert(name, value)
     if not isinstance(value, list):
-        raise RequestError(f"`{name}` must have lists of equal depth. Received: {_shown(value)}")
+        raise RequestError(f"`{name}` must have lists of equal depth. Received: {shown(value)}")
     return [_converted(name, item, rank - 1, convert) for item in value]
 
 
@@ -214,7 +225,7 @@ def _check_type(expected, description):
     def check(name, value):
         # In Python a bool is an integer.
         if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
-            raise RequestError(f"`{name}` must be {description}. Received: {_shown(value)}")
+            raise RequestError(f"`{name}` must be {description}. Received: {shown(value)}")
         return value
 
     return check
@@ -226,7 +237,7 @@ def _to_bytes(name, value):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
     if not _is_binary(value):
         raise RequestError(
-            f"`{name}` must be a string, or an object with 'b64'. Received: {_shown(value)}"
+            f"`{name}` must be a string, or an object with 'b64'. Received: {shown(value)}"
         )
     try:
         return base64.b64decode(value["b64"], validate=True)
@@ -234,7 +245,8 @@ def _to_bytes(name, value):
         raise RequestError(f"`{name}` is not base64: {error}") from None
 
 
-def _shown(value):
+def shown(value: Any) -> str:
+    """Returns what an error shows of a value of JSON."""
     # Not `json.dumps`, which fails on deep nesting and on half of a surrogate pair.
     if value is None:
         return "null"

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import gzip
 import importlib.resources
 import io
@@ -23,10 +24,11 @@ from starlette.routing import Route
 from tensorflow_serving.apis import get_model_metadata_pb2
 
 from keras_xlnet.server.batcher import Batcher
-from keras_xlnet.server.json_tensors import format_response, parse_request
+from keras_xlnet.server.json_tensors import format_response, parse_json, parse_request
 from keras_xlnet.server.metrics import Metrics
 from keras_xlnet.server.model_store import ModelStore
 from keras_xlnet.server.request_error import RequestError
+from keras_xlnet.server.text_apis import OPENAI, TEXT_APIS, version_of
 
 _LOG = logging.getLogger(__name__)
 _DISCONNECTED = 499
@@ -115,6 +117,7 @@ def create_app(
         Route("/healthz", server.health),
         Route("/metrics", server.show_metrics),
         Route("/v1/models", server.list_models),
+        *(Route(path, server.answer_texts, methods=["POST"]) for path in TEXT_APIS),
     ]
     for path in (model, version):
         routes.append(Route(f"{path}:predict", server.predict, methods=["POST"]))
@@ -132,6 +135,33 @@ def create_app(
     )
 
 
+def _counted(route):
+    """Decorates a route of `_Server`: counts its requests, with their status and time."""
+
+    @functools.wraps(route)
+    async def counted(self, request):
+        begin, status = time.perf_counter(), 500
+        # Routes set names of models that are there: clients cannot make labels.
+        request.state.model = ""
+        try:
+            answer = await route(self, request)
+            status = 200
+            return answer
+        except RequestError as error:
+            status = error.status
+            raise
+        except ClientDisconnect:
+            status = _DISCONNECTED
+            return Response(status_code=_DISCONNECTED)
+        finally:
+            label = request.state.model
+            self.metrics.requests.labels(label, status).inc()
+            if label:
+                self.metrics.seconds.labels(label).observe(time.perf_counter() - begin)
+
+    return counted
+
+
 class _Server:
     """The functions of the routes, and what they share."""
 
@@ -144,46 +174,52 @@ class _Server:
         self.timeout = timeout
         self.metrics = Metrics()
 
+    @_counted
     async def predict(self, request: Request) -> Response:
         """`POST /v1/models/NAME[/versions/N]:predict`"""
-        begin, status, label = time.perf_counter(), 500, ""
-        try:
-            version = self.store.get(*_name_and_number(request))
-            # Only names of models that are there: clients cannot make labels.
-            label = version.name
-            answer = await self._predict(request, version)
-            status = 200
-            return answer
-        except RequestError as error:
-            status = error.status
-            raise
-        except ClientDisconnect:
-            status = _DISCONNECTED
-            return Response(status_code=_DISCONNECTED)
-        finally:
-            self.metrics.requests.labels(label, status).inc()
-            if label:
-                self.metrics.seconds.labels(label).observe(time.perf_counter() - begin)
+        version = self.store.get(*_name_and_number(request))
+        request.state.model = version.name
+        body = await self._body(request)
+        parsed = await run_in_threadpool(parse_request, body, version.row_specs)
+        rows = max((len(x) for x in parsed.inputs.values() if x.ndim), default=0)
+        self._check_rows(rows)
+        outputs = await self._run(version, parsed.signature_name, parsed.inputs)
+        content = await run_in_threadpool(format_response, outputs, parsed.is_row_format)
+        return Response(content, media_type="application/json")
 
-    async def _predict(self, request, version):
+    @_counted
+    async def answer_texts(self, request: Request) -> Response:
+        """`POST /v1/embeddings` of OpenAI, and `/embed`, `/rerank` and `/predict` of TEI."""
+        fields = await run_in_threadpool(parse_json, await self._body(request))
+        path = request.url.path
+        # Requests of TEI name no model: the query of the URL can.
+        fields = {"model": request.query_params.get("model"), **fields}
+        version = version_of(path, fields, self.store)
+        request.state.model = version.name
+        parsed = await run_in_threadpool(TEXT_APIS[path][1], fields, version)
+        self._check_rows(parsed.num_texts)
+        outputs = await asyncio.gather(*(self._run(version, *run) for run in parsed.runs))
+        return await run_in_threadpool(lambda: JSONResponse(parsed.answer(outputs)))
+
+    async def _body(self, request):
         try:
             body = await asyncio.wait_for(self._read_body(request), self.timeout)
         except asyncio.TimeoutError:
             raise RequestError(f"The body did not arrive in {self.timeout:g} s", 408) from None
         # In threads, so that a long request does not hold up the others.
         encoding = request.headers.get("content-encoding", "identity").strip().lower()
-        body = await run_in_threadpool(_decoded, body, encoding, self.max_body_bytes)
-        parsed = await run_in_threadpool(parse_request, body, version.row_specs)
-        rows = max((len(x) for x in parsed.inputs.values() if x.ndim), default=0)
+        return await run_in_threadpool(_decoded, body, encoding, self.max_body_bytes)
+
+    def _check_rows(self, rows):
         if rows > self.max_rows:
             raise RequestError(f"A request may have {self.max_rows} rows. Received: {rows}")
-        run = self.batcher.run(version, parsed.signature_name, parsed.inputs)
+
+    async def _run(self, version, signature_name, inputs):
+        run = self.batcher.run(version, signature_name, inputs)
         try:
-            outputs = await asyncio.wait_for(run, self.timeout)
+            return await asyncio.wait_for(run, self.timeout)
         except asyncio.TimeoutError:
             raise RequestError(f"The answer took more than {self.timeout:g} s", 504) from None
-        content = await run_in_threadpool(format_response, outputs, parsed.is_row_format)
-        return Response(content, media_type="application/json")
 
     async def _read_body(self, request):
         body = bytearray()
@@ -216,8 +252,13 @@ class _Server:
         return JSONResponse({"class_names": version.class_names})
 
     async def list_models(self, request: Request) -> Response:
-        """`GET /v1/models`, which TF Serving does not have: the names, for the page."""
-        return JSONResponse({"models": self.store.names})
+        """`GET /v1/models` of OpenAI, which TF Serving does not have. The page reads the names."""
+        names = self.store.names
+        models = [
+            {"id": n, "object": "model", "created": self.store.get(n).created, "owned_by": "xlnet"}
+            for n in names
+        ]
+        return JSONResponse({"models": names, "object": "list", "data": models})
 
     async def health(self, request: Request) -> Response:
         """`GET /healthz`: 200 if there is a model to ask."""
@@ -287,17 +328,22 @@ async def _page(request):
 
 
 async def _request_error(request, error):
-    return _error_response(str(error), error.status)
+    return _error_response(request, str(error), error.status)
 
 
 async def _http_error(request, error):
     message = f"{error.detail}: {request.method} {request.url.path[:200]!a}"
-    return _error_response(message, error.status_code, error.headers)
+    return _error_response(request, message, error.status_code, error.headers)
 
 
 async def _internal_error(request, error):
-    return _error_response(f"The model failed: {type(error).__name__}", 500)
+    return _error_response(request, f"The model failed: {type(error).__name__}", 500)
 
 
-def _error_response(message, status, headers=None):
-    return JSONResponse({"error": message}, status, headers)
+def _error_response(request, message, status, headers=None):
+    error: Any = message
+    if request.url.path == OPENAI:  # OpenAI's form.
+        kind = "invalid_request_error" if status < 500 else "server_error"
+        code = "model_not_found" if status == 404 else None
+        error = {"message": message, "type": kind, "param": None, "code": code}
+    return JSONResponse({"error": error}, status, headers)

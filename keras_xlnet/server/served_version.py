@@ -3,6 +3,7 @@
 import json
 import logging
 import pathlib
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,8 +41,15 @@ class ServedVersion:
         self.number = number
         #: Dict of the `SignatureDef` protos by name.
         self.signature_defs = _read_signature_defs(directory)
+        details = _read_details(directory / _DETAILS)
         #: List of the names of the classes, in the order of the probabilities. Empty if unknown.
-        self.class_names = _read_class_names(directory / _DETAILS)
+        self.class_names: list[str] = details["class_names"]
+        #: Dict of the prompts of an embedder.
+        self.prompts: dict[str, str] = details["prompts"]
+        #: String, the class of the model.
+        self.task: str = details["model"]
+        #: Int, the Unix time when it was loaded.
+        self.created = int(time.time())
         # The functions do not keep the variables alive.
         self._loaded = tf.saved_model.load(str(directory))
         self._signatures = dict(self._loaded.signatures)
@@ -139,15 +147,25 @@ def _read_signature_defs(directory):
     return {k: v for k, v in graph.signature_def.items() if not k.startswith("__")}
 
 
-def _read_class_names(file):
+def _read_details(file):
+    """What the server uses of the details, all of it empty if they are damaged."""
+    empty = {"class_names": [], "prompts": {}, "model": "of an unknown task"}
     if not file.exists():
-        return []
+        return empty
     try:
-        names = json.loads(file.read_bytes()).get("class_names") or []
+        details = json.loads(file.read_bytes())
+        names = details.get("class_names") or []
+        prompts = details.get("config", {}).get("prompts") or {}
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ValueError("`class_names` are no strings")
+        if not all(isinstance(prompt, str) for prompt in prompts.values()):
+            raise ValueError("`prompts` are no strings")
     except (AttributeError, ValueError, RecursionError) as error:
         # The model answers without them.
         _LOG.warning("%s is damaged: %s", file, error)
-        return []
-    return names
+        return empty
+    return {
+        "class_names": names,
+        "prompts": prompts,
+        "model": str(details.get("model", empty["model"])),
+    }

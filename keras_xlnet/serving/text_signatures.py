@@ -1,5 +1,7 @@
 """Signatures of models that read texts or pairs of texts, with one output per text."""
 
+import functools
+
 import tensorflow as tf
 
 from keras_xlnet.models import Task, XLNetTextClassifier
@@ -64,4 +66,13 @@ def _of_texts(model, batch_size, convert=dict):
     found = {"serving_default": Signature(read, [text])}
     if not has_axis and model.preprocessor.sequence_length >= _MIN_LENGTH_PAIR:
         found["serving_pair"] = Signature(read, [text, pair])
+    if has_axis:
+        # Servers tell the clients of embedders.
+        found["serving_num_tokens"] = Signature(functools.partial(_num_tokens, model), [text])
     return {**found, "serving_tokens": Signature(read_tokens, reader.inputs)}
+
+
+def _num_tokens(model, text):
+    """How many tokens of each text the model reads, `<sep>` and `<cls>` among them."""
+    mask = model.preprocessor(text)["padding_mask"]
+    return {"num_tokens": tf.reduce_sum(tf.cast(mask, tf.int32), axis=(1, 2))}

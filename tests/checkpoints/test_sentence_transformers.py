@@ -15,13 +15,13 @@ from xlnet_command import parse, run
 TEXTS = ["free", "call me when you can", "", "a prize of 500 is waiting: call now, it is free " * 9]
 
 
-def embedder(tokenizer, pooling="mean"):
+def embedder(tokenizer, pooling="mean", **kwargs):
     keras.utils.set_random_seed(4)
     # The first token has to be the first of its row there.
     side = "right" if pooling == "first" else "left"
     preprocessor = XLNetTextEmbedderPreprocessor(tokenizer, 24, padding_side=side)
     backbone = small_backbone(vocabulary_size=tokenizer.vocabulary_size(), activation="gelu")
-    return XLNetTextEmbedder(backbone, preprocessor, pooling=pooling)
+    return XLNetTextEmbedder(backbone, preprocessor, pooling=pooling, **kwargs)
 
 
 @pytest.mark.filterwarnings("ignore:.*are longer than the preprocessor takes")
@@ -47,6 +47,26 @@ def test_vectors_are_those_of_sentence_transformers(pooling, tokenizer, tmp_path
         again = load_huggingface(tmp_path / name, task="text_embedder", activation="gelu")
         assert again.preprocessor.sequence_length == 24
         np.testing.assert_allclose(again.embed(TEXTS, verbose=0), expected, atol=1e-6)
+
+
+def test_prompts_are_those_of_sentence_transformers(tokenizer, tmp_path):
+    theirs = pytest.importorskip("sentence_transformers")
+    model = embedder(tokenizer, prompts={"query": "call me: ", "document": "a prize "})
+    save_huggingface(model, tmp_path / "ours")
+    loaded = theirs.SentenceTransformer(str(tmp_path / "ours"))
+    texts = TEXTS[:2]
+    for name in ("encode_query", "encode_document"):
+        expected = getattr(loaded, name)(texts)
+        np.testing.assert_allclose(getattr(model, name)(texts, verbose=0), expected, atol=1e-5)
+    loaded.default_prompt_name, loaded.truncate_dim = "query", 8
+    loaded.save(str(tmp_path / "theirs"))
+    with pytest.warns(UserWarning, match="prompt_name='query'.*`prompt_name` to `embed`"):
+        again = load_huggingface(tmp_path / "theirs", task="text_embedder", activation="gelu")
+    assert again.prompts == model.prompts
+    settings = tmp_path / "theirs" / "1_Pooling" / "config.json"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"include_prompt": False}))
+    with pytest.raises(ValueError, match="leaves prompts out of the pooling"):
+        load_huggingface(tmp_path / "theirs", task="text_embedder", activation="gelu")
 
 
 def test_the_command_writes_and_reads_them(tokenizer, tmp_path, capsys):

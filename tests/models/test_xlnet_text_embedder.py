@@ -1,5 +1,7 @@
 """Embeddings of texts: training with and without labels, search, saving, and what is refused."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -7,8 +9,10 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keras_xlnet.checkpoints import save_huggingface
 from keras_xlnet.models import CosineSimilarityLoss, XLNetTextEmbedder
 from keras_xlnet.ops.contrastive import in_batch_negatives_loss
+from keras_xlnet.ops.vector_quantization import dequantize_embeddings, quantize_embeddings
 from keras_xlnet.ops.vector_search import most_similar
 from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor, XLNetTextEmbedderPreprocessor
 from keras_xlnet.tokenizers import XLNetTokenizer
@@ -221,7 +225,193 @@ def test_search_in_blocks_is_a_sort(num_queries, rows, top_k, seed):
     np.testing.assert_array_equal(scores, np.take_along_axis(products, expected, axis=1))
 
 
+def test_prompts(tokenizer, model, tmp_path):
+    """They stand before the texts of queries and documents, also in saved models."""
+    prompts = {"query": "old ", "passage": "a ship: ", "other": "arch "}
+    prompted = make(tokenizer, prompts=prompts)
+    prompted.assign_weights(model)
+    texts = ["the river", "a fort"]
+    prompted.save_to_preset(tmp_path)
+    for found in (prompted, XLNetTextEmbedder.from_preset(tmp_path), prompted.clone()):
+        assert found.prompts == prompts
+        found.assign_weights(model)
+        for encode, prompt in (
+            (found.embed, ""),
+            (found.encode_query, "old "),
+            (found.encode_document, "a ship: "),
+            (functools.partial(found.embed, prompt_name="other"), "arch "),
+        ):
+            expected = model.embed([prompt + text for text in texts], verbose=0)
+            np.testing.assert_allclose(encode(texts, verbose=0), expected, atol=1e-6)
+            np.testing.assert_allclose(encode(texts[0]), expected[0], atol=1e-6)
+    vectors = model.embed(["old the river", "a ship: a fort", "a ship: the river"], verbose=0)
+    (documents,) = prompted.search("the river", ["a fort", "the river"], verbose=0)
+    assert {each.index: pytest.approx(each.score, abs=1e-5) for each in documents} == {
+        0: vectors[0] @ vectors[1],
+        1: vectors[0] @ vectors[2],
+    }
+    np.testing.assert_allclose(model.encode_query(texts[0]), model.embed(texts[0]), atol=1e-6)
+
+
+def test_truncated_vectors(model):
+    texts, _, _ = pairs(12, 6)
+    vectors = model.embed(texts, verbose=0)
+    cut = vectors[:, :8] / np.linalg.norm(vectors[:, :8], axis=1, keepdims=True)
+    found = model.embed(texts, verbose=0, truncate_dim=8)
+    np.testing.assert_allclose(found, cut, atol=1e-6)
+    cosines = cut[0] @ cut.T
+    for corpus in (texts, vectors, found):
+        (documents,) = model.search(texts[0], corpus, top_k=12, verbose=0, truncate_dim=8)
+        scores = [document.score for document in documents]
+        np.testing.assert_allclose(scores, np.sort(cosines)[::-1], atol=1e-5)
+    with pytest.raises(ValueError, match=r"must have shape \(texts, 32 or 8\)"):
+        model.search(texts[0], vectors[:, :9], truncate_dim=8)
+
+
+@pytest.mark.parametrize("precision", ["int8", "uint8", "binary", "ubinary"])
+@pytest.mark.parametrize("dim", [32, 13])
+def test_codes_are_those_of_sentence_transformers(precision, dim):
+    theirs = pytest.importorskip("sentence_transformers.util.quantization")
+    rng = np.random.default_rng(3)
+    vectors, calibration = rng.normal(size=(2, 40, dim)).astype("float32")
+    vectors[:, 5] = 0.25  # Its range is empty.
+    ranges = np.stack([calibration.min(axis=0), calibration.max(axis=0)])
+    for options in ({}, {"ranges": ranges}):
+        expected = theirs.quantize_embeddings(vectors, precision, **options)
+        found = quantize_embeddings(vectors, precision, **options)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    step = np.ptp(ranges, axis=0) / 255
+    back = dequantize_embeddings(found, dim, ranges)
+    if "int8" in precision:
+        clipped = np.clip(vectors, *ranges)
+        assert (np.abs(back - clipped) <= 0.501 * step).all()
+    else:
+        np.testing.assert_array_equal(back > 0, vectors > 0)
+        np.testing.assert_allclose(np.linalg.norm(back, axis=1), 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("precision", ["int8", "ubinary"])
+def test_search_in_codes(model, precision):
+    texts, _, _ = pairs(40, 6)
+    texts = [f"{text} {i}" for i, text in enumerate(texts)]
+    vectors = model.embed(texts, verbose=0)
+    ranges = np.stack([vectors.min(axis=0), vectors.max(axis=0)])
+    codes = model.embed(texts, verbose=0, precision=precision, ranges=ranges)
+    np.testing.assert_array_equal(codes, quantize_embeddings(vectors, precision, ranges))
+    query = model.embed("an old boat")
+    products = dequantize_embeddings(codes, 32, ranges) @ query
+    (found,) = model.search(query, codes, top_k=9, ranges=ranges)
+    np.testing.assert_allclose([x.score for x in found], np.sort(products)[:-10:-1], atol=1e-6)
+    assert found[0].text == ""
+
+
+def test_matryoshka_loss_is_that_of_sentence_transformers(tokenizer, tmp_path):
+    losses = pytest.importorskip("sentence_transformers.losses")
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    model = make(tokenizer, matryoshka_dims=[32, 8, 3])
+    save_huggingface(model, tmp_path)
+    theirs = SentenceTransformer(str(tmp_path))
+    ranking = losses.MultipleNegativesRankingLoss(theirs, scale=20.0)
+    loss = losses.MatryoshkaLoss(theirs, ranking, [32, 8, 3])
+    columns = [f"the {w} is old" for w in WORDS], [f"an old {w}" for w in OTHERS]
+    with torch.no_grad():
+        features = [theirs.preprocess(column) for column in columns]
+        expected = float(loss(features, None))
+    assert model.evaluate(columns, verbose=0) == pytest.approx(expected, rel=1e-4)
+    # With labels, the sum of squares.
+    labels = np.linspace(-1, 1, 6)
+    found = model.predict(columns, verbose=0)
+    expected = 0.0
+    for dim in (32, 8, 3):
+        cut = found[..., :dim] / np.linalg.norm(found[..., :dim], axis=-1, keepdims=True)
+        expected += np.mean(((cut[:, 0] * cut[:, 1]).sum(axis=-1) - labels) ** 2)
+    assert model.evaluate(columns, labels, verbose=0) == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("mini_batch_size", [4, 50])
+def test_a_step_in_parts_is_a_step(tokenizer, monkeypatch, mini_batch_size):
+    """Equal gradients; with dropout, those of parts that are not computed again."""
+    first, second, _ = pairs(13, 1)
+
+    def step(dropout, **kwargs):
+        keras.utils.set_random_seed(4)
+        backbone = small_backbone(
+            vocabulary_size=48, dropout=dropout, attention_dropout=dropout, num_layers=2
+        )
+        preprocessor = XLNetTextEmbedderPreprocessor(tokenizer, sequence_length=32)
+        model = XLNetTextEmbedder(backbone, preprocessor, **kwargs)
+        model.compile(keras.optimizers.SGD(1.0))
+        before = [keras.ops.convert_to_numpy(v) for v in model.trainable_variables]
+        model.fit((first, second), batch_size=13, verbose=0, pack=False)
+        after = [keras.ops.convert_to_numpy(v) for v in model.trainable_variables]
+        return [x - y for x, y in zip(before, after, strict=True)]
+
+    expected, found = step(0.0), step(0.0, mini_batch_size=mini_batch_size)
+    assert_equal_gradients(found, expected)
+    found = step(0.3, mini_batch_size=mini_batch_size)
+    monkeypatch.setattr(keras, "remat", lambda function: function)
+    assert_equal_gradients(found, step(0.3, mini_batch_size=mini_batch_size))
+
+
+def assert_equal_gradients(found, expected):
+    largest = max(np.abs(x).max() for x in expected)
+    assert largest > 0.1
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol=1e-6 * largest)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"range_min": 2}, {"relative_margin": 0.0}, {"max_score": 0.9, "range_min": 1}],
+)
+def test_hard_negatives_are_those_of_sentence_transformers(tokenizer, tmp_path, options):
+    theirs = pytest.importorskip("sentence_transformers.util.hard_negatives")
+    from datasets import Dataset
+    from sentence_transformers import SentenceTransformer
+
+    model = make(tokenizer)
+    save_huggingface(model, tmp_path)
+    queries = [f"the {word} is old" for word in WORDS for _ in range(2)]
+    positives = [text for w in OTHERS for text in (f"an old {w}", f"the {w} by the river")]
+    corpus = [f"{a} and {b}" for a in WORDS for b in OTHERS]
+    found = model.mine_hard_negatives(queries, positives, corpus, 2, verbose=0, **options)
+    expected = theirs.mine_hard_negatives(
+        Dataset.from_dict({"query": queries, "positive": positives}),
+        SentenceTransformer(str(tmp_path)),
+        corpus=corpus,
+        num_negatives=2,
+        verbose=False,
+        **options,
+    )
+    assert sorted(found) == sorted(
+        zip(*(expected[:][c] for c in expected.column_names), strict=True)
+    )
+    assert found
+    model.fit(found, verbose=0)
+
+
 BAD = {
+    "prompts": (lambda m: m.with_arguments(prompts={"a": 1}), "`prompts` must be a dict of str"),
+    "prompt_name": (lambda m: m.embed("a", prompt_name="b"), "`prompt_name` must be one of"),
+    "dims": (lambda m: m.with_arguments(matryoshka_dims=[33]), "`matryoshka_dims` must be at most"),
+    "mini": (lambda m: m.with_arguments(mini_batch_size=0), "`mini_batch_size` must be a positive"),
+    "truncate_dim": (lambda m: m.embed("a", truncate_dim=33), "`truncate_dim` must be at most 32"),
+    "precision": (lambda m: m.embed("a", precision="int4"), "`precision` must be one of"),
+    "ranges": (lambda m: m.embed("a", precision="int8"), "needs `ranges` for a single vector"),
+    "shape": (
+        lambda m: m.embed("a", precision="int8", ranges=np.ones((2, 5))),
+        r"`ranges` must have shape \(2, 32\)",
+    ),
+    "codes": (lambda m: m.search("a", np.ones((3, 32), "int8")), "need the `ranges`"),
+    "bits": (lambda m: m.search("a", np.ones((3, 5), "uint8")), r"\(texts, 4\) of bits"),
+    "positives": (lambda m: m.mine_hard_negatives(["a"], ["b", "c"]), "`positives` must have 1"),
+    "range": (
+        lambda m: m.mine_hard_negatives(["a"], ["b"], range_max=2),
+        "`range_max` must be an integer of at least 3",
+    ),
     "single texts": (lambda m: m.fit(["a", "b"]), "`x` must be pairs of texts to train"),
     "pairs": (lambda m: m.embed([("a", "b")]), "`texts` must be a string or a list.*pairs"),
     "numbers": (lambda m: m.embed([1, 2]), "`texts` must be strings. Received in row 0: 1"),
