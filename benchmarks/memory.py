@@ -218,9 +218,7 @@ def measure_attention(length, **way):
     return {"peak": peak, "seconds": [seconds_of(lambda: graph(token_ids)[0].numpy())]}
 
 
-def measure_training(
-    length, size, batch_size=1, lora=None, frozen=False, quantization=None, **way
-):
+def measure_training(length, size, batch_size=1, lora=None, frozen=False, quantization=None, **way):
     """Returns MiB of the peak, trained weights, and seconds of a warm step and prediction."""
     import numpy as np
     import tensorflow as tf
@@ -281,17 +279,15 @@ def measure_serving(folder):
 
     store = ModelStore(folder)
     store.refresh()
-    text = np.array(["Angela won a free prize in Paris, call now."] * 8, object)
+    texts = np.array(["Angela won a free prize in Paris, call now."] * 8, object)
     for name in store.names:
         version = store.get(name)
+        inputs = dict.fromkeys(version.input_specs("serving_default"), texts)
         for _ in range(3):
-            version.run("serving_default", dict.fromkeys(version.input_specs("serving_default"), text))
-    (rss,) = (
-        line.split()[1]
-        for line in pathlib.Path("/proc/self/status").read_text().splitlines()
-        if line.startswith("VmRSS")
-    )
-    return {"models": len(store.names), "rss": int(rss) / 2**10}
+            version.run("serving_default", inputs)
+    status = pathlib.Path("/proc/self/status").read_text(encoding="utf-8")
+    rss = int(status.partition("VmRSS:")[2].split()[0]) / 2**10
+    return {"models": len(store.names), "rss": rss}
 
 
 def write_checkpoints(folder, size):

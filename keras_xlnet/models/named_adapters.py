@@ -72,8 +72,7 @@ class NamedAdapters:
         if name == self.active:
             return
         check_not_quantized(model)
-        if self.active is not None:
-            check_only_lora_trains(model)
+        check_only_lora_trains(model)
         self._states[self.active] = _state_of(model)
         _set_state(model, self._states[name])
         self.active = name

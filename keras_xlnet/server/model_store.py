@@ -173,7 +173,6 @@ class ModelStore:
         gc.collect()
         return True
 
-
     def _check_names(self, directory, versions):
         others = {
             version.name: other
