@@ -4,6 +4,8 @@
     python -m benchmarks.memory fine_tuning
     python -m benchmarks.memory long_documents --plot docs/long_documents.png
     python -m benchmarks.memory loading
+    python -m benchmarks.memory lora
+    python -m benchmarks.memory adapters
 
 - `attention`: forward and backward pass of a backbone against length: plain, in chunks, and with
   gradient checkpointing. MiB above the process with the model and its graph.
@@ -12,6 +14,9 @@
   size of xlnet_small_en, on a document of up to 20 pages. MiB above TensorFlow without a model.
 - `loading`: a random model of a released size in each format, as a ratio to the bytes of its
   weights. MiB above TensorFlow after a tiny model was loaded from the same format.
+- `lora`: LoRA on float32 and on int8 weights, as in `fine_tuning`, and the ratio of their memory.
+- `adapters`: the adapters of the package, served from one copy of the weights and as a model each,
+  and one of them, after requests to each. MiB of the process, and the ratio to one model.
 
 Weights are random. Each case runs in its own process, whose peak (ru_maxrss) is shown with the
 seconds of a warm step. Each table takes 2 to 10 minutes and up to 12 GB on two cores.
@@ -49,6 +54,10 @@ FINE_TUNING = {
     "LoRA of rank 8": {"lora": 8},
     "LoRA of rank 8, checkpointing": {"lora": 8, "gradient_checkpointing": True},
     "only the head": {"frozen": True},
+}
+LORA = {
+    "LoRA on float32": {"lora": 8},
+    "LoRA on int8": {"lora": 8, "quantization": "int8"},
 }
 DOCUMENTS = {
     "whole": {"long_document": "truncate"},
@@ -116,6 +125,27 @@ def compare_fine_tuning(options):
         print(f"{name:32}{trained:>14}{found['peak']:8.0f}{found['seconds'][0]:10.2f}", flush=True)
 
 
+def compare_lora(options):
+    (length,) = options.lengths or [512]
+    peaks = []
+    for name, way in LORA.items():
+        found = in_process(measure_training, length=length, batch_size=2, size=BASE, **way)
+        peaks.append(found["peak"])
+        print(f"{name:20}{found['peak']:8.0f}{found['seconds'][0]:10.2f}", flush=True)
+    print(f"ratio {peaks[1] / peaks[0]:.2f}")
+
+
+def compare_adapters(options):
+    with tempfile.TemporaryDirectory() as folder:
+        in_process(export_adapters, folder=folder)
+        one = None
+        for name in ("one", "shared", "each"):
+            found = in_process(measure_serving, folder=f"{folder}/{name}")
+            one = one or found
+            ratio = found["rss"] / one["rss"]
+            print(f"{name:8}{found['models']:3} models{found['rss']:8.0f}{ratio:8.2f}", flush=True)
+
+
 def compare_loading(options):
     print(f"{'format':12}{'weights':>12}{'peak above':>12}{'ratio':>8}{'seconds':>9}")
     with tempfile.TemporaryDirectory() as folder:
@@ -130,6 +160,8 @@ TABLES = {
         options, measure_attention, ATTENTION, [512, 1024, 2048, 4096, 8192]
     ),
     "fine_tuning": compare_fine_tuning,
+    "lora": compare_lora,
+    "adapters": compare_adapters,
     "long_documents": lambda options: print_grid(
         options, measure_training, DOCUMENTS, [512, 1280, 2560, 5120, 10240], size=SMALL
     ),
@@ -186,7 +218,7 @@ def measure_attention(length, **way):
     return {"peak": peak, "seconds": [seconds_of(lambda: graph(token_ids)[0].numpy())]}
 
 
-def measure_training(length, size, batch_size=1, lora=None, frozen=False, **way):
+def measure_training(length, size, batch_size=1, lora=None, frozen=False, quantization=None, **way):
     """Returns MiB of the peak, trained weights, and seconds of a warm step and prediction."""
     import numpy as np
     import tensorflow as tf
@@ -203,6 +235,8 @@ def measure_training(length, size, batch_size=1, lora=None, frozen=False, **way)
         seed=0,
     )
     model = XLNetTextClassifier(backbone, 2, segment_length=SEGMENT, **way)
+    if quantization:
+        backbone.quantize(quantization)
     if lora:
         model.enable_lora(lora)
     backbone.trainable = not frozen
@@ -217,6 +251,43 @@ def measure_training(length, size, batch_size=1, lora=None, frozen=False, **way)
     trained = sum(int(np.prod(w.shape)) for w in model.trainable_variables)
     seconds = [training, seconds_of(lambda: model.predict_on_batch(x))]
     return {"peak": peak, "trained": trained, "seconds": seconds}
+
+
+def export_adapters(folder):
+    """Writes SavedModels: of one adapter, of all with one copy of the weights, and of each."""
+    import keras_xlnet
+    from keras_xlnet.models import Task
+    from keras_xlnet.serving import export
+
+    models = {}
+    for name in keras_xlnet.adapters():
+        model = Task.from_preset(adapter=name)
+        export(model, f"{folder}/each/{name}/1")
+        if name == "spam":
+            export(model, f"{folder}/one/{name}/1")
+    base = keras_xlnet.models.XLNetTextClassifier.from_preset("xlnet_mini_en", num_classes=2)
+    for name in keras_xlnet.adapters():
+        models[name] = Task.from_preset(adapter=name, share_with=base)
+    export(models, f"{folder}/shared/tasks/1")
+
+
+def measure_serving(folder):
+    """Returns the number of models of a directory, and MiB of a process that has asked each."""
+    import numpy as np
+
+    from keras_xlnet.server import ModelStore
+
+    store = ModelStore(folder)
+    store.refresh()
+    texts = np.array(["Angela won a free prize in Paris, call now."] * 8, object)
+    for name in store.names:
+        version = store.get(name)
+        inputs = dict.fromkeys(version.input_specs("serving_default"), texts)
+        for _ in range(3):
+            version.run("serving_default", inputs)
+    status = pathlib.Path("/proc/self/status").read_text(encoding="utf-8")
+    rss = int(status.partition("VmRSS:")[2].split()[0]) / 2**10
+    return {"models": len(store.names), "rss": rss}
 
 
 def write_checkpoints(folder, size):

@@ -16,6 +16,7 @@ from typing import Any
 import keras
 
 from keras_xlnet.arguments import check_number, check_positive_int
+from keras_xlnet.compat.quick_deletion import quick_deletion
 
 # The prefix of values that Keras does not store. Layers without LoRA load the other values.
 _EXACT = "exact_"
@@ -34,6 +35,12 @@ class KeepsLora:
         if lora_alpha is None and rank == self.lora_rank:
             lora_alpha = self.lora_alpha  # From the config.
         super().enable_lora(rank, lora_alpha=lora_alpha, **kwargs)
+
+    def disable_lora(self) -> None:
+        """Removes the matrices of a dense layer, which the layer of Keras keeps for good."""
+        with quick_deletion():
+            del self.lora_kernel_a, self.lora_kernel_b
+        self.lora_enabled, self.lora_rank, self.lora_alpha = False, None, None
 
     def check_lora(self, rank: Any, lora_alpha: Any = None) -> None:
         """Raises `ValueError` if `enable_lora` could not add matrices with these arguments."""

@@ -24,7 +24,8 @@ from keras_xlnet.compat.quick_deletion import quick_deletion
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_KEYS = ("quantization", "lora", "trainability")
+#: Keys of configs: the changes to sublayers.
+RESTORED = ("quantization", "lora", "trainability")
 
 
 class RestoresSublayers:
@@ -74,8 +75,8 @@ class RestoresSublayers:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "Self":
-        changes = {key: config[key] for key in _KEYS if key in config}
-        layer = super().from_config({k: v for k, v in config.items() if k not in _KEYS})
+        changes = {key: config[key] for key in RESTORED if key in config}
+        layer = super().from_config({k: v for k, v in config.items() if k not in RESTORED})
         layer._changes = changes
         if layer.built:
             layer.restore_sublayers()

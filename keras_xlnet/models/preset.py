@@ -7,9 +7,10 @@ from typing import Any
 import keras
 
 from keras_xlnet.arguments import check_choice
+from keras_xlnet.models.shared_weights import with_shared_weights
 from keras_xlnet.models.vocabulary import check_vocabulary, recorded_vocabulary
 from keras_xlnet.preset_files import file_in, preset_directory, presets, replace_files
-from keras_xlnet.preset_files.adapter import Adapter
+from keras_xlnet.preset_files.adapter import OF_LAYERS, Adapter, without
 from keras_xlnet.preset_files.files import (
     CONFIG,
     TOKENIZER,
@@ -154,6 +155,48 @@ def load_with_adapter(
     adapter.load_into(model)
     _set_trainable(model, trainable)
     return model
+
+
+def load_sharing_weights(
+    cls: type, model: Any, name: PathLike, overrides: dict[str, Any], family: type
+) -> Any:
+    """Loads a task model from an adapter and the weights of a model, as `Task.from_preset` does.
+
+    Args:
+        cls: The class of the model, or a base class of it.
+        model: The model whose weights and whose tokenizer the new one shares.
+        name: The `adapter` of `Task.from_preset`.
+        overrides: As in `Task.from_preset`, without arguments of a backbone.
+        family: The base class of all models that presets hold.
+    """
+    adapter = Adapter.open(name, family)
+    adapter.check_class(cls)
+    cls, backbone = adapter.model_class, getattr(model, "backbone", model)
+    given = _split(overrides, cls, type(backbone))
+    trainable = _take_trainable(given)
+    if trainable["backbone"]:
+        raise ValueError("`backbone_trainable` must be False: other models have these weights")
+    arguments = adapter.arguments | given["model"]
+    tokenizer = getattr(getattr(model, "preprocessor", model), "tokenizer", None)
+    if tokenizer is not None and "preprocessor" not in arguments:
+        entry = _entry_for(cls.preprocessor_cls, adapter.preprocessor)
+        of_text = {} if entry is None else without(entry["config"], ("tokenizer", *OF_LAYERS))
+        with errors_named(adapter.directory, given["preprocessor"]):
+            arguments["preprocessor"] = _class_of_text(cls, entry)(
+                tokenizer, **of_text | given["preprocessor"]
+            )
+    adapter.check_sizes(backbone.get_config(), "that of the model")
+    of_backbone = adapter.backbone_arguments | given["backbone"]
+    shared = cls(with_shared_weights(backbone, **of_backbone), **arguments)
+    adapter.load_into(shared, merge=False)
+    _set_trainable(shared, trainable)
+    return shared
+
+
+def _class_of_text(cls, entry):
+    if entry is None:
+        return cls.preprocessor_cls
+    return keras.saving.get_registered_object(entry["registered_name"])
 
 
 def _location_of_base(adapter):

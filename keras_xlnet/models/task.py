@@ -11,7 +11,8 @@ from keras import ops
 from keras_xlnet.models.base_model import BaseModel, models_of
 from keras_xlnet.models.head_fitting import L2, fit_last_layer, head_values
 from keras_xlnet.models.long_documents import preprocessor_for_documents
-from keras_xlnet.models.preset import class_of_preset, load_with_adapter
+from keras_xlnet.models.named_adapters import NamedAdapters
+from keras_xlnet.models.preset import class_of_preset, load_sharing_weights, load_with_adapter
 from keras_xlnet.models.vocabulary import check_vocabulary
 from keras_xlnet.models.xlnet_backbone import packed_rows
 from keras_xlnet.preprocessing.examples import BATCH_SIZE, ExampleReader, is_batches
@@ -85,6 +86,7 @@ class Task(BaseModel):
         # Keras scales the loss of a model whose own policy is `mixed_float16`.
         self.dtype_policy = backbone.dtype_policy
         self._initial_head = head_values(self)
+        self._named_adapters = NamedAdapters()
 
     def _warn_if_untrained(self):
         """Warns, once, if the head has the random weights that it was created with."""
@@ -121,6 +123,7 @@ class Task(BaseModel):
         location: PathLike | None = None,
         load_weights: bool = True,
         adapter: PathLike | None = None,
+        share_with: keras.Model | None = None,
         **overrides: Any,
     ) -> "Self":
         """Loads a model as `BaseModel.from_preset` does, also with an adapter.
@@ -133,6 +136,9 @@ class Task(BaseModel):
             load_weights: As in `BaseModel.from_preset`.
             adapter: Optional adapter, as in `load_adapter`. The preset gives the backbone. The
                 adapter gives the head, its arguments and the preprocessor.
+            share_with: Optional model, instead of `location`. The new model has its weights and its
+                tokenizer, not copies of them, and LoRA of its own, which is not merged. The weights
+                are frozen in both.
             **overrides: As in `BaseModel.from_preset`.
 
         Returns:
@@ -157,7 +163,13 @@ class Task(BaseModel):
         if adapter is not None:
             if not load_weights:
                 raise ValueError("`adapter` needs the weights of the preset: `load_weights=True`")
+            if share_with is not None:
+                if location is not None:
+                    raise ValueError("`location` and `share_with` exclude each other")
+                return load_sharing_weights(cls, share_with, adapter, overrides, BaseModel)
             return load_with_adapter(cls, BaseModel, location, adapter, overrides)
+        if share_with is not None:
+            raise ValueError("`share_with` needs an `adapter`")
         if location is None:
             raise ValueError("`from_preset` needs a `location` or an `adapter`")
         if cls is Task:
@@ -202,12 +214,18 @@ class Task(BaseModel):
         """
         save_adapter(self, directory, dtype, card)
 
-    def load_adapter(self, location: PathLike) -> None:
+    def load_adapter(self, location: PathLike, name: str | None = None) -> None:
         """Loads an adapter that `save_adapter` wrote, with its head.
 
         In a model without LoRA, the product of the matrices is added to the kernels: it computes
         and is saved as any other model. A model with LoRA of the same rank in the same layers gets
         the matrices, so that training can go on.
+
+        With a `name`, the adapter is kept apart from the weights, which are frozen, and next to
+        other adapters of the model; it becomes the active one. `set_adapter` makes another one
+        active, and `set_adapter(None)` the model as it was before it had any. `fit` trains the
+        active adapter, and `save_adapter`, `save`, `export` and copies have only the active one.
+        Call `compile` before you train after a change.
 
         The model has to have the arguments of the adapter and its backbone the same weights as when
         the adapter was trained; `from_preset(location, adapter=...)` makes such a model. It takes
@@ -216,14 +234,16 @@ class Task(BaseModel):
         Args:
             location: Name of an adapter that comes with the package (see `keras_xlnet.adapters`),
                 path of an adapter, or `"hf://owner/name"` or a URL as in `from_preset`.
+            name: Optional string, the name by which `set_adapter` knows the adapter.
 
         Raises:
             FileNotFoundError: If `location` is not an adapter.
             ConnectionError: If `location` does not answer and nothing was downloaded before.
             ValueError: If the adapter is of another class, other arguments (such as
                 `num_classes`) or a backbone of other sizes or weights, the model has other LoRA or
-                is quantized, another model has the same backbone, or a file is damaged. The model
-                is not changed.
+                is quantized, another model has the same backbone (without a `name`: or shares its
+                weights), the name is taken, there are adapters with names and this one has none, or
+                a file is damaged. The model is not changed.
 
         Example:
 
@@ -241,18 +261,82 @@ class Task(BaseModel):
         (1, 1)
         """
         adapter = Adapter.open(location, Task)
-        self._check_has_own_backbone()
+        self._check_has_own_backbone(merges=name is None)
+        if name is not None:
+            self._named_adapters.load(self, adapter, name)
+            return
+        if self.adapters:
+            raise ValueError(
+                f"`load_adapter` needs a `name`, because this model has adapters: {self.adapters}"
+            )
         adapter.load_into(self)
 
-    def _check_has_own_backbone(self):
-        if models_of(self.backbone) != {self}:
+    @property
+    def adapters(self) -> list[str]:
+        """The names of the adapters that `load_adapter` loaded with a name."""
+        return self._named_adapters.names
+
+    @property
+    def active_adapter(self) -> str | None:
+        """The name of the adapter that the model computes with, or `None`."""
+        return self._named_adapters.active
+
+    def set_adapter(self, name: str | None) -> None:
+        """Makes an adapter the active one.
+
+        The active one so far is kept with what it was trained to. If both have LoRA of the same
+        ranks in the same layers, nothing is compiled again.
+
+        Args:
+            name: A `name` of `load_adapter`, or `None` for the model before it had adapters.
+
+        Raises:
+            ValueError: If there is no such adapter, the model is quantized, or weights of the
+                backbone besides LoRA are trainable.
+
+        Example:
+
+        >>> model = keras_xlnet.models.XLNetTextClassifier.from_preset(
+        ...     "xlnet_mini_en", num_classes=2, pooling="mean", sequence_length=64
+        ... )
+        >>> for name in ("sentiment", "spam"):
+        ...     model.load_adapter(name, name=name)
+        >>> model.set_adapter("sentiment")
+        >>> model.adapters, model.active_adapter, model.label_names
+        (['sentiment', 'spam'], 'sentiment', ['negative', 'positive'])
+
+        Source: Hu et al. 2021, "LoRA: low-rank adaptation of large language models", section 4.
+        """
+        self._check_has_own_backbone(merges=False)
+        self._named_adapters.set(self, name)
+
+    def delete_adapter(self, name: str) -> None:
+        """Forgets an adapter. If it is the active one, `set_adapter(None)` is called first.
+
+        Args:
+            name: A `name` of `load_adapter`.
+
+        Raises:
+            ValueError: If there is no such adapter, or as in `set_adapter`.
+        """
+        self._check_has_own_backbone(merges=False)
+        self._named_adapters.delete(self, name)
+
+    def _check_has_own_backbone(self, merges):
+        """Raises `ValueError` if another model has this backbone, or the weights to merge into."""
+
+        def others():
+            found = models_of(self.backbone) - {self}
+            return found if merges else {m for m in found if m.backbone is self.backbone}
+
+        if others():
             gc.collect()  # Models that were deleted wait for it, `from_preset`'s among them.
-        others = models_of(self.backbone) - {self}
-        if others:
-            names = sorted(f"{type(model).__name__} {model.name!r}" for model in others)
+        if found := others():
+            names = sorted(f"{type(model).__name__} {model.name!r}" for model in found)
             raise ValueError(
-                f"`load_adapter` changes the backbone, which {', '.join(names)} has too. Load it "
-                "into `model.with_arguments()`, a copy with a backbone of its own"
+                f"An adapter changes the backbone, which {', '.join(names)} has too. Load it "
+                "into `model.with_arguments()`, a copy with a backbone of its own, or call "
+                "`from_preset(adapter=..., share_with=model)`, for a model that shares the weights"
             )
 
     # === The text ===

@@ -18,6 +18,7 @@ from keras_xlnet.preset_files.adapter_weights import (
     is_base,
     lora_by_path,
     lora_matrices,
+    set_lora,
 )
 from keras_xlnet.preset_files.files import file_in, quoted, read_json
 from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles
@@ -46,10 +47,10 @@ _SMALLEST = dict.fromkeys(_SIZES, 2) | {"vocabulary_size": 16}
 _KEYS = {"module", "class_name", "config", "registered_name", "lora", "base"}
 #: Of layers: a model that gets an adapter has its own.
 OF_LAYERS = {"name", "trainable", "dtype", "quantization", "lora", "trainability"}
-# Attributes that a model takes from an adapter, and those that the outputs do not depend on. All
-# others have to be equal.
-_TAKEN = ("class_names", "null_threshold", "threshold")
-_FREE = {*_TAKEN, "dropout", "gradient_segments", "scale"}
+#: Attributes that a model takes from an adapter.
+TAKEN = ("class_names", "null_threshold", "threshold")
+# Those that the outputs do not depend on. All others have to be equal.
+_FREE = {*TAKEN, "dropout", "gradient_segments", "scale"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,15 +139,21 @@ class Adapter:
                     f"{owner} has {name}={sizes.get(name)!r}"
                 )
 
-    def load_into(self, model: Any) -> None:
-        """Loads the adapter, as `Task.load_adapter` describes."""
+    def load_into(self, model: Any, merge: bool = True) -> None:
+        """Loads the adapter, as `Task.load_adapter` describes.
+
+        Args:
+            model: A task model.
+            merge: Whether the product of the matrices is added to kernels without LoRA. `False`:
+                the model gets this LoRA, instead of any that it has.
+        """
         self.check_class(type(model))
         sizes = {name: getattr(model.backbone, name) for name in _SIZES}
         self.check_sizes(sizes, "that of this model")
         self._check_arguments(model)
         check_not_quantized(model)
         self._check_base(model.backbone)
-        layers = lora_by_path(model.backbone)
+        layers = lora_by_path(model.backbone) if merge else {}
         self._check_lora(layers)
         kernels = self._kernels(model.backbone)
         head = [WeightMatch(path, weight, path) for path, weight in head_weights(model).items()]
@@ -160,11 +167,15 @@ class Adapter:
         unexpected = sorted(set(files.shapes) - {match.name for match in head + matrices})
         check_matches(head + matrices, files, FLOATS, unexpected)
         assign_matches(head, files)
-        if layers:
+        if not merge:
+            set_lora(model.backbone, self.lora)
+            loaded = lora_matrices(lora_by_path(model.backbone))
+            matrices = [WeightMatch(path, weight, path) for path, weight in loaded.items()]
+        if layers or not merge:
             assign_matches(matrices, files)
         else:
             self._merge(kernels, files)
-        for name in self.arguments.keys() & set(_TAKEN):
+        for name in self.arguments.keys() & set(TAKEN):
             setattr(model, name, self.arguments[name])
         recorded = origin_recorded(self.directory, files.metadata) or self.base["preset"]
         model.trained_from = recorded or model.trained_from

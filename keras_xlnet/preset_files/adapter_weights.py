@@ -20,11 +20,34 @@ MATRICES = ("lora_kernel_a", "lora_kernel_b")
 
 def lora_by_path(backbone: Any) -> dict[str, Any]:
     """Returns `{path: layer}` of the layers with LoRA."""
+    return _layers_by_path(backbone, layers_with_lora(backbone))
+
+
+def set_lora(backbone: Any, lora: Mapping[str, tuple[int, float]]) -> None:
+    """Freezes a backbone and gives it LoRA: new matrices, unless it has the same LoRA already.
+
+    Args:
+        backbone: A backbone that is not quantized.
+        lora: Dict of rank and scale by the path of the layer.
+    """
+    layers = lora_by_path(backbone)
+    if {path: (layer.lora_rank, layer.lora_alpha) for path, layer in layers.items()} == lora:
+        return
+    for layer in layers.values():
+        layer.disable_lora()
+    for weight in backbone.weights:
+        weight.trainable = False
+    layers = _layers_by_path(backbone, backbone._flatten_layers())
+    for path, (rank, alpha) in lora.items():
+        layers[path].enable_lora(rank, lora_alpha=alpha)
+
+
+def _layers_by_path(backbone, layers):
     paths = {id(v): path for path, v in model_weights(backbone, merge_lora=False).items()}
     kernels = {
         paths[id(variable)]: layer
-        for layer in layers_with_lora(backbone)
-        for variable in layer.weights
+        for layer in layers
+        for variable in layer._trainable_variables
         if variable.name == "kernel"
     }
     return {

@@ -8,7 +8,7 @@ from typing import Any
 from tensorflow_serving.apis import get_model_status_pb2
 
 from keras_xlnet.server.request_error import RequestError
-from keras_xlnet.server.served_version import ServedVersion
+from keras_xlnet.server.served_version import ServedVersion, load_versions
 from keras_xlnet.types import PathLike
 
 _LOG = logging.getLogger(__name__)
@@ -23,7 +23,8 @@ class ModelStore:
     """The models of a directory, each in the newest version that can be loaded.
 
     The directory has the layout of TF Serving: `NAME/VERSION/saved_model.pb`, where the version is
-    a number below 2^63. A version that cannot be loaded is reported by `status`, and the older one
+    a number below 2^63. A SavedModel of several models is loaded once, and served by their names
+    instead of `NAME`. A version that cannot be loaded is reported by `status`, and the older one
     stays. It is tried again when its files change. An older version takes its place when the newest
     is removed.
 
@@ -55,15 +56,20 @@ class ModelStore:
         self.directory = pathlib.Path(directory)
         if not self.directory.is_dir():
             raise ValueError(f"{directory} is not a directory")
-        self._current: dict[str, ServedVersion] = {}
-        # The files of a version that failed, and why, by the name of the model and the number.
+        # By the name of the directory.
+        self._current: dict[str, list[ServedVersion]] = {}
+        # The files of a version that failed, and why, by the name of the directory and the number.
         self._failed: dict[tuple[str, int], tuple[Any, str]] = {}
         self._loading: tuple[str, int] | None = None
 
     @property
     def names(self) -> list[str]:
         """List of the names of the models that can be asked."""
-        return sorted(self._current)
+        return sorted(self._served)
+
+    @property
+    def _served(self) -> dict[str, ServedVersion]:
+        return {version.name: version for found in [*self._current.values()] for version in found}
 
     @property
     def failures(self) -> dict[tuple[str, int], str]:
@@ -80,7 +86,7 @@ class ModelStore:
         Raises:
             RequestError: If there is no such model, or it has another version.
         """
-        version = self._current.get(name)
+        version = self._served.get(name)
         if version is None or number not in (None, version.number):
             asked = f"Latest({name})" if number is None else f"Specific({name}, {number})"
             raise RequestError(f"Servable not found for request: {asked}", 404)
@@ -103,8 +109,8 @@ class ModelStore:
         }
         if self._loading and self._loading[0] == name:
             states[self._loading[1]] = (_State.LOADING, "")
-        if name in self._current:
-            states[self._current[name].number] = (_State.AVAILABLE, "")
+        if name in self._served:
+            states[self._served[name].number] = (_State.AVAILABLE, "")
         if number is not None:
             states = {version: state for version, state in states.items() if version == number}
         if not states:
@@ -138,7 +144,7 @@ class ModelStore:
 
     def _refresh_model(self, name, versions):
         for number in sorted(versions, reverse=True):
-            if name in self._current and self._current[name].number == number:
+            if name in self._current and self._current[name][0].number == number:
                 return
             if self._load(name, number, versions[number]):
                 return
@@ -150,7 +156,9 @@ class ModelStore:
             return False
         self._loading = (name, number)
         try:
-            self._current[name] = ServedVersion(name, number, directory)
+            versions = load_versions(name, number, directory)
+            self._check_names(name, versions)
+            self._current[name] = versions
         except Exception as error:  # TensorFlow raises many types for the files it cannot read.
             message = " ".join(str(error).split())[:500] or type(error).__name__
             self._failed[name, number] = (files, message)
@@ -159,10 +167,22 @@ class ModelStore:
         finally:
             self._loading = None
         self._failed.pop((name, number), None)
-        _LOG.info("model %s: version %d is served", name, number)
+        served = ", ".join(version.name for version in versions)
+        _LOG.info("model %s: version %d is served", served, number)
         # The graphs of the old version are in cycles of references.
         gc.collect()
         return True
+
+    def _check_names(self, directory, versions):
+        others = {
+            version.name: other
+            for other, found in self._current.items()
+            for version in found
+            if other != directory
+        }
+        for version in versions:
+            if version.name in others:
+                raise ValueError(f"{others[version.name]} has a model {version.name} already")
 
 
 def _directories(path):

@@ -31,17 +31,28 @@ class ServedVersion:
         name: String, the name of the model.
         number: Int, the version.
         directory: `pathlib.Path` of the SavedModel.
+        loaded: Optional, the SavedModel if it is loaded already.
+        prefix: String, the beginning of the names of the signatures in the SavedModel. Others are
+            of other models.
 
     Raises:
         Exception: Of any type, if TensorFlow cannot load the SavedModel or run a warm-up request.
     """
 
-    def __init__(self, name: str, number: int, directory: pathlib.Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        number: int,
+        directory: pathlib.Path,
+        loaded: Any = None,
+        prefix: str = "",
+    ) -> None:
+        self._prefix = prefix
         self.name = name
         self.number = number
         #: Dict of the `SignatureDef` protos by name.
-        self.signature_defs = _read_signature_defs(directory)
-        details = _read_details(directory / _DETAILS)
+        self.signature_defs = self._own(_read_signature_defs(directory))
+        details = _read_details(directory / _DETAILS.parent / prefix / _DETAILS.name)
         #: List of the names of the classes, in the order of the probabilities. Empty if unknown.
         self.class_names: list[str] = details["class_names"]
         #: Dict of the prompts of an embedder.
@@ -51,8 +62,8 @@ class ServedVersion:
         #: Int, the Unix time when it was loaded.
         self.created = int(time.time())
         # The functions do not keep the variables alive.
-        self._loaded = tf.saved_model.load(str(directory))
-        self._signatures = dict(self._loaded.signatures)
+        self._loaded = tf.saved_model.load(str(directory)) if loaded is None else loaded
+        self._signatures = self._own(self._loaded.signatures)
         if not self._signatures:
             raise ValueError(f"{directory} has no signatures")
         self._warm_up(directory / _WARMUP)
@@ -116,6 +127,11 @@ class ServedVersion:
             raise RequestError(f"The model refuses the inputs: {_reason(error)}") from error
         return {name: value.numpy() for name, value in sorted(outputs.items())}
 
+    def _own(self, signatures):
+        """Those of a dict by name that are of this model."""
+        size = len(self._prefix)
+        return {k[size:]: v for k, v in signatures.items() if k.startswith(self._prefix)}
+
     def _signature(self, name: str) -> Any:
         if name not in self._signatures:
             raise RequestError(
@@ -130,7 +146,28 @@ class ServedVersion:
         for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
             request = prediction_log_pb2.PredictionLog.FromString(record).predict_log.request
             inputs = {name: tf.make_ndarray(proto) for name, proto in request.inputs.items()}
-            self.run(request.model_spec.signature_name or "serving_default", inputs)
+            name = request.model_spec.signature_name or "serving_default"
+            if name.startswith(self._prefix):
+                self.run(name.removeprefix(self._prefix), inputs)
+
+
+def load_versions(name: str, number: int, directory: pathlib.Path) -> list[ServedVersion]:
+    """Returns the models of a SavedModel, which is loaded once.
+
+    `export` of several models puts their names before the names of their signatures:
+    `spam/serving_default`. Such models have these names, others the name of the directory.
+
+    Args:
+        name, number, directory: As in `ServedVersion`.
+
+    Raises:
+        Exception: As `ServedVersion`.
+    """
+    loaded = tf.saved_model.load(str(directory))
+    names = sorted({s.partition("/")[0] for s in loaded.signatures if "/" in s})
+    if not names:
+        return [ServedVersion(name, number, directory, loaded)]
+    return [ServedVersion(each, number, directory, loaded, f"{each}/") for each in names]
 
 
 def _reason(error):

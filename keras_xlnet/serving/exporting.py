@@ -1,8 +1,9 @@
 """Exports models for programs that serve them."""
 
 import pathlib
+import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
@@ -15,6 +16,8 @@ from keras_xlnet.serving.portable.portable_writer import (
 )
 from keras_xlnet.types import PathLike
 
+# In signatures, and in the addresses of `xlnet serve`.
+_NAME = re.compile("[A-Za-z0-9_-]+")
 _FORMATS = ("saved_model", *PORTABLE_FORMATS)
 
 
@@ -71,9 +74,13 @@ def export(
     that watches the parent directory never reads a partial model, and a failed export leaves no
     files.
 
+    A dict of models is exported as one SavedModel, whose signatures have the names of the models
+    before theirs: `spam/serving_default`. Weights that models share are written and loaded once:
+    see `share_with` of `Task.from_preset`. `xlnet serve` serves each by its own name.
+
     Args:
         model: A task model with a preprocessor, or a language model with a tokenizer, with any
-            dtype policy.
+            dtype policy; or, for `"saved_model"`, a dict of several by name.
         directory: Local path. It must not exist or be an empty directory. Missing parents are
             created.
         format: String, `"saved_model"`, `"onnx"` or `"litert"`.
@@ -82,7 +89,8 @@ def export(
         warmup: Optional inputs of `serving_default`: a dict of columns, or a list for a single
             input. TF Serving reads them before it accepts requests, so that the first request is
             not slow. One row per request, or `batch_size` rows per request; at most 1000 requests.
-            Needs `pip install ".[serving]"`. Only for `"saved_model"`.
+            Needs `pip install ".[serving]"`. Only for `"saved_model"`. For several models, a dict
+            of these by the name of the model.
         quantization: For ONNX and LiteRT, `"float16"` or `"int8"`. With `"float16"` weights take
             half the space, and products are computed in float32. With `"int8"` they take a
             quarter, and products of weights are computed in int8, faster and less exactly.
@@ -168,14 +176,40 @@ def _check_not_given(format, **arguments):
 
 def _saved_model_writer(model, batch_size, warmup, trained_on, **options):
     _check_backend()
+    models = {"": model}
+    if isinstance(model, Mapping):
+        models = {f"{name}/": each for name, each in _checked_names(model).items()}
+        warmup = _by_prefix(warmup, models)
+    elif warmup is not None:
+        warmup = {"": warmup}
     # The other formats need no TensorFlow in this process.
     from keras_xlnet.serving.saved_model import SIGNATURES, saved_model_writer
 
-    if getattr(model, "signatures", None) not in SIGNATURES:
-        names = names_of_models(SIGNATURES)
-        raise TypeError(f"`model` must be one of {names}. Received: {type(model).__name__}")
-    _check_text_layer(model)
-    return saved_model_writer(model, batch_size, warmup, trained_on, **options)
+    for each in models.values():
+        if getattr(each, "signatures", None) not in SIGNATURES:
+            names = names_of_models(SIGNATURES)
+            raise TypeError(f"`model` must be one of {names}. Received: {type(each).__name__}")
+        _check_text_layer(each)
+    return saved_model_writer(models, batch_size, warmup, trained_on, **options)
+
+
+def _checked_names(models):
+    is_valid = all(isinstance(name, str) and _NAME.fullmatch(name) for name in models)
+    if not models or not is_valid:
+        raise ValueError(
+            "`model` must be a model or a dict of models by name, which has letters, digits, '_' "
+            f"and '-'. Received the names: {list(models)}"
+        )
+    return models
+
+
+def _by_prefix(warmup, models):
+    unknown = set(warmup or ()) - {prefix[:-1] for prefix in models}
+    if unknown or not isinstance(warmup, (Mapping, type(None))):
+        raise ValueError(
+            f"`warmup` of several models must be a dict by their names. Received: {warmup!r}"
+        )
+    return {f"{name}/": inputs for name, inputs in (warmup or {}).items()}
 
 
 def _check_backend():

@@ -40,6 +40,7 @@ def write_model_details(
     options: Mapping[str, Any],
     batch_size: int | None = None,
     trained_on: str | None = None,
+    prefix: str = "",
 ) -> None:
     """Writes `assets.extra/model_details.json` into a SavedModel.
 
@@ -51,8 +52,14 @@ def write_model_details(
         directory: `pathlib.Path` of the SavedModel.
         options: The options of `export` with the values that the signatures were made with.
         batch_size, trained_on: As in `export`.
+        prefix: The prefix of the signatures of the model, if the SavedModel has several models. It
+            is also the folder of the file in `assets.extra`.
     """
-    signatures = saved_model_signatures(directory)["signatures"]
+    signatures = {
+        name.removeprefix(prefix): signature
+        for name, signature in saved_model_signatures(directory)["signatures"].items()
+        if name.startswith(prefix)
+    }
     details = {
         "format_version": FORMAT_VERSION,
         "model": type(model).__name__,
@@ -75,8 +82,8 @@ def write_model_details(
         "trained_on": {"notes": trained_on, **origin_of(model)},
         "config": keras.saving.serialize_keras_object(model)["config"],
     }
-    file = directory / FILE
-    file.parent.mkdir(exist_ok=True)
+    file = directory / pathlib.Path(FILE).parent / prefix / pathlib.Path(FILE).name
+    file.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(details, indent=1, ensure_ascii=False, default=_plain) + "\n"
     file.write_text(text, encoding="utf-8")
 

@@ -2,7 +2,7 @@
 
 import inspect
 import pathlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
@@ -34,34 +34,47 @@ SIGNATURES: dict[str, Callable[..., dict[str, Signature]]] = {
 
 
 def saved_model_writer(
-    model: Any,
+    models: Mapping[str, Any],
     batch_size: int | None = None,
-    warmup: Sequence[str | bytes] | dict[str, Any] | None = None,
+    warmup: Mapping[str, Any] | None = None,
     trained_on: str | None = None,
     **options: Any,
 ) -> Callable[[pathlib.Path], None]:
-    """Returns a function that writes a SavedModel to a directory. All arguments are as in `export`.
+    """Returns a function that writes a SavedModel to a directory.
+
+    Args:
+        models: Dict of models by the prefix of their signatures.
+        batch_size, trained_on: As in `export`.
+        warmup: Optional dict of the `warmup` of `export` by prefix.
+        **options: As in `export`. All models have them.
 
     Raises:
         ValueError: If an argument is not as in `export`.
     """
-    make = SIGNATURES[model.signatures]
-    _check_options(options, make, model)
-    signatures = make(model, batch_size, **options)
-    requests = []
-    if warmup is not None:
-        requests = make_warmup_requests(warmup, signatures["serving_default"].inputs, batch_size)
+    signatures: dict[str, Signature] = {}
+    requests: list[Any] = []
+    for prefix, model in models.items():
+        make = SIGNATURES[model.signatures]
+        _check_options(options, make, model)
+        found = make(model, batch_size, **options)
+        signatures |= {prefix + name: signature for name, signature in found.items()}
+        if warmup and prefix in warmup:
+            name = f"{prefix}serving_default"
+            inputs = signatures[name].inputs
+            requests += make_warmup_requests(warmup[prefix], inputs, batch_size, name)
 
     def write(directory):
         archive = keras.export.ExportArchive()
         # For its vocabulary. The archive finds the model's variables in the signatures;
         # `track(model)` would write each of them twice.
-        archive.track(text_layer_of(model)[0])
+        for model in models.values():
+            archive.track(text_layer_of(model)[0])
         for name, signature in signatures.items():
             archive.add_endpoint(name, _of_dict(signature.function), [signature.specs])
         archive.write_out(str(directory), verbose=False)
-        used = _options_used(options, make, model)
-        write_model_details(model, directory, used, batch_size, trained_on)
+        for prefix, model in models.items():
+            used = _options_used(options, SIGNATURES[model.signatures], model)
+            write_model_details(model, directory, used, batch_size, trained_on, prefix)
         if requests:
             write_warmup_requests(requests, directory)
 

@@ -14,7 +14,7 @@ _DIVIDED = ("windows", "memory")
 
 
 class TokenReader:
-    """Runs a task model on tokens in a TensorFlow graph. The model is traced once.
+    """Runs a task model on tokens in a TensorFlow graph, which is traced once for all signatures.
 
     Rows are read without most of their padding: see `read_in_batches_of_like_length`. Where the
     model can, several texts share a row. With a `batch_size` all shapes are static, for
@@ -49,10 +49,10 @@ class TokenReader:
         # Places in rows, such as `cls_index`, follow from the masks.
         names = [name for name, value in model.input.items() if len(value.shape) > 1]
         specs = {name: tf.TensorSpec(shape, _dtype(name), name) for name in names}
-        self._of_tokens = of_tokens
         self.inputs = [*specs.values()]
-        self._packs = packs and model.can_pack_texts and not self.is_static
-        if self._packs:
+        packs = packs and model.can_pack_texts and not self.is_static
+        of_rows = [specs]
+        if packs:
             specs = {**specs, "packing": tf.TensorSpec((None, None), tf.int32, "packing")}
 
         @tf.function(input_signature=[specs], autograph=False)
@@ -60,17 +60,18 @@ class TokenReader:
             more = {} if inputs is None else inputs(features)
             return finish(model({**features, **more}, training=False), features)
 
+        def read_rows(features):
+            side = self._preprocessor.padding_side
+            return read_in_batches_of_like_length(read, features, side, of_tokens, packs)
+
         self._read = read
+        self._read_rows = tf.function(read_rows, input_signature=of_rows, autograph=False)
 
     def __call__(self, **features: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns the outputs for features of any length."""
         # Ragged ops in a preprocessor lose the static shape.
         features = {x.name: tf.ensure_shape(features[x.name], x.shape) for x in self.inputs}
-        if self.is_static:
-            return self._read(features)
-        return read_in_batches_of_like_length(
-            self._read, features, self._preprocessor.padding_side, self._of_tokens, self._packs
-        )
+        return self._read(features) if self.is_static else self._read_rows(features)
 
     def read_windows(self, **features: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns the outputs for any number of rows, even if the batch size is static."""

@@ -18,8 +18,9 @@ def make_warmup_requests(
     warmup: Sequence[str | bytes] | dict[str, Any],
     inputs: Sequence[tf.TensorSpec],
     batch_size: int | None = None,
+    signature_name: str = "serving_default",
 ) -> list[Any]:
-    """Returns prediction requests to the signature `serving_default`.
+    """Returns prediction requests to a signature.
 
     Args:
         warmup: Dict of lists, a column for each input, or a list for a single input. Elements are
@@ -27,6 +28,7 @@ def make_warmup_requests(
         inputs: List of `tf.TensorSpec`, the inputs of the signature.
         batch_size: Int, number of rows per request. The last request is filled up with the first
             rows. `None` for one row per request.
+        signature_name: String.
 
     Returns:
         A list of `PredictionLog` protos. They contain no model name: TF Serving runs them on
@@ -58,7 +60,10 @@ def make_warmup_requests(
         )
     repeated = {name: itertools.cycle(column) for name, column in columns.items()}
     return [
-        _request({name: list(itertools.islice(rows, size)) for name, rows in repeated.items()})
+        _request(
+            {name: list(itertools.islice(rows, size)) for name, rows in repeated.items()},
+            signature_name,
+        )
         for _ in range(count)
     ]
 
@@ -84,10 +89,10 @@ def write_warmup_requests(requests: Sequence[Any], saved_model: pathlib.Path) ->
         raise OSError(f"{path} does not contain the warm-up requests that were written")
 
 
-def _request(columns):
+def _request(columns, signature_name):
     predict_pb2, prediction_log_pb2 = _protos()
     request = predict_pb2.PredictRequest()
-    request.model_spec.signature_name = "serving_default"
+    request.model_spec.signature_name = signature_name
     for name, rows in columns.items():
         request.inputs[name].CopyFrom(tf.make_tensor_proto(rows, tf.string))
     return prediction_log_pb2.PredictionLog(

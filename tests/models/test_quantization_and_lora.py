@@ -155,6 +155,31 @@ def test_quantized_with_lora_is_not_rounded_into_other_models(rng, tmp_path):
         save_checkpoint(model, tmp_path / "huggingface", "huggingface")
 
 
+def test_lora_on_int8_is_trained_and_loaded_exactly(tmp_path):
+    model = XLNetTextClassifier(small_backbone(), 2, dropout=0.0)
+    model.backbone.quantize("int8")
+    model.enable_lora(2)
+    model.compile(keras.optimizers.Adam(0.05), jit_compile=False)
+    x, y = {"token_ids": IDS_OF_TEXTS["token_ids"]}, np.array([0, 1, 0, 1])
+    before = {weight.path: np.array(weight) for weight in model.weights}
+    untrained = np.asarray(model(x))
+    model.fit(x, y, epochs=2, verbose=0)
+    changed = {w.path for w in model.weights if np.any(np.array(w) != before[w.path])}
+    trained = {w.path for w in model.trainable_variables}
+    assert changed == trained and sum("lora_kernel" in path for path in changed) == 4
+    expected = np.asarray(model(x))
+    assert np.abs(expected - untrained).max() > 1e-3
+    for save in (in_preset, in_keras_file, in_weights):
+        loaded = save(model, tmp_path)
+        np.testing.assert_array_equal(loaded(x), expected)
+        assert {w.path for w in loaded.trainable_variables} == trained
+    # Training goes on from the file as in the model.
+    loaded = in_keras_file(model, tmp_path)
+    for each in (model, loaded):
+        each.fit(x, y, shuffle=False, verbose=0)
+    np.testing.assert_allclose(loaded(x), model(x), rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("dtype", ["mixed_bfloat16", "bfloat16"])
 def test_lora_is_merged_in_the_dtype_of_the_weights(dtype, rng, tmp_path):
     model = XLNetTextClassifier(small_backbone(dtype=dtype), 2)
