@@ -244,15 +244,19 @@ class Task(BaseModel):
         adapter.load_into(self)
 
     def _check_has_own_backbone(self):
-        if models_of(self.backbone) != {self}:
+        if models_of(self.backbone) != self._parts():
             gc.collect()  # Models that were deleted wait for it, `from_preset`'s among them.
-        others = models_of(self.backbone) - {self}
+        others = models_of(self.backbone) - self._parts()
         if others:
             names = sorted(f"{type(model).__name__} {model.name!r}" for model in others)
             raise ValueError(
                 f"`load_adapter` changes the backbone, which {', '.join(names)} has too. Load it "
                 "into `model.with_arguments()`, a copy with a backbone of its own"
             )
+
+    def _parts(self):
+        """The models that train together."""
+        return {self}
 
     # === The text ===
 
@@ -270,6 +274,10 @@ class Task(BaseModel):
     def classes(self) -> Classes | None:
         """The classes of a model that has classes, otherwise `None`."""
         return None
+
+    def _labels_for(self, loss: Any) -> Any:
+        """What a preprocessor has to know of the labels for a loss, its argument `classes`."""
+        return self.classes
 
     @property
     def output_name(self) -> str:
@@ -513,7 +521,7 @@ class Task(BaseModel):
         reader = ExampleReader(
             self.preprocessor_cls,
             self.preprocessor,
-            self.classes,
+            self._labels_for(self.loss),
             type(self).__name__,
             compares_pairs=self._compares_pairs,
             warned=self._untracked.warned,
