@@ -201,7 +201,7 @@ class QuadraticWeightedKappa(_ConfusionMatrixMetric):
     def _indices(self, y_true, y_pred):
         highest = self.num_classes - 1
         has_classes = len(y_pred.shape) > 1 and y_pred.shape[-1] == self.num_classes
-        if has_classes and y_true.shape[-1:] != y_pred.shape[-1:]:
+        if has_classes and (len(y_true.shape) < len(y_pred.shape) or y_true.shape[-1] == 1):
             return super()._indices(y_true, y_pred)
         true, found = (
             ops.round(ops.cast(y, "float32")) - self.min_rating for y in (y_true, y_pred)

@@ -115,8 +115,9 @@ def pooled_logits(
     summarize = _new_summary(backbone, pooling, dropout)
     document = long_document, segment_length, gradient_segments
     reading = read_texts(backbone, inputs, pooling, *document)
+    summary = summary_of(reading, summarize)
     logits_dense = new_logits(backbone, units)
-    return logits_dense(summary_of(reading, summarize)), summarize, logits_dense
+    return logits_dense(summary), summarize, logits_dense
 
 
 def read_texts(
