@@ -2,9 +2,13 @@
 
     python examples/glue.py                        # which of 400 questions are well-formed English
     python examples/glue.py --label rating --numbers                      # how well-formed they are
+    python examples/glue.py --label rating --numbers --ratings           # as ratings by five people
     python examples/glue.py --data mrpc_train.txt --test mrpc_test.txt \\
         --text "#1 String" --pair "#2 String" --label Quality
     python examples/glue.py --data sst2/train.tsv --test sst2/test.tsv --text 0 --label 1
+
+Ratings, such as scores of essays, are the different numbers of the training examples. Predictions
+become ratings by thresholds that are fitted to a quarter of these examples, without training on it.
 
 Columns are named by the header, or by numbers from 0 in files without a header, as in GLUE. It
 prints the metrics beside those of a model that always gives the most frequent class or the mean,
@@ -25,6 +29,7 @@ from absl import app, flags
 from scipy import stats
 from sklearn import metrics
 
+from keras_xlnet.evaluation import QuadraticWeightedKappa, fit_rating_thresholds
 from keras_xlnet.models import XLNetTextClassifier, XLNetTextRegressor
 from keras_xlnet.preset_files import replace_files
 from keras_xlnet.task_files import read_table
@@ -38,6 +43,7 @@ flags.DEFINE_string("text", "question", "Column of the texts: its name, or its n
 flags.DEFINE_string("pair", None, "Column of the second texts of pairs.")
 flags.DEFINE_string("label", "is_well_formed", "Column of the classes or numbers.")
 flags.DEFINE_bool("numbers", False, "The labels are numbers, not classes.")
+flags.DEFINE_bool("ratings", False, "Numbers are ratings: predict these, by fitted thresholds.")
 flags.DEFINE_string("preset", "xlnet_mini_en", "Name or path of the preset to fine-tune.")
 flags.DEFINE_integer("sequence_length", 64, "Tokens that an example is cut to.", lower_bound=5)
 flags.DEFINE_integer("epochs", 4, "Passes over the training examples.", lower_bound=1)
@@ -63,8 +69,7 @@ def read(path):
     has_header = not all(column.isdecimal() for column in columns.values())
     if not has_header:
         columns = {name: int(column) for name, column in columns.items()}
-    numeric = ["label"] if FLAGS.numbers else []
-    table = read_table(path, columns, has_header=has_header, numeric=numeric)
+    table = read_table(path, columns, has_header=has_header, numeric=["label"] * FLAGS.numbers)
     return table, table.pop("label")
 
 
@@ -77,14 +82,21 @@ def run(train, labels, test, folder):
         model = XLNetTextRegressor.from_preset(FLAGS.preset, **arguments)
     else:
         names = sorted(set(labels))
-        model = XLNetTextClassifier.from_preset(
-            FLAGS.preset, num_classes=len(names), class_names=names, **arguments
-        )
-    model.fit(train, labels, epochs=FLAGS.epochs)
+        arguments |= {"num_classes": len(names), "class_names": names}
+        model = XLNetTextClassifier.from_preset(FLAGS.preset, **arguments)
+    count = len(labels) // 4 if FLAGS.ratings else 0
+    held_out = {name: column[:count] for name, column in train.items()}
+    train = {name: column[count:] for name, column in train.items()}
+    model.fit(train, labels[count:], epochs=FLAGS.epochs)
     model.save(folder / "model.keras")
-    if FLAGS.numbers:
-        return model.predict(test, verbose=0)[:, 0].tolist()
-    return [found.label for found in model.classify(test, verbose=0)]
+    if not FLAGS.numbers:
+        return [found.label for found in model.classify(test, verbose=0)]
+    found = model.predict(test, verbose=0)[:, 0]
+    if FLAGS.ratings:
+        ratings, places = np.unique(labels, return_inverse=True)
+        thresholds = fit_rating_thresholds(model.predict(held_out, verbose=0), places[:count])
+        found = ratings[places[:count].min() + np.digitize(found, thresholds)]
+    return found.tolist()
 
 
 def report(folder, test, labels, found, train_labels):
@@ -94,6 +106,10 @@ def report(folder, test, labels, found, train_labels):
             "pearson": float(stats.pearsonr(labels, found).statistic),
             "spearman": float(stats.spearmanr(labels, found).statistic),
         }
+        if FLAGS.ratings:
+            kappa = QuadraticWeightedKappa(0, len(set(train_labels)) - 1)
+            places = np.searchsorted(np.unique(train_labels), [labels, found])
+            scores["kappa"] = float(kappa(*places))
         worst = np.argsort(-np.abs(np.subtract(found, labels)))
     else:
         baseline = max(set(train_labels), key=train_labels.count)

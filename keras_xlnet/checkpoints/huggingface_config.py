@@ -242,6 +242,22 @@ def _labels(names):
     }
 
 
+def has_numbers(config: dict[str, Any]) -> bool:
+    """Whether the labels are numbers: a single one, or several that have no names."""
+    if num_labels(config) == 1:
+        return True
+    has_names = _read_classes(config, None)["class_names"] is not None
+    return config.get("problem_type") == "regression" and not has_names
+
+
+def _read_numbers(config, file):
+    return {"num_outputs": num_labels(config)} if has_numbers(config) else {}
+
+
+def _numbers(count):
+    return {**_labels(_invented_names(count)), "problem_type": "regression"}
+
+
 def _read_token_classes(config, file):
     if SIMPLE_QUESTION_ANSWERING in config.get("architectures", ()):
         return {"num_classes": 2, "class_names": ["start", "end"], "activation": "linear"}
@@ -284,11 +300,10 @@ _GROUPS = {
     "token_classes": Group(_read_token_classes, _write_classes),
     # `activation`.
     "problem_type": Group(_read_problem_type, _write_problem_type),
-    # No argument: one label without a name, a number.
-    "one_label": Group(
-        read=lambda config, file: {},
-        write=lambda model: {**_labels(_invented_names(1)), "problem_type": "regression"},
-    ),
+    # `num_outputs`: labels without names, which are numbers.
+    "numbers": Group(_read_numbers, write=lambda model: _numbers(model.num_outputs)),
+    # No argument: one of these.
+    "one_label": Group(read=lambda config, file: {}, write=lambda model: _numbers(1)),
     # No argument: the softmax uses the token embeddings.
     "tied_logits": Group(read=_refuse_untied_logits, write=lambda model: {}),
 }

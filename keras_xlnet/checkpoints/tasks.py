@@ -12,7 +12,7 @@ import keras
 from keras_xlnet import models
 from keras_xlnet.arguments import check_choice
 from keras_xlnet.checkpoints.family import Family
-from keras_xlnet.checkpoints.huggingface_config import Group, group_of, num_labels
+from keras_xlnet.checkpoints.huggingface_config import Group, group_of, has_numbers
 from keras_xlnet.checkpoints.transformer_xl_weights import transformer_xl_rows
 from keras_xlnet.checkpoints.weight_mapping import match_weights
 from keras_xlnet.checkpoints.xlnet_weights import ENCODER, MASK_EMBEDDING
@@ -37,8 +37,8 @@ class CheckpointTask:
         sizes: Dict of arguments of the model that an original checkpoint does not state, and the
             paths of the weights whose last axis has this size.
         architectures: Names of the classes of transformers. The first one is written.
-        num_labels: The number of labels that distinguishes the task from others with the same
-            architecture. `None` for any.
+        num_labels: 1 if labels that are numbers distinguish the task from others with the same
+            architecture: see `has_numbers`. `None` for any labels.
         config: Names of the model's arguments that are in Hugging Face's `config.json`, or of
             their groups: see `group_of`.
         has_memory: Whether the model has the memory that `config.json` describes. Fine-tuned
@@ -188,8 +188,8 @@ def task_of_config(config: dict[str, Any]) -> str | None:
     if architecture in BACKBONE.architectures:
         return None
     for name, task in reversed([*TASKS.items()]):
-        is_size = task.num_labels in (None, num_labels(config))
-        if architecture in task.architectures and is_size:
+        fits = task.num_labels is None or has_numbers(config)
+        if architecture in task.architectures and fits:
             return name
     return None
 

@@ -2,7 +2,11 @@
 
 from keras_xlnet.evaluation.answers import AnswerScores, answer_scores, normalize_answer
 from keras_xlnet.evaluation.bits_per_character import BitsPerCharacter
-from keras_xlnet.evaluation.class_metrics import ClassF1, MatthewsCorrelation
+from keras_xlnet.evaluation.class_metrics import (
+    ClassF1,
+    MatthewsCorrelation,
+    QuadraticWeightedKappa,
+)
 from keras_xlnet.evaluation.context_length import effective_context_lengths
 from keras_xlnet.evaluation.corpus import corpus_log_probs, sliding_log_probs
 from keras_xlnet.evaluation.embeddings import (
@@ -15,6 +19,7 @@ from keras_xlnet.evaluation.explanation import Explanation, explain
 from keras_xlnet.evaluation.pearson_correlation import PearsonCorrelation
 from keras_xlnet.evaluation.perplexity import Perplexity
 from keras_xlnet.evaluation.ranking import RankingScores, ranking_scores
+from keras_xlnet.evaluation.rating_thresholds import fit_rating_thresholds
 from keras_xlnet.evaluation.segment_places import losses_by_place
 
 __all__ = [
@@ -27,6 +32,7 @@ __all__ = [
     "MatthewsCorrelation",
     "PearsonCorrelation",
     "Perplexity",
+    "QuadraticWeightedKappa",
     "RankingScores",
     "SimilarityScores",
     "answer_scores",
@@ -35,6 +41,7 @@ __all__ = [
     "entity_scores",
     "entity_spans",
     "explain",
+    "fit_rating_thresholds",
     "losses_by_place",
     "normalize_answer",
     "ranking_scores",

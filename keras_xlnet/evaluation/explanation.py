@@ -83,8 +83,9 @@ def explain(
     Args:
         model: An `XLNetTextClassifier` or `XLNetTextRegressor` with a preprocessor.
         texts: List, array or column of a table of strings.
-        label: Name of the class to explain. `None` for the class that `classify` returns, by the
-            `threshold` of the model; with `"sigmoid"` for the most probable class of each text.
+        label: Name of the class to explain; of a regressor with several outputs, `"value_0"` and so
+            on. `None` for the class that `classify` returns, by the `threshold` of the model; with
+            `"sigmoid"` for the most probable class of each text.
         num_orders: Int, number of orders. Every second order is the reverse of the previous one.
         max_parts: Int. A text with more words is divided into this number of runs of words.
         seed: Int, seed of the orders of each text: its values do not depend on the other texts.
@@ -116,14 +117,14 @@ def explain(
     check_positive_int("num_orders", num_orders)
     check_positive_int("max_parts", max_parts)
     texts = as_texts(texts, "texts")
-    classes = None if model.classes is None else model.classes.names
+    names = model.label_names
     given = None
     if label is not None:
-        if classes is None or label not in classes:
-            raise ValueError(f"`label` must be one of {classes}. Received: label={label!r}")
-        given = classes.index(label)
-    elif classes and model.activation == "linear" and len(classes) > 1:
-        raise ValueError(f"`label` must say which of the outputs {classes} to explain")
+        if label not in names:
+            raise ValueError(f"`label` must be one of {names}. Received: label={label!r}")
+        given = names.index(label)
+    elif len(names) > 1 and model.output_name == "values":
+        raise ValueError(f"`label` must say which of the outputs {names} to explain")
     parts = [_parts(text, max_parts) for text in texts]
     orders = [_orders(len(places), num_orders, seed) for places in parts]
     rows: dict[str, int] = {}  # Each different text is read once.
@@ -143,7 +144,7 @@ def explain(
         # Each order has one more score than words.
         for order, along in zip(permutations, np.split(scores, num_orders), strict=True):
             values[order] += np.diff(along) / num_orders
-        name = None if classes is None else classes[column]
+        name = None if names == ["value"] else names[column]
         found.append(Explanation(text, name, float(scores[-1]), float(scores[0]), places, values))
     return found
 

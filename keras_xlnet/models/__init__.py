@@ -3,6 +3,7 @@
 from keras_xlnet.models.filling import Filling, Fillings
 from keras_xlnet.models.generation import Continuations
 from keras_xlnet.models.inspection import Attention, Inspection
+from keras_xlnet.models.multi_task import MultiTask
 from keras_xlnet.models.scoring import Scores
 from keras_xlnet.models.task import Task
 from keras_xlnet.models.transformer_xl_language_model import TransformerXLLanguageModel
@@ -23,6 +24,7 @@ __all__ = [
     "Filling",
     "Fillings",
     "Inspection",
+    "MultiTask",
     "ListSoftmaxLoss",
     "PairwiseHingeLoss",
     "Scores",

@@ -702,6 +702,10 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         """
         return with_vocabulary(self, vocabulary)
 
+    def weight_path(self, weight: keras.Variable) -> str:
+        """Returns the path of a weight, by which files and copies of the model know it."""
+        return weight.path
+
     def assign_weights(self, model: keras.Model) -> None:
         """Assigns the weights of another model of this class, but not what it remembers.
 
@@ -712,7 +716,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
             ValueError: If they have not.
         """
         given, own = (
-            {weight.path: weight for weight in m.weights if not _is_memory(weight, m)}
+            {m.weight_path(weight): weight for weight in m.weights if not _is_memory(weight, m)}
             for m in (model, self)
         )
         shapes, expected = ({p: w.shape for p, w in ws.items()} for ws in (given, own))

@@ -296,7 +296,7 @@ def _load_around_backbone(cls, directory, config, given, entry):
     for name, value in recommended_arguments(directory).items():
         if name in _argument_names(cls):
             of_model.setdefault(name, value)
-    return cls(_load_backbone(cls, directory, config, given), **of_model)
+    return cls(backbone=_load_backbone(cls, directory, config, given), **of_model)
 
 
 def _load_backbone(cls, directory, config, given):

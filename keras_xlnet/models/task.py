@@ -326,7 +326,7 @@ class Task(BaseModel):
         """Raises `ValueError` if another model has this backbone, or the weights to merge into."""
 
         def others():
-            found = models_of(self.backbone) - {self}
+            found = models_of(self.backbone) - self._parts()
             return found if merges else {m for m in found if m.backbone is self.backbone}
 
         if others():
@@ -338,6 +338,10 @@ class Task(BaseModel):
                 "into `model.with_arguments()`, a copy with a backbone of its own, or call "
                 "`from_preset(adapter=..., share_with=model)`, for a model that shares the weights"
             )
+
+    def _parts(self):
+        """The models that train together."""
+        return {self}
 
     # === The text ===
 
@@ -355,6 +359,10 @@ class Task(BaseModel):
     def classes(self) -> Classes | None:
         """The classes of a model that has classes, otherwise `None`."""
         return None
+
+    def _labels_for(self, loss: Any) -> Any:
+        """What a preprocessor has to know of the labels for a loss, its argument `classes`."""
+        return self.classes
 
     @property
     def output_name(self) -> str:
@@ -605,7 +613,7 @@ class Task(BaseModel):
         reader = ExampleReader(
             self.preprocessor_cls,
             self.preprocessor,
-            self.classes,
+            self._labels_for(self.loss),
             type(self).__name__,
             compares_pairs=self._compares_pairs,
             warned=self._untracked.warned,

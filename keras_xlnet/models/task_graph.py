@@ -112,21 +112,67 @@ def pooled_logits(
     Returns:
         Symbolic logits `(batch, units)`, the summary layer and the last dense layer.
     """
-    if pooling == "pair":
-        summary, summarize = _compare_pairs(backbone, inputs, dropout)
-    else:
-        summarize = _new_summary(backbone, pooling, dropout)
-        if long_document == "memory":
-            summary = _read_segments(backbone, inputs, summarize, segment_length, gradient_segments)
-        elif long_document == "windows":
-            summary = _read_windows(backbone, inputs, summarize, segment_length)
-        else:
-            summary = _summary(backbone(inputs)["sequence_output"], inputs, summarize)
+    summarize = _new_summary(backbone, pooling, dropout)
+    document = long_document, segment_length, gradient_segments
+    reading = read_texts(backbone, inputs, pooling, *document)
+    summary = summary_of(reading, summarize)
     logits_dense = new_logits(backbone, units)
     return logits_dense(summary), summarize, logits_dense
 
 
+def read_texts(
+    backbone: keras.Model,
+    inputs: dict[str, keras.KerasTensor],
+    pooling: str,
+    long_document: str = "truncate",
+    segment_length: int = 512,
+    gradient_segments: int | None = 1,
+) -> dict[str, keras.KerasTensor]:
+    """Builds the part of `pooled_logits` that tasks on one backbone share.
+
+    Args:
+        backbone, inputs, pooling, long_document, segment_length, gradient_segments: As in
+            `pooled_logits`.
+
+    Returns:
+        Dict of the symbolic tensors that `summary_of` takes.
+    """
+    if pooling == "pair":
+        return {"levels": _read_levels(backbone, inputs), **inputs}
+    if long_document == "memory":
+        # The last segments, which have the memory of earlier ones.
+        read = SegmentReader(backbone, segment_length, gradient_segments, name="segment_reader")
+        sequence, token_ids, padding_mask = read(inputs)
+        return {"sequence": sequence, "token_ids": token_ids, "padding_mask": padding_mask}
+    others = {}
+    if long_document == "windows":
+        inputs, others["is_window"] = DivideIntoWindows(segment_length)(inputs)
+    sequence = backbone(inputs)["sequence_output"]
+    of_tokens = {key: inputs[key] for key in ("token_ids", "padding_mask")}
+    return {"sequence": sequence, **of_tokens, **others}
+
+
+def summary_of(
+    reading: dict[str, keras.KerasTensor], summarize: keras.layers.Layer
+) -> keras.KerasTensor:
+    """Returns the summaries `(batch, hidden_dim)` of what `read_texts` returned.
+
+    Windows have the mean of their summaries.
+    """
+    reading = dict(reading)
+    is_window = reading.pop("is_window", None)
+    summary = summarize(reading.pop("levels" if "levels" in reading else "sequence"), **reading)
+    if is_window is None:
+        return summary
+    mean = SequencePooling("mean", dtype=summarize.dtype_policy, name="mean_of_windows")
+    return mean(GroupWindows()(summary, is_window), padding_mask=is_window)
+
+
 def _new_summary(backbone, pooling, dropout):
+    if pooling == "pair":
+        (seed,) = spawn_seeds(backbone.seed, 1, "PairComparison")
+        width = max(1, backbone.hidden_dim // 4)
+        return PairComparison(width, dropout=dropout, seed=seed, name="pair_comparison")
     return SequenceSummary(
         pooling,
         num_heads=backbone.num_heads,
@@ -140,26 +186,8 @@ def _new_summary(backbone, pooling, dropout):
     )
 
 
-def _summary(sequence, inputs, summarize):
-    return summarize(sequence, padding_mask=inputs["padding_mask"], token_ids=inputs["token_ids"])
-
-
-def _read_segments(backbone, inputs, summarize, segment_length, gradient_segments):
-    """The summary of the last segments, which have the memory of earlier ones."""
-    read = SegmentReader(backbone, segment_length, gradient_segments, name="segment_reader")
-    sequence, token_ids, padding_mask = read(inputs)
-    return summarize(sequence, padding_mask=padding_mask, token_ids=token_ids)
-
-
-def _read_windows(backbone, inputs, summarize, segment_length):
-    """The mean of the summaries of all windows."""
-    windows, is_window = DivideIntoWindows(segment_length)(inputs)
-    summaries = _summary(backbone(windows)["sequence_output"], windows, summarize)
-    mean = SequencePooling("mean", dtype=backbone.dtype_policy, name="mean_of_windows")
-    return mean(GroupWindows()(summaries, is_window), padding_mask=is_window)
-
-
-def _compare_pairs(backbone, inputs, dropout):
+def _read_levels(backbone, inputs):
+    """The states of all layers, for the comparison of pairs."""
     embeddings = backbone.token_embedding(inputs["token_ids"])
     content, _, layer_inputs = backbone.encode(
         backbone.embedding_dropout(embeddings),
@@ -167,14 +195,7 @@ def _compare_pairs(backbone, inputs, dropout):
         padding_mask=inputs["padding_mask"],
     )
     levels = [embeddings, *layer_inputs[1:], backbone.output_dropout(content)]
-    (seed,) = spawn_seeds(backbone.seed, 1, "PairComparison")
-    compare = PairComparison(
-        max(1, backbone.hidden_dim // 4),
-        dropout=dropout,
-        seed=seed,
-        name="pair_comparison",
-    )
-    return compare(ops.stack(levels, axis=2), **inputs), compare
+    return ops.stack(levels, axis=2)
 
 
 def new_logits(backbone: keras.Model, units: int) -> keras.layers.Dense:

@@ -76,9 +76,9 @@ def _is_quantized(config):
 
 
 def _copy_rows(model, new):
-    old = {weight.path: weight for weight in model.weights}
+    old = {model.weight_path(weight): weight for weight in model.weights}
     for weight in new.weights:
-        source = old[weight.path]
+        source = old[new.weight_path(weight)]
         if source.shape == weight.shape:
             weight.assign(source)
             continue

@@ -204,12 +204,15 @@ class XLNetTextClassifier(Task):
     @property
     def classes(self) -> Classes:
         """The classes of labels."""
+        return self._labels_for(self.loss)
+
+    def _labels_for(self, loss: Any) -> Classes:
         return Classes(
             self.num_classes,
             self.class_names,
             self.activation,
-            takes_vectors=not _takes_indices(self.loss),
-            ignored=getattr(self.loss, "ignore_class", None),
+            takes_vectors=not _takes_indices(loss),
+            ignored=getattr(loss, "ignore_class", None),
         )
 
     @property
@@ -256,14 +259,18 @@ class XLNetTextClassifier(Task):
                 "`classify` takes pairs as one argument, such as (texts, pairs). Received: "
                 f"threshold={threshold!r}"
             )
-        threshold = self.threshold if threshold is None else threshold
-        check_number("threshold", threshold, high=1)
+        if threshold is not None:
+            check_number("threshold", threshold, high=1)
         if self.activation == "linear":
             raise ValueError("`classify` needs classes. Received: a model with activation='linear'")
         texts, is_one = one_row(texts)
         probabilities = self.predict(texts, batch_size=batch_size, verbose=verbose)
-        found = classifications(probabilities, self.classes, threshold)
+        found = self._results_of(probabilities, threshold)
         return found[0] if is_one else found
+
+    def _results_of(self, outputs, threshold=None):
+        threshold = self.threshold if threshold is None else threshold
+        return classifications(outputs, self.classes, threshold)
 
     # === `xlnet predict` ===
 
@@ -274,7 +281,9 @@ class XLNetTextClassifier(Task):
 
     def csv_rows(self, texts: Any) -> list[Any]:
         """Returns a row of values for each text: see `Task`."""
-        found = self.classify(texts, verbose=0)
+        return self._csv_rows_of(self.classify(texts, verbose=0))
+
+    def _csv_rows_of(self, found):
         return [(one.label, one.score, *one.scores.values()) for one in found]
 
     def calibrate(

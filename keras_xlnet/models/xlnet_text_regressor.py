@@ -1,7 +1,9 @@
 from typing import Any, ClassVar
 
 import keras
+import numpy as np
 
+from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.models.long_documents import DOCUMENT_ARGUMENTS, check_long_document
 from keras_xlnet.models.task import Task, check_preprocessor
 from keras_xlnet.models.task_graph import (
@@ -13,15 +15,17 @@ from keras_xlnet.models.task_graph import (
 from keras_xlnet.models.weight_rows import dense
 from keras_xlnet.models.xlnet_backbone import XLNetBackbone
 from keras_xlnet.preprocessing import Preprocessor, XLNetTextRegressorPreprocessor
+from keras_xlnet.preprocessing.labels import Classes
+from keras_xlnet.preprocessing.text_regressor_preprocessor import numbers_of
 from keras_xlnet.registration import register
 
 
 @register
 class XLNetTextRegressor(Task):
-    """Predicts a number for texts, or pairs of texts, such as the similarity of two sentences.
+    """Predicts numbers for texts, or pairs of texts, such as the similarity of two sentences.
 
     The pooled sequence goes through a dense layer with tanh (the summary of the original), dropout,
-    and a dense layer with one output.
+    and a dense layer with `num_outputs` outputs.
 
     It is compiled with `FineTuningAdamW` (for a pretrained backbone), mean squared error, and
     the mean absolute error as a metric. Call `compile` to change that; arguments you
@@ -35,11 +39,14 @@ class XLNetTextRegressor(Task):
             side. Or `"pair"`: pairs of texts are compared token by token, by `PairComparison`.
         dropout: Float, dropout rate before the last layer.
         long_document, segment_length, gradient_segments: As in `XLNetTextClassifier`.
+        num_outputs: Int, how many numbers a text has. Labels of several are lists, an array or a
+            table `(texts, num_outputs)`, without missing numbers: `MultiTask` with a regressor for
+            each number takes these.
         name: Name of the model.
 
     Inputs, a dict: `token_ids`, `segment_ids`, `padding_mask`, as in `XLNetBackbone`.
 
-    Outputs: Tensor `(batch, 1)`, float32.
+    Outputs: Tensor `(batch, num_outputs)`, float32.
 
     Raises:
         ValueError: If an argument is not as above, or raw text comes without a preprocessor.
@@ -71,11 +78,10 @@ class XLNetTextRegressor(Task):
         "sign": "model/regression_{task_name}/logit/kernel",
         "architectures": ("XLNetForSequenceClassification",),
         "num_labels": 1,
-        "config": ("summary", "one_label"),
+        "config": ("summary", "numbers"),
     }
     preprocessor_cls = XLNetTextRegressorPreprocessor
-    _arguments = ("preprocessor", "pooling", "dropout", *DOCUMENT_ARGUMENTS)
-    csv_columns = ("value",)
+    _arguments = ("preprocessor", "pooling", "dropout", *DOCUMENT_ARGUMENTS, "num_outputs")
 
     def __init__(
         self,
@@ -86,16 +92,18 @@ class XLNetTextRegressor(Task):
         long_document: str = "truncate",
         segment_length: int = 512,
         gradient_segments: int | None = 1,
+        num_outputs: int = 1,
         name: str = "xlnet_text_regressor",
         **kwargs: Any,
     ) -> None:
+        check_positive_int("num_outputs", num_outputs)
         check_backbone(backbone)
         check_preprocessor(preprocessor, backbone, self.preprocessor_cls)
         document = long_document, segment_length, gradient_segments
         check_long_document(backbone, pooling, *document)
         inputs = token_inputs(backbone)
         logits, summarize, logits_dense = pooled_logits(
-            backbone, inputs, 1, pooling, dropout, *document
+            backbone, inputs, num_outputs, pooling, dropout, *document
         )
         # Half precision is too coarse for squared errors.
         to_float32 = keras.layers.Activation("linear", dtype="float32", name="values")
@@ -104,6 +112,7 @@ class XLNetTextRegressor(Task):
         # PyTorch accepts submodules only after its module is initialized.
         self.sequence_summary = summarize
         self.logits_dense = logits_dense
+        self.activation_layer = to_float32
 
         # === Config ===
         self.pooling = pooling
@@ -111,6 +120,7 @@ class XLNetTextRegressor(Task):
         self.long_document = long_document
         self.segment_length = segment_length
         self.gradient_segments = gradient_segments
+        self.num_outputs = num_outputs
         self._hold(preprocessor)
         self.compile()
 
@@ -118,9 +128,30 @@ class XLNetTextRegressor(Task):
     def _kind_of_head(self) -> str:
         return "linear"
 
+    def _labels_for(self, loss: Any) -> Classes:
+        return Classes(self.num_outputs, activation="linear")
+
+    @property
+    def label_names(self) -> list[str]:
+        """The name of the output, `"value"`, or the names of several, `"value_0"` and so on."""
+        if self.num_outputs == 1:
+            return ["value"]
+        return [f"value_{i}" for i in range(self.num_outputs)]
+
+    @property
+    def csv_columns(self) -> list[str]:
+        """The columns of `csv_rows`."""
+        return self.label_names
+
     def csv_rows(self, texts: Any) -> list[Any]:
         """Returns a row of values for each text: see `Task`."""
-        return self.predict(texts, verbose=0).tolist()
+        return self._csv_rows_of(self.predict(texts, verbose=0))
+
+    def _csv_rows_of(self, found):
+        return np.reshape(found, (-1, self.num_outputs)).tolist()
+
+    def _results_of(self, outputs):
+        return numbers_of(outputs)
 
     def _compile_defaults(self):
         return {

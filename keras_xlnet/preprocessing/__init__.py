@@ -1,6 +1,7 @@
 """The inputs and results of models: a preprocessor for each form of input."""
 
 from keras_xlnet.preprocessing.answer_decoding import Answer, AnswerPrediction
+from keras_xlnet.preprocessing.multi_task_preprocessor import MultiTaskPreprocessor
 from keras_xlnet.preprocessing.multiple_choice_preprocessor import (
     Choice,
     XLNetMultipleChoicePreprocessor,
@@ -30,6 +31,7 @@ __all__ = [
     "Classification",
     "Encoded",
     "Entity",
+    "MultiTaskPreprocessor",
     "Preprocessor",
     "RankedDocument",
     "TaggedSentence",

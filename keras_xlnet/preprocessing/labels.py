@@ -181,9 +181,12 @@ def _as_numbers(labels):
 
 
 def check_number_of_rows(labels: Any, rows: int) -> None:
-    """Raises `ValueError` unless every row has a label."""
-    if isinstance(labels, np.ndarray) and len(labels) != rows:
-        raise ValueError(f"`y` must have a label for each of {rows} rows. Received: {len(labels)}")
+    """Raises `ValueError` unless every row has a label; in a dict, one of each task."""
+    for part in labels.values() if isinstance(labels, dict) else [labels]:
+        if isinstance(part, np.ndarray) and len(part) != rows:
+            raise ValueError(
+                f"`y` must have a label for each of {rows} rows. Received: {len(part)}"
+            )
 
 
 def is_names(labels: Any) -> bool:

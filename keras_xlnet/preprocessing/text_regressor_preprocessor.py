@@ -37,9 +37,9 @@ class XLNetTextRegressorPreprocessor(XLNetTextPreprocessor):
     ((2, 16), (2, 1))
     """
 
-    def decode(self, outputs: Any, encoded: Encoded | None = None, **options: Any) -> list[float]:
-        """Returns a float for each row of outputs `(batch, 1)`."""
-        return [float(number) for (number,) in outputs]
+    def decode(self, outputs: Any, encoded: Encoded | None = None, **options: Any) -> list[Any]:
+        """Returns a float for each row of outputs `(batch, 1)`, or an array of several."""
+        return numbers_of(outputs)
 
     @classmethod
     def check_labels(cls, y: Any, features: Any, classes: Classes | None = None) -> Any:
@@ -47,13 +47,25 @@ class XLNetTextRegressorPreprocessor(XLNetTextPreprocessor):
         if is_names(y):
             y = numbers_of_strings(y)
         check_finite(y)
-        return as_columns(y, 1, "one number for each text")
+        width = _width(classes)
+        of_row = "one number" if width == 1 else f"{width} numbers"
+        return as_columns(y, width, f"{of_row} for each text")
 
     @classmethod
     def label_mapper(cls, spec: Any, classes: Classes | None = None) -> Callable[[Any], Any] | None:
         def encode(labels):
             numbers = tf.strings.to_number(labels) if is_text(spec) else labels
             # As arrays: with labels of two ranks, TensorFlow traces a step for any rank.
-            return tf.reshape(numbers, (-1, 1))
+            return tf.reshape(numbers, (-1, _width(classes)))
 
         return encode
+
+
+def numbers_of(outputs: Any) -> list[Any]:
+    """Returns a float for each row of outputs `(batch, 1)`, or an array of several."""
+    return [float(row[0]) if len(row) == 1 else row for row in outputs]
+
+
+def _width(classes):
+    """The numbers of a text."""
+    return 1 if classes is None else classes.num_classes

@@ -208,8 +208,9 @@ class Adapter:
     # === What is refused ===
 
     def _check_arguments(self, model):
+        config = model.get_config()
         for name, expected in self.arguments.items():
-            found = getattr(model, name, None)
+            found = config.get(name)
             if name not in _FREE and found != expected:
                 raise ValueError(
                     f"{self.directory} is of a model with {name}={expected!r}. Received: a "

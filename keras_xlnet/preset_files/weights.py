@@ -1,6 +1,7 @@
 """Weights of models and of files: matched by name, checked from headers, then assigned."""
 
 import dataclasses
+import operator
 import os
 import pathlib
 from collections.abc import Collection, Iterable, Sequence
@@ -118,9 +119,10 @@ def model_weights(model: keras.Model, merge_lora: bool = True) -> dict[str, kera
     """
     memories = {id(v) for memory in getattr(model, "memories", ()) for v in memory.weights}
     variables = [variable for variable in model.weights if id(variable) not in memories]
-    weights = {variable.path: variable for variable in variables}
+    path_of = getattr(model, "weight_path", operator.attrgetter("path"))
+    weights = {path_of(variable): variable for variable in variables}
     if len(weights) < len(variables):
-        paths = [variable.path for variable in variables]
+        paths = [*map(path_of, variables)]
         repeated = sorted(path for path in weights if paths.count(path) > 1)
         raise ValueError(
             f"`model` has several variables with the same path: {repeated[:_NUM_NAMED]}. Give "
@@ -128,9 +130,10 @@ def model_weights(model: keras.Model, merge_lora: bool = True) -> dict[str, kera
         )
     for layer in _layers_to_merge(model):
         for variable in _matrices(layer):
-            weights.pop(variable.path, None)
+            weights.pop(path_of(variable), None)
         if merge_lora:
-            weights |= _merged_weight(layer)
+            weight, merged = _merged_weight(layer)
+            weights[path_of(weight)] = merged
     scope = _common_scope(weights)
     return {path.removeprefix(scope): weight for path, weight in weights.items()}
 
@@ -156,12 +159,12 @@ def _common_scope(paths):
 
 
 def _merged_weight(layer):
-    """Returns `{path: value}` of the weight with LoRA merged into it."""
+    """Returns the weight of a layer, and its value with LoRA merged into it."""
     first, second = _matrices(layer)
     name = first.name.removeprefix("lora_").removesuffix("_a")
     weight = next(variable for variable in layer.weights if variable.name == name)
     product = layer.lora_alpha / layer.lora_rank * keras.ops.matmul(first, second)
-    return {weight.path: keras.ops.cast(keras.ops.add(weight, product), weight.dtype)}
+    return weight, keras.ops.cast(keras.ops.add(weight, product), weight.dtype)
 
 
 @dataclasses.dataclass(frozen=True)

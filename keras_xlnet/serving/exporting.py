@@ -46,6 +46,7 @@ def export(
     | `XLNetTextClassifier` | `text` `(batch,)` | `probabilities`, `label` |
     | `XLNetTextRegressor` | `text` `(batch,)` | `values` |
     | `XLNetTextEmbedder` | `text` `(batch,)` | `embedding` |
+    | `MultiTask` | `text` `(batch,)` | those of all tasks, such as `topic_label` |
     | `XLNetTokenClassifier` | `text` `(batch,)` | `entity_text`, `entity_type`, ... |
     | `XLNetQuestionAnswering` | `question`, `context` `(batch,)` | `answer`, `answers`, ... |
     | `XLNetMultipleChoice` | `text` `(batch,)`, `choices` | `probabilities`, `index`, `choice` |

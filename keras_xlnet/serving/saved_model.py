@@ -16,13 +16,18 @@ from keras_xlnet.serving.language_model_signatures import (
 )
 from keras_xlnet.serving.model_details import write_model_details
 from keras_xlnet.serving.signature import Signature
-from keras_xlnet.serving.text_signatures import classifier_signatures, text_signatures
+from keras_xlnet.serving.text_signatures import (
+    classifier_signatures,
+    multi_task_signatures,
+    text_signatures,
+)
 from keras_xlnet.serving.warmup import make_warmup_requests, write_warmup_requests
 
 # What models declare as their `signatures`, and the function that makes these.
 SIGNATURES: dict[str, Callable[..., dict[str, Signature]]] = {
     "texts": text_signatures,
     "classes": classifier_signatures,
+    "tasks": multi_task_signatures,
     "words": word_signatures,
     "entities": token_classifier_signatures,
     "answers": question_answering_signatures,

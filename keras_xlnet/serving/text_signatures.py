@@ -4,7 +4,7 @@ import functools
 
 import tensorflow as tf
 
-from keras_xlnet.models import Task, XLNetTextClassifier
+from keras_xlnet.models import MultiTask, Task, XLNetTextClassifier
 from keras_xlnet.preprocessing.labels import check_threshold
 from keras_xlnet.serving.signature import Signature, strings
 from keras_xlnet.serving.token_reader import TokenReader
@@ -28,16 +28,35 @@ def classifier_signatures(
     """
     threshold = model.threshold if threshold is None else threshold
     check_threshold(threshold, model.num_classes, model.activation)
+    return _of_texts(model, batch_size, lambda outputs: _with_labels(model, outputs, threshold))
 
-    def with_labels(outputs):
-        if model.activation == "linear":
-            return outputs
-        found = model.classes.indices(outputs[model.output_name], threshold)
-        if model.activation != "sigmoid":
-            found = tf.gather(tf.constant(model.label_names), found)
-        return {**outputs, "label": found}
 
-    return _of_texts(model, batch_size, with_labels)
+def _with_labels(model, outputs, threshold):
+    """Outputs of a classifier with the classes of the texts."""
+    if model.activation == "linear":
+        return outputs
+    found = model.classes.indices(outputs[model.output_name], threshold)
+    if model.activation != "sigmoid":
+        found = tf.gather(tf.constant(model.label_names), found)
+    return {**outputs, "label": found}
+
+
+def multi_task_signatures(model: MultiTask, batch_size: int | None) -> dict[str, Signature]:
+    """Returns the signatures of several tasks: the outputs of each, with its name before theirs.
+
+    `batch_size` is as in `export`. Classifiers decide by their `threshold`.
+    """
+
+    def convert(outputs):
+        found = {}
+        for name, task in model.tasks.items():
+            of_task = {task.output_name: outputs[name]}
+            if task.classes is not None:
+                of_task = _with_labels(task, of_task, task.threshold)
+            found |= {f"{name}_{key}": value for key, value in of_task.items()}
+        return found
+
+    return _of_texts(model, batch_size, convert)
 
 
 def text_signatures(model: Task, batch_size: int | None) -> dict[str, Signature]:
@@ -52,9 +71,13 @@ def text_signatures(model: Task, batch_size: int | None) -> dict[str, Signature]
 def _of_texts(model, batch_size, convert=dict):
     """The signatures; `convert` makes their outputs of a dict with the output of the model."""
     has_axis = len(model.input["token_ids"].shape) == 3
-    reader = TokenReader(
-        model, batch_size, lambda x, _: {model.output_name: x[:, 0] if has_axis else x}
-    )
+
+    def finish(outputs, _):
+        if isinstance(outputs, dict):
+            return outputs
+        return {model.output_name: outputs[:, 0] if has_axis else outputs}
+
+    reader = TokenReader(model, batch_size, finish)
 
     def read(text, pair=None):
         return read_tokens(**model.preprocessor(text if pair is None else (text, pair)))

@@ -26,7 +26,7 @@ PROGRAM = """
 
     def check(model_class, x, y, verb, **arguments):
         preprocessor = model_class.preprocessor_cls(tokenizer, sequence_length=48, **sizes)
-        model = model_class(backbone, preprocessor=preprocessor, **arguments)
+        model = model_class(backbone=backbone, preprocessor=preprocessor, **arguments)
         losses = model.fit(x, y, batch_size=4, epochs=2, verbose=0).history["loss"]
         assert np.isfinite(losses).all() and len(losses) == 2
         model.evaluate(x, y, verbose=0)
@@ -46,6 +46,10 @@ PROGRAM = """
     sizes = {}
     check(models.XLNetTextClassifier, texts, ["a", "b", "c"] * 3, "classify", num_classes=3)
     check(models.XLNetTextRegressor, [(t, "a rose") for t in texts], range(9), None)
+    tasks = {"topic": models.XLNetTextClassifier(backbone, 2)}
+    tasks["stars"] = models.XLNetTextRegressor(backbone)
+    labels = {"topic": ["a", "b", None] * 3, "stars": [None, 1, 2] * 3}
+    check(models.MultiTask, texts, labels, "annotate", tasks=tasks)
     words = [text.split() for text in texts]
     tags = [["B-x", *["O"] * (len(row) - 1)] for row in words]
     check(models.XLNetTokenClassifier, words, tags, "find_entities", num_classes=2)
@@ -74,6 +78,7 @@ def test_all_tasks_take_strings(backend, golden_dir, tmp_path):
     assert result.stdout.splitlines() == [
         "XLNetTextClassifier 9",
         "XLNetTextRegressor 0",
+        "MultiTask 2",
         "XLNetTokenClassifier 9",
         "XLNetRanker 5",
         "XLNetTextEmbedder 9",

@@ -1,7 +1,12 @@
 """A small model of every task."""
 
 from keras_xlnet.checkpoints import TASKS
-from keras_xlnet.models import TransformerXLLanguageModel, XLNetBackbone
+from keras_xlnet.models import (
+    MultiTask,
+    TransformerXLLanguageModel,
+    XLNetBackbone,
+    XLNetTextRegressor,
+)
 
 
 def new_model(task, vocabulary_size=20, **arguments):
@@ -12,5 +17,7 @@ def new_model(task, vocabulary_size=20, **arguments):
     backbone = XLNetBackbone(*sizes, **arguments)
     if task is None:
         return backbone
+    if task == "multi_task":
+        return MultiTask({"number": XLNetTextRegressor(backbone)})
     classes = {"num_classes": 3} if "num_classes" in TASKS[task].arguments else {}
     return TASKS[task].model(backbone, **classes)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import xlnet_command
 from keras_xlnet.cli import predict
 from keras_xlnet.models import (
+    MultiTask,
     XLNetBackbone,
     XLNetQuestionAnswering,
     XLNetTextClassifier,
@@ -255,14 +256,29 @@ def test_numbers_from_stdin_to_stdout(folder, capsys, monkeypatch):
     assert np.isfinite([float(row["value"]) for row in rows]).all()
 
 
+def test_several_tasks_have_columns_side_by_side(folder, tmp_path, capsys):
+    topic = XLNetTextClassifier.from_preset(folder[0] / "classifier")
+    marks = XLNetTextRegressor(topic.backbone, num_outputs=2)
+    model = MultiTask({"topic": topic, "marks": marks})
+    model.save_to_preset(tmp_path)
+    assert run(tmp_path, folder[0] / "texts.txt", "--output", "-") == 0
+    rows = rows_of(capsys.readouterr().out)
+    columns = ["topic_label", "topic_score", "topic_ham", "topic_spam", "marks_value_0"]
+    assert [*rows[0]] == ["text", *columns, "marks_value_1"]
+    expected = model.predict(TEXTS, verbose=0)
+    for i, row in enumerate(rows):
+        assert float(row["topic_spam"]) == pytest.approx(expected["topic"][i, 1], rel=1e-4)
+        assert float(row["marks_value_1"]) == pytest.approx(expected["marks"][i, 1], rel=1e-4)
+
+
 @pytest.mark.parametrize(
     "model, texts, message",
     [
         (
             "backbone",
             "texts.txt",
-            "must hold one of ['question_answering', 'text_classifier', 'text_regressor', "
-            "'token_classifier']",
+            "must hold one of ['multi_task', 'question_answering', 'text_classifier', "
+            "'text_regressor', 'token_classifier']",
         ),
         (
             "classifier",

@@ -29,7 +29,7 @@ def model_of(function):
         words = [text.replace(",", " , ").split() for text in texts]
         return np.array([[function(row)] for row in words], "float32")
 
-    model = mock.Mock(spec=XLNetTextRegressor, classes=None)
+    model = mock.Mock(spec=XLNetTextRegressor, label_names=["value"])
     model.predict = predict
     return model
 

@@ -90,11 +90,12 @@ def test_numbers_and_pairs_of_a_table(tmp_path, tiny_preset):
     path.write_text("\n".join(["a,b,score", *rows]) + "\n")
     result = fork_example(
         "glue", f"--data={path}", f"--test={path}", "--text=a", "--pair=b", "--label=score",
-        "--numbers", f"--preset={tiny_preset}", "--epochs=1", f"--output_dir={tmp_path / 'out'}",
+        "--numbers", "--ratings", f"--preset={tiny_preset}", "--epochs=1",
+        f"--output_dir={tmp_path / 'out'}",
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-3000:]
     scores = json.loads((tmp_path / "out" / "metrics.json").read_text())["model"]
-    assert set(scores) == {"pearson", "spearman"}
+    assert set(scores) == {"pearson", "spearman", "kappa"}
 
 
 @pytest.mark.parametrize("name", METRICS)

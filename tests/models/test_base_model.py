@@ -42,6 +42,9 @@ MODELS = {
         backbone_of(**kwargs), 2, long_document="windows", segment_length=4
     ),
     "text_regressor": lambda **kwargs: models.XLNetTextRegressor(backbone_of(**kwargs)),
+    "multi_task": lambda **kwargs: models.MultiTask(
+        {"topic": XLNetTextClassifier(backbone_of(**kwargs), 2)}
+    ),
     "token_classifier": lambda **kwargs: models.XLNetTokenClassifier(backbone_of(**kwargs), 3),
     "multiple_choice": lambda **kwargs: models.XLNetMultipleChoice(backbone_of(**kwargs)),
     "question_answering": lambda **kwargs: models.XLNetQuestionAnswering(backbone_of(**kwargs)),

@@ -9,6 +9,7 @@ from keras import ops
 
 from keras_xlnet.layers import AttentionMask
 from keras_xlnet.models import (
+    MultiTask,
     XLNetBackbone,
     XLNetMultipleChoice,
     XLNetQuestionAnswering,
@@ -130,6 +131,9 @@ TASKS = {
         backbone, 3, long_document="windows", segment_length=LENGTH
     ),
     "regressor": lambda backbone: XLNetTextRegressor(backbone, pooling="mean"),
+    "several": lambda backbone: MultiTask(
+        {"topic": XLNetTextClassifier(backbone, 3), "stars": XLNetTextRegressor(backbone)}
+    ),
     "tokens": lambda backbone: XLNetTokenClassifier(backbone, 3),
     "answers": lambda backbone: XLNetQuestionAnswering(backbone),
     "choices": lambda backbone: XLNetMultipleChoice(backbone),

@@ -44,6 +44,24 @@ def padded(rows):
     return [row + [""] * (longest - len(row)) for row in rows]
 
 
+def test_multi_task(backbone, tokenizer, tmp_path):
+    preprocessor = preprocessing.XLNetTextClassifierPreprocessor(tokenizer, 24)
+    names = ["ham", "spam", "eggs"]
+    topic = models.XLNetTextClassifier(backbone, 3, preprocessor, class_names=names)
+    marks = models.XLNetTextRegressor(backbone, preprocessor, num_outputs=2)
+    model = models.MultiTask({"topic": topic, "marks": marks})
+    found = served(model, tmp_path, text=TEXTS)
+    assert sorted(found) == ["marks_values", "topic_label", "topic_probabilities"]
+    expected = model.predict(TEXTS, verbose=0)
+    np.testing.assert_allclose(found["marks_values"], expected["marks"], atol=1e-5)
+    np.testing.assert_allclose(found["topic_probabilities"], expected["topic"], atol=1e-5)
+    labels = [one.label.encode() for one in topic.classify(TEXTS, verbose=0)]
+    assert found["topic_label"].tolist() == labels
+    # Each task alone is the same in its own export.
+    alone = served(model.tasks["topic"], tmp_path / "topic", text=TEXTS)
+    np.testing.assert_allclose(alone["probabilities"], expected["topic"], atol=1e-5)
+
+
 def test_regressor(backbone, tokenizer, tmp_path):
     preprocessor = preprocessing.XLNetTextRegressorPreprocessor(tokenizer, 24)
     model = models.XLNetTextRegressor(backbone, preprocessor)

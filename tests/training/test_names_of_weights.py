@@ -35,6 +35,7 @@ MAKE = {
     "token_classifier": lambda: models.XLNetTokenClassifier(backbone(), 2),
     "multiple_choice": lambda: models.XLNetMultipleChoice(backbone()),
     "question_answering": lambda: models.XLNetQuestionAnswering(backbone()),
+    "multi_task": lambda: models.MultiTask({"topic": models.XLNetTextClassifier(backbone(), 2)}),
     "ranker": lambda: models.XLNetRanker(backbone()),
     "text_embedder": lambda: models.XLNetTextEmbedder(backbone()),
     "language_model": language_model,
