@@ -146,10 +146,11 @@ def _add_inspect(subparsers):
         "inspect",
         "inspect_model",
         "show what a checkpoint contains (sizes, parameters, tokenizer, missing weights), or an "
-        "exported SavedModel (classes, signatures, versions, checksums, training data)",
+        "export (classes, inputs and outputs, versions, checksums, training data)",
         "xlnet inspect xlnet_cased_L-12_H-768_A-12",
         "xlnet inspect models/spam/1",
         "xlnet inspect --json models/spam/1",
+        "xlnet inspect models/spam_int8/model.onnx",
         "xlnet inspect --config_file xlnet_cased_L-12_H-768_A-12/xlnet_config.json "
         "run/model.ckpt-8000",
     )

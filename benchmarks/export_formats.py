@@ -87,10 +87,9 @@ def export_all(output_dir):
 
 
 def network_bytes(directory):
-    """Returns the bytes of the files of a network, without the vocabulary and the program."""
-    files = [path for path in directory.rglob("*") if path.is_file()]
-    others = ("spiece.model", "model.json", "predict.py")
-    return sum(path.stat().st_size for path in files if path.name not in others)
+    """Returns the bytes of an ONNX or LiteRT file, or of all files of a SavedModel."""
+    files = [*directory.glob("model.[ot]*")] or directory.rglob("*")
+    return sum(path.stat().st_size for path in files if path.is_file())
 
 
 def read_requests(folder):

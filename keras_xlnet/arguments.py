@@ -1,16 +1,21 @@
-"""Checks of arguments: each error names the argument, what was given and what was expected."""
+"""Checks of arguments: each error names the argument, what was given and what was expected.
+
+Exported directories contain this file (`serving/portable/`): it imports Keras only where it is
+called with tensors.
+"""
+
+from __future__ import annotations
 
 import math
 import numbers
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import keras
 import numpy as np
-from keras import ops
 
-from keras_xlnet.types import Shape
+if TYPE_CHECKING:
+    from keras_xlnet.types import Shape
 
 # The sizes that an axis may have: one, one of several, or any (`None`).
 Sizes = int | None | tuple[int | None, ...]
@@ -131,14 +136,18 @@ def _describe(sizes):
 
 def as_values(x: Any) -> np.ndarray | None:
     """Returns a NumPy array of what has values, `None` for what is symbolic or traced."""
+    import keras
+
     if x is None or isinstance(x, keras.KerasTensor):
         return None
-    if not ops.is_tensor(x):
+    if not keras.ops.is_tensor(x):
         return np.asarray(x)
-    return None if _is_traced(x) else ops.convert_to_numpy(x)
+    return None if _is_traced(x) else keras.ops.convert_to_numpy(x)
 
 
 def _is_traced(tensor):
+    import keras
+
     if keras.backend.backend() == "tensorflow":
         return not hasattr(tensor, "numpy")
     if keras.backend.backend() == "jax":

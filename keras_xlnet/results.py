@@ -1,4 +1,7 @@
-"""How results print: in a few lines, with rounded numbers, and large arrays by their shape."""
+"""How results print: in a few lines, with rounded numbers, and large arrays by their shape.
+
+Exported directories contain this file (`serving/portable/`), so it does not import Keras.
+"""
 
 import dataclasses
 import html
@@ -6,7 +9,6 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import keras
 import numpy as np
 
 _DIGITS = 4
@@ -69,7 +71,9 @@ def short(value: Any, most_characters: int = _MOST_CHARACTERS) -> str:
         comma = "," if len(value) == 1 else ""
         return f"[{items}]" if isinstance(value, list) else f"({items}{comma})"
     if shape:
-        return f"<{keras.backend.standardize_dtype(value.dtype)} {shape}>"
+        # The dtypes of TensorFlow have a name, and those of PyTorch a module.
+        dtype = getattr(value.dtype, "name", str(value.dtype).removeprefix("torch."))
+        return f"<{dtype} {shape}>"
     if isinstance(value, np.generic):
         value = value.item()
     return repr(float(f"{value:.{_DIGITS}g}")) if isinstance(value, float) else repr(value)

@@ -1,4 +1,4 @@
-"""`xlnet inspect` of a SavedModel: the details that `export` wrote, or what its files say."""
+"""`xlnet inspect` of an export: the details that `export` wrote, or what its files say."""
 
 import math
 import pathlib
@@ -9,26 +9,58 @@ import urllib.parse
 from collections.abc import Iterator
 from typing import Any
 
-from keras_xlnet.preset_files.export_details import FILE, read_export_details
+import numpy as np
+
+from keras_xlnet.preset_files.export_details import (
+    FILE,
+    NETWORK_FILES,
+    PORTABLE_FILE,
+    read_export_details,
+)
 
 _MOST_CHARACTERS = 200
+_ONNX_DTYPES = {"tensor(float)": "float32", "tensor(int32)": "int32", "tensor(bool)": "bool"}
 # Entries of TensorFlow that are not variables of a model.
 _OF_SAVING = re.compile("_CHECKPOINTABLE_OBJECT_GRAPH|save_counter")
 
 
+_NAMES = {"saved_model": "SavedModel", "onnx": "ONNX", "litert": "LiteRT"}
+
+
 def is_export(path: str) -> bool:
-    """Returns whether a path is the directory of a SavedModel."""
-    return (pathlib.Path(path) / "saved_model.pb").is_file()
+    """Returns whether a path is the directory of an export, or an ONNX or LiteRT file."""
+    return format_of_export(path) is not None
+
+
+def format_of_export(path: str) -> str | None:
+    """Returns `"saved_model"`, `"onnx"`, `"litert"`, or `None` for anything else."""
+    found = pathlib.Path(path)
+    for format, file in {"saved_model": "saved_model.pb", **NETWORK_FILES}.items():
+        if (found / file).is_file():
+            return format
+    suffixes = {pathlib.Path(file).suffix: format for format, file in NETWORK_FILES.items()}
+    return suffixes.get(found.suffix) if found.is_file() else None
 
 
 def export_report(path: str) -> dict[str, Any]:
-    """Returns what is known of a SavedModel: its details, or else what its files say.
+    """Returns what is known of an export: its details, or else what its files say.
 
     Raises:
         ValueError: If a file is damaged.
+        ImportError: If a package that reads a file without details is not installed.
     """
-    details = read_export_details(path)
-    return {"format": "saved_model", **(_read_files(path) if details is None else details)}
+    format = format_of_export(path)
+    assert format is not None
+    file = pathlib.Path(path)
+    # A file of another name is not the one that the details next to it are about.
+    is_network = file.is_file()
+    if is_network and file.name != NETWORK_FILES[format]:
+        details = None
+    else:
+        details = read_export_details(file.parent if is_network else file)
+    if details is None:
+        details = _read_files(path) if format == "saved_model" else _read_network(file, format)
+    return {"format": format, **details}
 
 
 def rows_of_export(path: str, report: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -43,8 +75,15 @@ def rows_of_export(path: str, report: dict[str, Any]) -> list[tuple[str, Any]]:
         ]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{pathlib.Path(path) / FILE} is damaged: {type(error).__name__}: {error}"
+            f"{_details_file(path, report)} is damaged: {type(error).__name__}: {error}"
         ) from error
+
+
+def _details_file(path, report):
+    if report["format"] == "saved_model":
+        return pathlib.Path(path) / FILE
+    folder = pathlib.Path(path)
+    return (folder.parent if folder.is_file() else folder) / PORTABLE_FILE
 
 
 def _read_files(path):
@@ -71,19 +110,70 @@ def _read_files(path):
     }
 
 
+def _read_network(path, format):
+    """The inputs and outputs of an ONNX or LiteRT network without details."""
+    file = path if path.is_file() else path / NETWORK_FILES[format]
+    try:
+        signature = {"onnx": _read_onnx, "litert": _read_litert}[format](str(file))
+    except ImportError as error:
+        raise ImportError(
+            f"{path} has no details next to it, and a runtime reads it ({error})"
+        ) from error
+    except Exception as error:  # Runtimes have errors of their own.
+        raise ValueError(f"{file} is damaged: {type(error).__name__}: {error}") from error
+    return {"signatures": {"network": signature}}
+
+
+def _read_onnx(file):
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+    parts = {"inputs": session.get_inputs(), "outputs": session.get_outputs()}
+    return {
+        kind: {
+            x.name: {
+                "dtype": _ONNX_DTYPES.get(x.type, x.type),
+                "shape": [size if isinstance(size, int) else None for size in x.shape],
+            }
+            for x in tensors
+        }
+        for kind, tensors in parts.items()
+    }
+
+
+def _read_litert(file):
+    from keras_xlnet.serving.portable.predict import litert_interpreter
+
+    run = litert_interpreter()(file).get_signature_runner()
+    parts = {"inputs": run.get_input_details(), "outputs": run.get_output_details()}
+    return {
+        kind: {
+            name: {
+                "dtype": np.dtype(x["dtype"]).name,
+                "shape": [None if size < 0 else int(size) for size in x["shape_signature"]],
+            }
+            for name, x in tensors.items()
+        }
+        for kind, tensors in parts.items()
+    }
+
+
 def _rows_without_details(report):
-    yield "format", "SavedModel"
-    yield "details", f"none: there is no {FILE}"
-    yield "parameters", _parameters(report)
+    is_saved_model = report["format"] == "saved_model"
+    yield "format", _NAMES[report["format"]]
+    yield "details", f"none: there is no {FILE if is_saved_model else PORTABLE_FILE}"
+    if "parameters" in report:
+        yield "parameters", _parameters(report)
     yield from _signatures(report["signatures"])
-    yield "written with", _versions(report)
+    if "versions" in report:
+        yield "written with", _versions(report)
 
 
 def _rows(path, report):
-    yield "format", "SavedModel"
+    yield "format", _NAMES[report["format"]]
     yield "model", report["model"]
     yield from _classes(report)
-    yield from report["options"].items()
+    yield from ((name, "none" if x is None else x) for name, x in report["options"].items())
     yield from ((k, v) for k, v in report["lengths"].items() if v is not None)
     yield "batch_size", "any" if report["batch_size"] is None else report["batch_size"]
     yield "parameters", _parameters(report)
@@ -149,6 +239,9 @@ def _trained_on(trained_on: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _commands(path, run):
     """The commands for the place where the export is, if `xlnet serve` finds it there."""
+    if "command" in run:
+        yield from run.items()
+        return
     version = pathlib.Path(path).resolve()
     serve, ask = run["serve"], run["ask"]
     if version.name.isdecimal():

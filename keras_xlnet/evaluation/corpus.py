@@ -7,8 +7,7 @@ import numpy as np
 
 from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.models import TransformerXLLanguageModel
-from keras_xlnet.models.scoring import causal_scorer, last_token_scorer
-from keras_xlnet.preprocessing.token_lists import predict
+from keras_xlnet.models.scoring import causal_scorer, last_token_scorer, predict
 
 
 def corpus_log_probs(

@@ -9,7 +9,8 @@ from keras import ops
 
 from keras_xlnet.compat.compiled_function import compiled
 from keras_xlnet.models.base_model import backbone_of
-from keras_xlnet.preprocessing.token_lists import pad_rows, rounded
+from keras_xlnet.preprocessing.packing import rounded
+from keras_xlnet.preprocessing.token_lists import pad_rows
 from keras_xlnet.types import Tensor
 
 # Of keys and values: (heads, batch, length, head_dim).

@@ -14,8 +14,9 @@ import numpy as np
 from keras import ops
 
 from keras_xlnet.arguments import check_positive_int
-from keras_xlnet.models.scoring import check_orders, new_inputs, ordered_features, visible
-from keras_xlnet.preprocessing.token_lists import as_token_lists, predict
+from keras_xlnet.models.scoring import check_orders, new_inputs, predict, special_ids, visible
+from keras_xlnet.preprocessing.scores import ordered_features
+from keras_xlnet.preprocessing.token_lists import as_token_lists
 from keras_xlnet.results import Result, table, titled
 from keras_xlnet.types import Tokenizer
 
@@ -117,9 +118,9 @@ def _row_with_blanks(place, text, model, tokenizer):
         text = text.decode()
     if isinstance(text, str):
         ids, blanks = _tokenize(text, tokenizer)
-        (row,) = as_token_lists([ids], model.backbone)
+        (row,) = as_token_lists([ids], model.backbone.vocabulary_size)
     else:
-        (row,) = as_token_lists([text], model.backbone)
+        (row,) = as_token_lists([text], model.backbone.vocabulary_size)
         blanks = np.flatnonzero(row == _MASK_ID)
     if not len(blanks):
         raise ValueError(f"`texts` must have blanks, {MASK!r}. Received in row {place}: {text!r}")
@@ -195,7 +196,7 @@ def _log_probs_of_blanks(model, rows, blanks, ranks_of_blanks, positions=None):
     positions = blanks if positions is None else positions
     ranks = np.full(rows.shape[1], -1)
     ranks[blanks] = ranks_of_blanks
-    features = ordered_features(model, list(rows), [ranks] * len(rows))
+    features = ordered_features(list(rows), [ranks] * len(rows), special_ids(model))
     features["target_positions"] = np.tile(positions, (len(rows), 1)).astype("int32")
     return predict(_predictor(model), features).astype("float64")
 

@@ -200,7 +200,9 @@ class GeneratesText:
         tokenizer, backbone = self._tokenizer_or(tokenizer), backbone_of(self)
         stops = check_token_ids("stop_token_ids", stop_token_ids, backbone.vocabulary_size)
         decoder = self._decoder()
-        rows = as_token_lists(prompts, backbone, _of_prompts(tokenizer), name="prompts")
+        rows = as_token_lists(
+            prompts, backbone.vocabulary_size, _of_prompts(tokenizer), name="prompts"
+        )
         decoder.reserve(max(map(len, rows)), max_new_tokens)
         if method == "beam":
             token_ids, log_probs = _search(decoder, rows, max_new_tokens, beam_size, stops)

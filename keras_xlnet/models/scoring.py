@@ -8,75 +8,34 @@ for the order of the text.
 Source: Yang et al. 2019 (XLNet), section 2.2.
 """
 
-import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
-import numpy as np
 from keras import ops
 
-from keras_xlnet.arguments import check_choice, check_positive_int, check_token_id
 from keras_xlnet.models.task_graph import check_backbone
-from keras_xlnet.preprocessing.token_lists import as_token_lists, pad_rows, predict, rounded
-from keras_xlnet.results import Result, table, titled
+from keras_xlnet.preprocessing.scores import (
+    SPECIAL_SEGMENTS,
+    SPECIALS,
+    Scores,
+    score_orders,
+    score_segments,
+)
+from keras_xlnet.preprocessing.token_lists import as_token_lists
 from keras_xlnet.types import Tensor
 
-_ORDERS = ("left_to_right", "right_to_left", "random")
-# The segments of `<sep>` and `<cls>`: a text ends with them in pretraining, `[A, SEP, CLS]`.
-_SPECIAL_SEGMENTS = (0, 2)
 
-
-@dataclasses.dataclass(frozen=True, repr=False)
-class Scores(Result):
-    """Log-probabilities of texts, in nats.
+def predict(model: keras.Model, features: dict[str, Tensor]) -> Any:
+    """Returns the predictions of a model for a batch as NumPy arrays.
 
     Args:
-        token_ids: List of int arrays, the tokens of each text.
-        log_probs: List of float arrays, the log-probability of each token: the mean over the
-            orders. NaN for a token that was given.
-        totals: Array `(texts,)`, the log-probability of each text: the sum of `log_probs`.
-        standard_errors: Array `(texts,)`, the standard error of `totals` as a mean over random
-            orders. NaN for a single order.
-
-    Example:
-
-    >>> from keras_xlnet.models import Scores
-    >>> token_ids = [np.array([5, 17, 8]), np.array([6, 7])]
-    >>> log_probs = [np.array([-2.0, -0.5, -1.0]), np.array([np.nan, -3.0])]
-    >>> Scores(token_ids, log_probs, np.array([-3.5, -3.0]), np.array([np.nan, np.nan]))
-    Scores
-      total  tokens  perplexity  bits per token
-       -3.5       3       3.211           1.683
-       -3.0       1       20.09           4.328
+        model: A functional model.
+        features: Dict of arrays and tensors.
     """
-
-    token_ids: list[np.ndarray]
-    log_probs: list[np.ndarray]
-    totals: np.ndarray
-    standard_errors: np.ndarray
-
-    def __repr__(self) -> str:
-        perplexities = self.perplexities
-        columns = {
-            "total": self.totals,
-            "tokens": self._num_scored,
-            "perplexity": perplexities,
-            "bits per token": np.log2(perplexities),
-        }
-        if not np.isnan(self.standard_errors).all():
-            columns["standard error"] = self.standard_errors
-        return titled("Scores", table(columns))
-
-    @property
-    def perplexities(self) -> np.ndarray:
-        """Array `(texts,)`, `exp(-total / tokens)`. NaN for texts without a scored token."""
-        count = np.where(self._num_scored, self._num_scored, np.nan)
-        return np.exp(-self.totals / count)
-
-    @property
-    def _num_scored(self):
-        return np.array([(~np.isnan(row)).sum() for row in self.log_probs])
+    # PyTorch refuses a mix of arrays and tensors.
+    return model.predict_on_batch({k: ops.convert_to_tensor(v) for k, v in features.items()})
 
 
 def score_permutations(
@@ -90,57 +49,15 @@ def score_permutations(
 ) -> Scores:
     """Scores texts as `XLNetPermutationLM.score` describes."""
     check_orders(model)
-    rows = as_token_lists(texts, model.backbone, tokenizer)
-    ranks = _ranks_of(rows, order, check_positive_int("num_orders", num_orders), seed)
-    num_orders = len(ranks[0])
-    repeated = [row for row in rows for _ in range(num_orders)]
-    flat = [order for orders in ranks for order in orders]
-    found = []
-    for i in range(0, len(flat), batch_size):
-        found += _score_batch(model, repeated[i : i + batch_size], flat[i : i + batch_size])
-    by_order = [np.stack(found[i * num_orders : (i + 1) * num_orders]) for i in range(len(rows))]
-    return _scores(rows, by_order)
-
-
-def _score_batch(model, rows, ranks):
-    """A list of the log-probabilities of the tokens of each row."""
-    log_probs = predict(permutation_scorer(model), ordered_features(model, rows, ranks))
-    return [found[: len(row)] for found, row in zip(log_probs, rows, strict=True)]
+    rows = as_token_lists(texts, model.backbone.vocabulary_size, tokenizer)
+    run = functools.partial(predict, permutation_scorer(model))
+    return score_orders(run, rows, order, num_orders, batch_size, seed, special_ids(model))
 
 
 def special_ids(model: keras.Model) -> tuple[int, int]:
     """Returns the ids of `<sep>` and `<cls>` in the vocabulary of a permutation language model."""
     tokenizer = model.tokenizer
-    return (4, 3) if tokenizer is None else (tokenizer.sep_token_id, tokenizer.cls_token_id)
-
-
-def ordered_features(
-    model: keras.Model, rows: Sequence[np.ndarray], ranks: Sequence[np.ndarray]
-) -> dict[str, np.ndarray]:
-    """Returns the inputs of a model in which a token sees the tokens of lower rank.
-
-    The tokens of a text are followed by `<sep>` and `<cls>`, as in pretraining. They come before
-    all others in the order: the first token of the order sees only them.
-
-    Args:
-        model: An `XLNetPermutationLM`.
-        rows: List of int arrays, the tokens.
-        ranks: List of int arrays, the rank of each token, from 0. Tokens of rank -1 are given:
-            they see each other, and all tokens see them.
-
-    Returns:
-        A dict of arrays `(rows, length)`.
-    """
-
-    def padded(values, of_specials):
-        return pad_rows([np.append(v, of_specials).astype("int32") for v in values])
-
-    return {
-        "token_ids": padded(rows, special_ids(model)),
-        "segment_ids": padded([np.zeros_like(row) for row in rows], _SPECIAL_SEGMENTS),
-        "padding_mask": padded([np.ones_like(row) for row in rows], (1, 1)).astype(bool),
-        "ranks": padded(ranks, (-1, -1)),
-    }
+    return SPECIALS if tokenizer is None else (tokenizer.sep_token_id, tokenizer.cls_token_id)
 
 
 def left_to_right_features(
@@ -162,7 +79,7 @@ def left_to_right_features(
     place = index - ops.sum(ops.cast(padding_mask, "int32"), axis=1, keepdims=True)
     token_ids = ops.pad(token_ids, ((0, 0), (0, len(specials))))
     segment_ids = ops.zeros_like(token_ids)
-    for i, (token_id, segment_id) in enumerate(zip(specials, _SPECIAL_SEGMENTS, strict=True)):
+    for i, (token_id, segment_id) in enumerate(zip(specials, SPECIAL_SEGMENTS, strict=True)):
         token_ids = ops.where(place == i, token_id, token_ids)
         segment_ids = ops.where(place == i, segment_id, segment_ids)
     return {
@@ -211,14 +128,13 @@ def permutation_scorer(model: keras.Model) -> keras.Model:
     if "scorer" not in model.derived:
         inputs = new_inputs()
         others = {key: value for key, value in inputs.items() if key != "ranks"}
-        positions = ops.cumsum(ops.ones_like(inputs["token_ids"]), axis=1) - 1
-        logits = model(
-            {
-                **others,
-                "permutation_mask": visible(inputs["ranks"]),
-                "target_positions": positions,
-            }
-        )["logits"]
+        ones = ops.ones_like(inputs["token_ids"])
+        if model.partial_prediction:
+            targets = {"target_positions": ops.cumsum(ones, axis=1) - 1}
+        else:
+            targets = {"target_mask": ops.cast(ones, "bool")}
+        mask = visible(inputs["ranks"])
+        logits = model({**others, "permutation_mask": mask, **targets})["logits"]
         log_probs = take_tokens(ops.log_softmax(logits), inputs["token_ids"])
         model.derived["scorer"] = keras.Model(inputs, log_probs)
     return model.derived["scorer"]
@@ -227,55 +143,6 @@ def permutation_scorer(model: keras.Model) -> keras.Model:
 def take_tokens(log_probs: Tensor, token_ids: Tensor) -> Tensor:
     """`(batch, length, vocabulary_size)` -> `(batch, length)`, the value of each token."""
     return ops.squeeze(ops.take_along_axis(log_probs, ops.expand_dims(token_ids, -1), axis=-1), -1)
-
-
-def _ranks_of(rows, order, num_orders, seed):
-    """A list of rank arrays for each row."""
-    if not isinstance(order, str):
-        return _given_ranks(rows, order)
-    check_choice("order", order, _ORDERS)
-    if order != "random" and num_orders > 1:
-        raise ValueError(
-            f"`num_orders` is for `order='random'`. Received: order={order!r}, "
-            f"num_orders={num_orders}"
-        )
-    if order == "left_to_right":
-        return [[np.arange(len(row))] for row in rows]
-    if order == "right_to_left":
-        return [[np.arange(len(row))[::-1]] for row in rows]
-    # A generator for each text and order, so that the other texts make no difference.
-    return [
-        [np.random.default_rng((seed, i, k)).permutation(len(row)) for k in range(num_orders)]
-        for i, row in enumerate(rows)
-    ]
-
-
-def _given_ranks(rows, order):
-    if len(order) != len(rows):
-        raise ValueError(
-            f"`order` must have the ranks of each of the {len(rows)} texts. Received: {len(order)}"
-        )
-    for i, (row, ranks) in enumerate(zip(rows, order, strict=True)):
-        if sorted(np.asarray(ranks).tolist()) != list(range(len(row))):
-            raise ValueError(
-                f"`order` must have each rank from 0 to {len(row) - 1} once in row {i}, which has "
-                f"{len(row)} tokens. Received: {ranks!r}"
-            )
-    return [[np.asarray(ranks)] for ranks in order]
-
-
-def _scores(rows, by_order):
-    """`Scores` of arrays `(orders, length)`, one per text."""
-    totals = [np.nansum(found.astype("float64"), axis=1) for found in by_order]
-    count = len(totals[0])
-    return Scores(
-        token_ids=rows,
-        log_probs=[found.mean(axis=0) for found in by_order],
-        totals=np.array([total.mean() for total in totals]),
-        standard_errors=np.array(
-            [t.std(ddof=1) / np.sqrt(count) if count > 1 else np.nan for t in totals]
-        ),
-    )
 
 
 # === Causal ===
@@ -290,48 +157,12 @@ def score_causally(
     batch_size: int = 16,
 ) -> Scores:
     """Scores texts as `TransformerXLLanguageModel.score` describes."""
-    rows = as_token_lists(texts, model, tokenizer)
-    check_positive_int("segment_length", segment_length)
-    if start_token_id is not None:
-        start_token_id = check_token_id("start_token_id", start_token_id, model.vocabulary_size)
-    found = []
-    for i in range(0, len(rows), batch_size):
-        found += _score_causal_batch(
-            model, rows[i : i + batch_size], start_token_id, segment_length
-        )
-    return _scores(rows, [row[None] for row in found])
-
-
-def _score_causal_batch(model, rows, start_token_id, segment_length):
-    start = [] if start_token_id is None else [start_token_id]
-    texts = [np.concatenate([np.asarray(start, "int32"), row]) for row in rows]
-    longest = max(1, max(len(text) for text in texts) - 1)
-    # Without memory, a text is one segment.
-    step = segment_length if model.memory_length and longest > segment_length else rounded(longest)
-    num_segments = max(1, -(-longest // step))
-    token_ids = pad_rows([text[:-1] for text in texts], num_segments * step)
-    labels = pad_rows([text[1:] for text in texts], num_segments * step)
-    mask = np.arange(token_ids.shape[1]) < np.array([[len(text) - 1] for text in texts])
-    memory, log_probs = model.empty_memory(len(rows)), []
-    for first in range(0, token_ids.shape[1], step):
-        part = slice(first, first + step)
-        outputs = predict(
-            causal_scorer(model),
-            {
-                "token_ids": token_ids[:, part],
-                "padding_mask": mask[:, part],
-                "labels": labels[:, part],
-                **memory,
-            },
-        )
-        log_probs.append(outputs.pop("log_probs"))
-        memory = outputs
-    log_probs = np.concatenate(log_probs, axis=1)
-    given = np.full(1 - len(start), np.nan, "float32")
-    return [
-        np.concatenate([given, row[: len(text) - 1]])
-        for row, text in zip(log_probs, texts, strict=True)
-    ]
+    rows = as_token_lists(texts, model.vocabulary_size, tokenizer)
+    run = functools.partial(predict, causal_scorer(model))
+    return score_segments(
+        *(run, rows, model.empty_memory, model.vocabulary_size),
+        *(start_token_id, segment_length, batch_size),
+    )
 
 
 def causal_scorer(model: keras.Model) -> keras.Model:

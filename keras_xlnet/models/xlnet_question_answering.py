@@ -390,7 +390,9 @@ class _TopPositions(keras.Operation):
         pad_width = [(0, 0)] * (len(log_probs.shape) - 1) + [(0, self.k)]
         padded = ops.pad(log_probs, pad_width, constant_values=-2e30)
         log_probs, index = ops.top_k(padded, self.k)
-        return log_probs, ops.cast(ops.minimum(index, length - 1), "int32")
+        # A tensor, because the graph of an ONNX file would have the length of its example.
+        last = ops.arange(length, dtype="int32")[-1]
+        return log_probs, ops.minimum(ops.cast(index, "int32"), last)
 
     def compute_output_spec(self, log_probs):
         shape = (*log_probs.shape[:-1], self.k)
@@ -401,7 +403,9 @@ class _WithinLength(keras.Operation):
     """Log-probabilities of ends, -1e30 for ends too far from the start."""
 
     def call(self, log_probs, start, limit):
-        distance = ops.arange(ops.shape(log_probs)[-1]) - ops.expand_dims(start, -1)
+        # With a dtype, because Keras does not know the one of a symbolic size of PyTorch.
+        place = ops.arange(ops.shape(log_probs)[-1], dtype="int32")
+        distance = place - ops.expand_dims(start, -1)
         is_near = distance < ops.expand_dims(ops.take_along_axis(limit, start, axis=1), -1)
         return ops.where(ops.logical_and(distance >= 0, is_near), log_probs, _FORBIDDEN)
 

@@ -134,6 +134,7 @@ class XLNetRanker(Task):
     # Only presets have it: a cross-encoder of transformers cannot be told from a regressor.
     task = "ranker"
     signatures = "ranking"
+    output_name = "scores"
     preprocessor_cls = XLNetRankerPreprocessor
     _arguments = ("preprocessor", "pooling", "dropout")
 

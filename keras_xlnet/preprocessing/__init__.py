@@ -1,16 +1,19 @@
 """The inputs and results of models: a preprocessor for each form of input."""
 
 from keras_xlnet.preprocessing.answer_decoding import Answer, AnswerPrediction
+from keras_xlnet.preprocessing.choices import Choice
+from keras_xlnet.preprocessing.documents import RankedDocument
+from keras_xlnet.preprocessing.encoded import Encoded
 from keras_xlnet.preprocessing.multi_task_preprocessor import MultiTaskPreprocessor
 from keras_xlnet.preprocessing.multiple_choice_preprocessor import (
-    Choice,
     XLNetMultipleChoicePreprocessor,
 )
-from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
+from keras_xlnet.preprocessing.preprocessor import Preprocessor
 from keras_xlnet.preprocessing.question_answering_preprocessor import (
     XLNetQuestionAnsweringPreprocessor,
 )
-from keras_xlnet.preprocessing.ranker_preprocessor import RankedDocument, XLNetRankerPreprocessor
+from keras_xlnet.preprocessing.ranker_preprocessor import XLNetRankerPreprocessor
+from keras_xlnet.preprocessing.sentences import TaggedSentence
 from keras_xlnet.preprocessing.tags import Entity
 from keras_xlnet.preprocessing.text_batches import TextBatches, batch_by_length, batch_packed
 from keras_xlnet.preprocessing.text_classifier_preprocessor import (
@@ -20,7 +23,6 @@ from keras_xlnet.preprocessing.text_classifier_preprocessor import (
 from keras_xlnet.preprocessing.text_embedder_preprocessor import XLNetTextEmbedderPreprocessor
 from keras_xlnet.preprocessing.text_regressor_preprocessor import XLNetTextRegressorPreprocessor
 from keras_xlnet.preprocessing.token_classifier_preprocessor import (
-    TaggedSentence,
     XLNetTokenClassifierPreprocessor,
 )
 

@@ -1,14 +1,35 @@
-"""The windows of contexts in which a model looks for answers, and the way back to the text."""
+"""The windows of contexts in which a model looks for answers, and the way back to the text.
+
+Exported directories contain this file (`serving/portable/`), so it does not import Keras.
+"""
 
 import dataclasses
 from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
-from keras_xlnet.preprocessing.answers import GoldAnswer
-from keras_xlnet.preprocessing.packing import Rows, ranges, starts, window_of_most_context
-from keras_xlnet.preprocessing.preprocessor import Encoded
+from keras_xlnet.preprocessing.answers import GoldAnswer, question_columns
+from keras_xlnet.preprocessing.encoded import Encoded
+from keras_xlnet.preprocessing.packing import (
+    Layout,
+    Rows,
+    as_int32,
+    as_rows,
+    gather,
+    pack,
+    pair_parts,
+    plan_windows,
+    ranges,
+    starts,
+    take,
+    window_of_most_context,
+)
 
+# <sep> after the context and after the question, and <cls>.
+NUM_SPECIAL = 3
+_SPACE = "\u2581"  # The piece for a space.
 _LABELS = ("start_positions", "end_positions", "is_impossible")
 
 
@@ -106,3 +127,104 @@ def token_range(offsets: np.ndarray, start: int, end: int) -> tuple[int, int]:
     first = int(np.searchsorted(offsets[:, 1], start, side="right"))
     last = int(np.searchsorted(offsets[:, 0], end, side="left")) - 1
     return min(first, len(offsets) - 1), max(last, 0)
+
+
+def encode_questions(
+    x: Any,
+    tokenizer: Any,
+    layout: Layout,
+    doc_stride: int,
+    max_question_length: int,
+    shorten: bool = True,
+) -> AnswerWindows:
+    """Returns what `XLNetQuestionAnsweringPreprocessor.encode` does.
+
+    Args:
+        x, shorten: As in that method.
+        tokenizer: An `XLNetTokenizer` or a `HostTokenizer`.
+        layout: A `Layout`.
+        doc_stride, max_question_length: As in that class.
+    """
+    columns = question_columns(x)
+    # Many questions share a context.
+    different = {text: place for place, text in enumerate(dict.fromkeys(columns["context"]))}
+    context_ids, offsets = tokenizer.encode(list(different), return_offsets=True)
+    index = np.array([different[text] for text in columns["context"]])
+    question_ids = tokenizer.encode(columns["question"])
+    features, row, (begin, first, count), num_cut = pack_questions(
+        *(question_ids, context_ids, index, layout, doc_stride, max_question_length),
+        xp=np,
+        shorten=shorten,
+    )
+    return AnswerWindows(
+        features,
+        columns,
+        row,
+        num_cut,
+        first_position=begin,
+        first_token=first,
+        num_tokens=count,
+        token_offsets=[offsets[i] for i in index],
+    )
+
+
+def pack_questions(
+    question_ids: Any,
+    context_ids: Any,
+    index: Any,
+    layout: Layout,
+    doc_stride: int,
+    max_question_length: int,
+    xp: ModuleType,
+    shorten: bool = False,
+) -> tuple[dict[str, Any], Any, tuple[Any, Any, Any], Any]:
+    """Returns the features of the windows of questions, and where they are.
+
+    Args:
+        question_ids, context_ids: What `as_rows` takes.
+        index: Int64 `(questions,)`, the context of each question.
+        layout, doc_stride, max_question_length: As in `encode_questions`.
+        xp: `numpy` or `tensorflow`.
+        shorten: As in `pack`.
+
+    Returns:
+        The features, the question of each window, the three places of `WindowPlaces`, and how many
+        tokens are truncated.
+    """
+    questions, contexts = as_rows(question_ids), as_rows(context_ids)
+    length = xp.minimum(questions.lengths, max_question_length)
+    room = layout.sequence_length - NUM_SPECIAL - length
+    row, first, count = plan_windows(
+        gather(contexts.lengths, index, xp), room, xp.minimum(room, doc_stride), xp
+    )
+    length = gather(length, row, xp)
+    has_question = xp.minimum(length, 1)
+    parts = pair_parts(
+        [take(contexts, gather(index, row, xp), first, count, xp)],
+        [take(questions, row, 0, length, xp)],
+        has_question,
+        layout,
+        xp,
+    )
+    features = pack(parts, layout, xp, shorten)
+    # Of the window: the context, <sep>, the question and <sep>.
+    last = count + length + 1 + has_question
+    mask = features["padding_mask"]
+    begin = xp.zeros_like(last)
+    if layout.padding_side == "left":
+        begin = mask.shape[1] - last - 1
+    position = np.arange(mask.shape[1], dtype="int64") - begin[:, np.newaxis]
+    in_context = (position >= 0) & (position < count[:, np.newaxis])
+    features["paragraph_mask"] = in_context | (position == last[:, np.newaxis])
+    features["cls_index"] = as_int32(begin + last, xp)
+    num_cut = xp.maximum(questions.lengths - max_question_length, 0)
+    return features, row, (begin, first, count), num_cut
+
+
+def answer_limits(token_ids: Any, tokenizer: Any, max_answer_length: int, xp: ModuleType) -> Any:
+    """Returns what `XLNetQuestionAnsweringPreprocessor.answer_limits` does."""
+    # The id is 0, `<unk>`, if there is no such piece.
+    space = tokenizer.token_to_id(_SPACE) or -1
+    shortest = 0 if max_answer_length == 1 else max_answer_length
+    limits = xp.where(xp.equal(token_ids, space), shortest, max_answer_length)
+    return limits if xp is not np else limits.astype("int32")

@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_xlnet.arguments import check_count
 from keras_xlnet.preprocessing.texts import read_columns
-from keras_xlnet.tokenizers.string_inputs import plain_columns
+from keras_xlnet.tokenizers.text_columns import plain_columns
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,21 +1,63 @@
-"""Reads and checks texts with choices in all forms that users pass."""
+"""Texts with choices: what users pass, arrays, and the most probable choice.
+
+Exported directories contain this file (`serving/portable/`), so it does not import Keras.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from keras_xlnet.lazy_modules import tf
+from keras_xlnet.preprocessing.encoded import Encoded
+from keras_xlnet.preprocessing.packing import (
+    Layout,
+    as_rows,
+    gather,
+    indices,
+    pack,
+    pair_parts,
+    rows_of_lists,
+    take,
+)
 from keras_xlnet.preprocessing.texts import read_columns
 from keras_xlnet.preprocessing.words import marks
+from keras_xlnet.results import Result
 
+# <sep> after the text and after the choice, and <cls>.
+NUM_SPECIAL = 3
 # Stands for a blank in the graph.
 _BLANK = "\0"
 _FORMS = (("text", "choices"), ("text", "question", "choices"))
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Choice(Result):
+    """The choice of a model.
+
+    Args:
+        index: Int, its place among the choices.
+        text: String.
+        score: Float, its probability.
+        scores: Tuple of the probabilities of all choices.
+
+    Example:
+
+    >>> from keras_xlnet.preprocessing import Choice
+    >>> Choice(1, "a mat", 0.81234, (0.18766, 0.81234))
+    Choice(index=1, text='a mat', score=0.8123, scores=(0.1877, 0.8123))
+    """
+
+    index: int
+    text: str
+    score: float
+    scores: tuple[float, ...]
 
 
 def choice_columns(x: Any) -> dict[str, list[Any]]:
@@ -112,3 +154,108 @@ def choice_labels(y: Any, choices: Sequence[Sequence[str]]) -> np.ndarray:
                 f"{len(options)} choices"
             )
     return labels.astype("int32")
+
+
+def encode_choices(
+    x: Any,
+    tokenizer: Any,
+    layout: Layout,
+    max_choice_length: int,
+    as_original: bool = False,
+    shorten: bool = True,
+) -> Encoded:
+    """Returns what `XLNetMultipleChoicePreprocessor.encode` does.
+
+    Args:
+        x, shorten: As in that method.
+        tokenizer: An `XLNetTokenizer` or a `HostTokenizer`.
+        layout: A `Layout`.
+        max_choice_length, as_original: As in that class.
+    """
+    columns = choice_columns(x)
+    counts = [len(options) for options in columns["choices"]]
+    choices = [option for options in columns["choices"] for option in options]
+    features, num_cut = pack_choices(
+        tokenizer.encode(columns["text"]),
+        tokenizer.encode(choices),
+        np.array(counts, "int64"),
+        layout,
+        max_choice_length,
+        as_original,
+        np,
+        shorten,
+    )
+    padding = {
+        "token_ids": layout.padding_token_id,
+        "segment_ids": layout.padding_segment_id,
+        "padding_mask": False,
+    }
+    lists = {key: rows_of_lists(value, counts, padding[key]) for key, value in features.items()}
+    return Encoded(lists, columns, num_cut=num_cut)
+
+
+def pack_choices(
+    text_ids: Any,
+    choice_ids: Any,
+    counts: Any,
+    layout: Layout,
+    max_choice_length: int,
+    as_original: bool,
+    xp: ModuleType,
+    shorten: bool = False,
+) -> tuple[dict[str, Any], Any]:
+    """Returns the features of `counts` choices for each text, and how many tokens are truncated.
+
+    Args:
+        text_ids, choice_ids: What `as_rows` takes.
+        counts: Int64 `(texts,)`.
+        layout, max_choice_length, as_original: As in `encode_choices`.
+        xp: `numpy` or `tensorflow`.
+        shorten: As in `pack`.
+    """
+    texts, choices = as_rows(text_ids), as_rows(choice_ids)
+    row = xp.repeat(indices(counts, xp), counts)
+    choice = xp.minimum(choices.lengths, max_choice_length)
+    given = gather(texts.lengths, row, xp) + choices.lengths
+    choices = take(choices, indices(row, xp), choices.lengths - choice, choice, xp)
+    if as_original:
+        texts, row = _with_leftovers(texts, choices, counts, layout), indices(row, xp)
+    text = xp.minimum(gather(texts.lengths, row, xp), layout.sequence_length - NUM_SPECIAL - choice)
+    # Unlike a pair, a choice without tokens has its <sep> too.
+    parts = pair_parts([take(texts, row, 0, text, xp)], [choices], xp.ones_like(row), layout, xp)
+    return pack(parts, layout, xp, shorten), xp.maximum(given - text - choice, 0)
+
+
+def _with_leftovers(texts, choices, counts, layout):
+    """The text of each choice, with what the original leaves in it of the choices before.
+
+    It runs eagerly: no useful model needs it in a graph.
+    """
+    sep, cls = layout.sep_token_id, layout.cls_token_id
+    texts, choices = (
+        np.split(np.asarray(rows.values), np.cumsum(rows.lengths)) for rows in (texts, choices)
+    )
+    found, place = [], 0
+    for text, count in zip(texts, np.asarray(counts), strict=False):
+        for choice in choices[place : place + count]:
+            found.append(text)
+            if len(text) + len(choice) <= layout.sequence_length - NUM_SPECIAL:
+                text = np.concatenate([text, [sep], choice, [sep, cls]]).astype("int32")
+        place += count
+    return as_rows(found)
+
+
+def most_probable_choices(probabilities: np.ndarray, encoded: Encoded) -> list[Choice]:
+    """Returns the most probable `Choice` for each text.
+
+    Args:
+        probabilities: Float array `(texts, choices)`.
+        encoded: What `encode_choices` returned.
+    """
+    pairs = zip(encoded.columns["choice_lists"], probabilities, strict=True)
+    return [_choice(choices, row[: len(choices)]) for choices, row in pairs]
+
+
+def _choice(choices, scores):
+    index = int(np.argmax(scores))
+    return Choice(index, choices[index], float(scores[index]), tuple(map(float, scores)))

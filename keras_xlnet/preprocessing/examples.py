@@ -15,8 +15,9 @@ import numpy as np
 from keras_xlnet.compat.generated_dataset import generated_dataset
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.lazy_modules import tf
+from keras_xlnet.preprocessing.encoded import Encoded
 from keras_xlnet.preprocessing.labels import Classes, check_number_of_rows
-from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
+from keras_xlnet.preprocessing.preprocessor import Preprocessor
 from keras_xlnet.preprocessing.text_batches import (
     Passes,
     TextBatches,
@@ -32,7 +33,7 @@ from keras_xlnet.preprocessing.texts import (
     split_spec,
 )
 from keras_xlnet.preprocessing.weights import as_weight_array
-from keras_xlnet.tokenizers.string_inputs import is_table, plain_texts
+from keras_xlnet.tokenizers.text_columns import is_table, plain_texts
 
 BATCH_SIZE = 32  # That of Keras.
 # A batch that is a dict of raw text may have its labels under one of these names, as the batches of

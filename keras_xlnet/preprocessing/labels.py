@@ -12,7 +12,7 @@ from keras import ops
 
 from keras_xlnet.arguments import check_number
 from keras_xlnet.preprocessing.weights import weights_of_classes
-from keras_xlnet.tokenizers.string_inputs import categories_of, plain_columns, plain_texts
+from keras_xlnet.tokenizers.text_columns import categories_of, plain_columns, plain_texts
 from keras_xlnet.types import Tensor
 
 # How far the probabilities of a row may sum from 1.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import keras
@@ -10,49 +9,21 @@ import numpy as np
 
 from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.lazy_modules import tf
-from keras_xlnet.preprocessing.choices import choice_columns, choice_labels
-from keras_xlnet.preprocessing.labels import Classes, as_label_array, check_class_indices
-from keras_xlnet.preprocessing.packing import (
-    as_rows,
-    gather,
-    indices,
-    pack,
-    pair_parts,
-    rows_of_lists,
-    take,
+from keras_xlnet.preprocessing.choices import (
+    NUM_SPECIAL,
+    Choice,
+    choice_labels,
+    encode_choices,
+    most_probable_choices,
+    pack_choices,
 )
-from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
+from keras_xlnet.preprocessing.encoded import Encoded
+from keras_xlnet.preprocessing.labels import Classes, as_label_array, check_class_indices
+from keras_xlnet.preprocessing.preprocessor import Preprocessor
 from keras_xlnet.registration import register
-from keras_xlnet.results import Result
 from keras_xlnet.tokenizers.string_inputs import as_strings
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
 from keras_xlnet.types import Shape
-
-# <sep> after the text and after the choice, and <cls>.
-_NUM_SPECIAL = 3
-
-
-@dataclasses.dataclass(frozen=True, repr=False)
-class Choice(Result):
-    """The choice of a model.
-
-    Args:
-        index: Int, its place among the choices.
-        text: String.
-        score: Float, its probability.
-        scores: Tuple of the probabilities of all choices.
-
-    Example:
-
-    >>> from keras_xlnet.preprocessing import Choice
-    >>> Choice(1, "a mat", 0.81234, (0.18766, 0.81234))
-    Choice(index=1, text='a mat', score=0.8123, scores=(0.1877, 0.8123))
-    """
-
-    index: int
-    text: str
-    score: float
-    scores: tuple[float, ...]
 
 
 @register
@@ -111,9 +82,9 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
     ) -> None:
         super().__init__(tokenizer, sequence_length, padding_side, padding_token_id, **kwargs)
         check_positive_int("max_choice_length", max_choice_length)
-        if sequence_length <= max_choice_length + _NUM_SPECIAL:
+        if sequence_length <= max_choice_length + NUM_SPECIAL:
             raise ValueError(
-                f"`sequence_length` must be above `max_choice_length` + {_NUM_SPECIAL}, so that "
+                f"`sequence_length` must be above `max_choice_length` + {NUM_SPECIAL}, so that "
                 f"there is a place for the text. Received: sequence_length={sequence_length}, "
                 f"max_choice_length={max_choice_length}"
             )
@@ -133,8 +104,10 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
             if not isinstance(choices, tf.RaggedTensor):
                 choices = tf.RaggedTensor.from_tensor(tf.ensure_shape(choices, (None, None)))
             choices = choices.with_row_splits_dtype(tf.int64)
-            features, _ = self._pack_choices(
-                self.tokenizer(text), self.tokenizer(choices.values), choices.row_lengths(), tf
+            features, _ = pack_choices(
+                *(self.tokenizer(text), self.tokenizer(choices.values), choices.row_lengths()),
+                *(self.layout, self.max_choice_length, self.as_original),
+                xp=tf,
             )
             padding = {"token_ids": self.padding_token_id, "segment_ids": self._padding_segment}
             return {
@@ -159,22 +132,9 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
             ValueError: If something is not a string, the lengths differ or a text has no choices.
                 The message names the row.
         """
-        columns = choice_columns(x)
-        features, num_cut = self._encode_columns(columns["text"], columns["choices"], shorten)
-        return Encoded(features, columns, num_cut=num_cut)
-
-    def _encode_columns(self, text, choices, shorten):
-        counts = [len(options) for options in choices]
-        choice_ids = self.tokenizer.encode([option for options in choices for option in options])
-        features, num_cut = self._pack_choices(
-            self.tokenizer.encode(text), choice_ids, np.array(counts, "int64"), np, shorten
+        return encode_choices(
+            x, self.tokenizer, self.layout, self.max_choice_length, self.as_original, shorten
         )
-        padding = {"token_ids": self.padding_token_id, "segment_ids": self._padding_segment}
-        lists = {
-            key: rows_of_lists(value, counts, padding.get(key, False))
-            for key, value in features.items()
-        }
-        return lists, num_cut
 
     def encode_labels(self, y: Any, encoded: Encoded, classes: Classes | None = None) -> np.ndarray:
         return choice_labels(y, encoded.columns["choices"])
@@ -187,8 +147,7 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
             encoded: What `encode` returned.
             **options: None are needed.
         """
-        pairs = zip(encoded.columns["choice_lists"], outputs, strict=True)
-        return [_choice(choices, row[: len(choices)]) for choices, row in pairs]
+        return most_probable_choices(outputs, encoded)
 
     @classmethod
     def check_labels(cls, y: Any, features: Any, classes: Classes | None = None) -> Any:
@@ -197,42 +156,6 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
         if isinstance(features, dict) and np.shape(y)[1:] in ((), (1,)):
             check_class_indices(y, np.shape(features["token_ids"])[1])
         return y
-
-    def _pack_choices(self, text_ids, choice_ids, counts, xp, shorten=False):
-        """The features of `counts` choices for each text, and how many tokens are truncated."""
-        texts, choices = as_rows(text_ids), as_rows(choice_ids)
-        row = xp.repeat(indices(counts, xp), counts)
-        choice = xp.minimum(choices.lengths, self.max_choice_length)
-        given = gather(texts.lengths, row, xp) + choices.lengths
-        choices = take(choices, indices(row, xp), choices.lengths - choice, choice, xp)
-        if self.as_original:
-            texts, row = self._with_leftovers(texts, choices, counts), indices(row, xp)
-        text = xp.minimum(
-            gather(texts.lengths, row, xp), self.sequence_length - _NUM_SPECIAL - choice
-        )
-        # Unlike a pair, a choice without tokens has its <sep> too.
-        parts = pair_parts(
-            [take(texts, row, 0, text, xp)], [choices], xp.ones_like(row), self.layout, xp
-        )
-        return pack(parts, self.layout, xp, shorten), xp.maximum(given - text - choice, 0)
-
-    def _with_leftovers(self, texts, choices, counts):
-        """The text of each choice, with what the original leaves in it of the choices before.
-
-        It runs eagerly: no useful model needs it in a graph.
-        """
-        sep, cls = self.tokenizer.sep_token_id, self.tokenizer.cls_token_id
-        texts, choices = (
-            np.split(np.asarray(rows.values), np.cumsum(rows.lengths)) for rows in (texts, choices)
-        )
-        found, place = [], 0
-        for text, count in zip(texts, np.asarray(counts), strict=False):
-            for choice in choices[place : place + count]:
-                found.append(text)
-                if len(text) + len(choice) <= self.sequence_length - _NUM_SPECIAL:
-                    text = np.concatenate([text, [sep], choice, [sep, cls]]).astype("int32")
-            place += count
-        return as_rows(found)
 
     def compute_output_shape(self, input_shape: dict[str, Shape]) -> dict[str, Shape]:
         shape = (*input_shape["choices"], self.sequence_length)
@@ -244,8 +167,3 @@ class XLNetMultipleChoicePreprocessor(Preprocessor):
             "max_choice_length": self.max_choice_length,
             "as_original": self.as_original,
         }
-
-
-def _choice(choices, scores):
-    index = int(np.argmax(scores))
-    return Choice(index, choices[index], float(scores[index]), tuple(map(float, scores)))

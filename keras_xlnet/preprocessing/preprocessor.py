@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -11,13 +10,13 @@ import keras
 import numpy as np
 
 from keras_xlnet.arguments import check_int
+from keras_xlnet.preprocessing.encoded import Encoded
 from keras_xlnet.preprocessing.labels import Classes, as_label_array, check_finite
 from keras_xlnet.preprocessing.packing import SEGMENT_PADDING, Layout
 from keras_xlnet.preprocessing.weights import as_weight_array
 from keras_xlnet.preset_files import preset_directory
 from keras_xlnet.preset_files.files import CONFIG, TOKENIZER, VOCABULARY, read_json
 from keras_xlnet.registration import refuse_unknown_arguments
-from keras_xlnet.results import Result, short, titled
 from keras_xlnet.tokenizers.string_inputs import StringLayer
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
 from keras_xlnet.types import PathLike
@@ -27,40 +26,6 @@ _MIN_LENGTH = 3
 # What `fit` and the other methods warn of: a share of unknown pieces, if they are this many; and a
 # share of texts that are cut, or of tokens that are lost by it.
 _UNKNOWN, _FEWEST_UNKNOWN, _CUT = 0.2, 3, 0.1
-
-
-@dataclasses.dataclass(frozen=True, repr=False)
-class Encoded(Result):
-    """Encoded texts: the inputs of a model, and the places of tokens in the texts.
-
-    `fit`, `evaluate` and `predict` accept it instead of the texts, which are then not tokenized
-    again.
-
-    Args:
-        features: Dict of NumPy arrays, the inputs of the model.
-        columns: Dict of lists, what was given, such as `text` and `pair`.
-        row: Int array with a number for each row of `features`: the row of `columns` that it is
-            from. `None` if they are the same.
-        num_cut: Int array, how many tokens of each text were truncated. `None`: of none.
-    """
-
-    features: dict[str, np.ndarray]
-    columns: dict[str, Any]
-    row: np.ndarray | None = None
-    num_cut: np.ndarray | None = None
-
-    def __repr__(self) -> str:
-        title = f"{type(self).__name__} of {self.num_given} rows: {', '.join(self.columns)}"
-        return titled(title, [f"{name}: {short(x)}" for name, x in self.features.items()])
-
-    def __len__(self) -> int:
-        """The number of rows of `features`."""
-        return len(self.features["token_ids"])
-
-    @property
-    def num_given(self) -> int:
-        """The number of rows of `columns`."""
-        return len(next(iter(self.columns.values())))
 
 
 @refuse_unknown_arguments

@@ -10,26 +10,20 @@ import numpy as np
 from keras_xlnet.arguments import as_values, check_positive_int, check_range
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.answer_decoding import AnswerPrediction, decode_answers
-from keras_xlnet.preprocessing.answer_windows import AnswerWindows
-from keras_xlnet.preprocessing.answers import gold_answers, question_columns
-from keras_xlnet.preprocessing.labels import Classes
-from keras_xlnet.preprocessing.packing import (
-    as_int32,
-    as_rows,
-    gather,
-    pack,
-    pair_parts,
-    plan_windows,
-    take,
+from keras_xlnet.preprocessing.answer_windows import (
+    NUM_SPECIAL,
+    AnswerWindows,
+    answer_limits,
+    encode_questions,
+    pack_questions,
 )
-from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
+from keras_xlnet.preprocessing.answers import gold_answers
+from keras_xlnet.preprocessing.encoded import Encoded
+from keras_xlnet.preprocessing.labels import Classes
+from keras_xlnet.preprocessing.preprocessor import Preprocessor
 from keras_xlnet.registration import register
 from keras_xlnet.tokenizers.string_inputs import as_strings
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
-
-# <sep> after the context and after the question, and <cls>.
-_NUM_SPECIAL = 3
-_SPACE = "\u2581"  # The piece for a space.
 
 
 class WindowPlaces(NamedTuple):
@@ -114,9 +108,9 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
         super().__init__(tokenizer, sequence_length, padding_side, padding_token_id, **kwargs)
         check_positive_int("doc_stride", doc_stride)
         check_positive_int("max_question_length", max_question_length)
-        if sequence_length <= max_question_length + _NUM_SPECIAL:
+        if sequence_length <= max_question_length + NUM_SPECIAL:
             raise ValueError(
-                f"`sequence_length` must be above `max_question_length` + {_NUM_SPECIAL}, so that "
+                f"`sequence_length` must be above `max_question_length` + {NUM_SPECIAL}, so that "
                 f"there is a place for the context. Received: sequence_length={sequence_length}, "
                 f"max_question_length={max_question_length}"
             )
@@ -129,46 +123,13 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
             # Many questions share a context.
             different, index = tf.unique(context, tf.int64)
             context_ids, offsets = self.tokenizer(different, return_offsets=True)
-            features, row, (begin, first, count), _ = self._pack_windows(
-                self.tokenizer(question), context_ids, index, tf
+            features, row, (begin, first, count), _ = pack_questions(
+                *(self.tokenizer(question), context_ids, index),
+                *(self.layout, self.doc_stride, self.max_question_length),
+                xp=tf,
             )
             start, end = (tf.gather(part, index) for part in (offsets.start, offsets.end))
             return features, WindowPlaces(row, begin, first, count, start, end)
-
-    def _pack_windows(self, question_ids, context_ids, index, xp, shorten=False):
-        """The features of the windows of questions, and where they are.
-
-        `index` `(questions,)` is the context of each question. Returns the features, the question
-        of each window, the three places of `WindowPlaces`, and how many tokens are truncated.
-        """
-        questions, contexts = as_rows(question_ids), as_rows(context_ids)
-        length = xp.minimum(questions.lengths, self.max_question_length)
-        room = self.sequence_length - _NUM_SPECIAL - length
-        row, first, count = plan_windows(
-            gather(contexts.lengths, index, xp), room, xp.minimum(room, self.doc_stride), xp
-        )
-        length = gather(length, row, xp)
-        has_question = xp.minimum(length, 1)
-        parts = pair_parts(
-            [take(contexts, gather(index, row, xp), first, count, xp)],
-            [take(questions, row, 0, length, xp)],
-            has_question,
-            self.layout,
-            xp,
-        )
-        features = pack(parts, self.layout, xp, shorten)
-        # Of the window: the context, <sep>, the question and <sep>.
-        last = count + length + 1 + has_question
-        mask = features["padding_mask"]
-        begin = xp.zeros_like(last)
-        if self.padding_side == "left":
-            begin = mask.shape[1] - last - 1
-        position = np.arange(mask.shape[1], dtype="int64") - begin[:, np.newaxis]
-        in_context = (position >= 0) & (position < count[:, np.newaxis])
-        features["paragraph_mask"] = in_context | (position == last[:, np.newaxis])
-        features["cls_index"] = as_int32(begin + last, xp)
-        num_cut = xp.maximum(questions.lengths - self.max_question_length, 0)
-        return features, row, (begin, first, count), num_cut
 
     def encode(self, x: Any, shorten: bool = True) -> AnswerWindows:
         """Converts questions with contexts to windows on the host, without TensorFlow.
@@ -185,23 +146,8 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
         Raises:
             ValueError: If something is not a text. The message names the row.
         """
-        columns = question_columns(x)
-        # Many questions share a context.
-        different = {text: place for place, text in enumerate(dict.fromkeys(columns["context"]))}
-        context_ids, offsets = self.tokenizer.encode(list(different), return_offsets=True)
-        index = np.array([different[text] for text in columns["context"]])
-        features, row, (begin, first, count), num_cut = self._pack_windows(
-            self.tokenizer.encode(columns["question"]), context_ids, index, np, shorten
-        )
-        return AnswerWindows(
-            features,
-            columns,
-            row,
-            num_cut,
-            first_position=begin,
-            first_token=first,
-            num_tokens=count,
-            token_offsets=[offsets[i] for i in index],
+        return encode_questions(
+            x, self.tokenizer, self.layout, self.doc_stride, self.max_question_length, shorten
         )
 
     def answer_limits(self, token_ids: Any, max_answer_length: int, xp: ModuleType = np) -> Any:
@@ -217,12 +163,7 @@ class XLNetQuestionAnsweringPreprocessor(Preprocessor):
         Returns:
             Int32, of the shape of `token_ids`.
         """
-        space = (
-            self.tokenizer.token_to_id(_SPACE) or -1
-        )  # It is 0, `<unk>`, if there is no such piece.
-        shortest = 0 if max_answer_length == 1 else max_answer_length
-        limits = xp.where(xp.equal(token_ids, space), shortest, max_answer_length)
-        return limits if xp is not np else limits.astype("int32")
+        return answer_limits(token_ids, self.tokenizer, max_answer_length, xp)
 
     def encode_labels(
         self, y: Any, encoded: Encoded, classes: Classes | None = None

@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from keras_xlnet.arguments import check_count
+from keras_xlnet.preprocessing.documents import (
+    RankedDocument,
+    encode_documents,
+    rank_documents,
+)
+from keras_xlnet.preprocessing.encoded import Encoded
 from keras_xlnet.preprocessing.labels import Classes
-from keras_xlnet.preprocessing.packing import rows_of_lists
-from keras_xlnet.preprocessing.preprocessor import Encoded
 from keras_xlnet.preprocessing.text_preprocessor import XLNetTextPreprocessor
-from keras_xlnet.preprocessing.texts import read_columns
 from keras_xlnet.registration import register
-from keras_xlnet.results import Result
 
 # The relevance of a missing document.
 NO_DOCUMENT = -1
-
-
-@dataclasses.dataclass(frozen=True, repr=False)
-class RankedDocument(Result):
-    """A document in a ranking.
-
-    Args:
-        index: Int, its place in the list that was given.
-        text: String.
-        score: Float, the higher the more relevant.
-
-    Example:
-
-    >>> from keras_xlnet.preprocessing import RankedDocument
-    >>> RankedDocument(2, "a rose", 1.23456)
-    RankedDocument(index=2, text='a rose', score=1.235)
-    """
-
-    index: int
-    text: str
-    score: float
 
 
 @register
@@ -81,18 +61,12 @@ class XLNetRankerPreprocessor(XLNetTextPreprocessor):
             ValueError: If something is not a string, the lengths differ or a query has no
                 documents. The message names the row.
         """
-        columns = read_columns(x, [("query", "documents")])
-        counts = [len(texts) for texts in columns["documents"]]
-        queries = [q for q, n in zip(columns["query"], counts, strict=True) for _ in range(n)]
-        documents = [text for texts in columns["documents"] for text in texts]
-        flat, num_cut = self._encode_columns(queries, documents, shorten)
-        features = {key: rows_of_lists(values, counts, 0) for key, values in flat.items()}
-        return Encoded(features, columns, num_cut=num_cut)
+        return encode_documents(x, self.tokenizer, self.layout, shorten)
 
     def encode_labels(self, y: Any, encoded: Encoded, classes: Classes | None = None) -> np.ndarray:
         return relevance_labels(y, encoded.columns["documents"])
 
-    def decode(self, outputs: Any, encoded: Encoded, **options: Any) -> list[Any]:
+    def decode(self, outputs: Any, encoded: Encoded, **options: Any) -> list[list[RankedDocument]]:
         """Returns a list of `RankedDocument` for each query, the most relevant one first.
 
         Args:
@@ -100,13 +74,7 @@ class XLNetRankerPreprocessor(XLNetTextPreprocessor):
             encoded: What `encode` returned.
             **options: None are needed.
         """
-        pairs = zip(encoded.columns["documents"], outputs, strict=True)
-        return [_ranked(documents, scores[: len(documents)]) for documents, scores in pairs]
-
-
-def _ranked(documents, scores):
-    order = np.argsort(-scores, kind="stable")
-    return [RankedDocument(int(i), documents[i], float(scores[i])) for i in order]
+        return rank_documents(outputs, encoded)
 
 
 def relevance_labels(y: Any, documents: Sequence[Sequence[str]]) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from keras import ops
 
+from keras_xlnet.preprocessing.encoded import Encoded
 from keras_xlnet.preprocessing.labels import (
     Classes,
     as_label_array,
@@ -16,12 +17,11 @@ from keras_xlnet.preprocessing.labels import (
     is_names,
     learn_class_names,
 )
-from keras_xlnet.preprocessing.preprocessor import Encoded
 from keras_xlnet.preprocessing.text_preprocessor import XLNetTextPreprocessor
 from keras_xlnet.preprocessing.texts import is_text
 from keras_xlnet.registration import register
 from keras_xlnet.results import Result
-from keras_xlnet.tokenizers.string_inputs import plain_columns
+from keras_xlnet.tokenizers.text_columns import plain_columns
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

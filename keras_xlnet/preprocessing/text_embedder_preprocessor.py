@@ -9,8 +9,8 @@ import numpy as np
 
 from keras_xlnet.arguments import as_values, check_range
 from keras_xlnet.lazy_modules import tf
+from keras_xlnet.preprocessing.encoded import Encoded, encode_columns
 from keras_xlnet.preprocessing.labels import Classes
-from keras_xlnet.preprocessing.preprocessor import Encoded
 from keras_xlnet.preprocessing.text_regressor_preprocessor import XLNetTextRegressorPreprocessor
 from keras_xlnet.preprocessing.texts import read_columns
 from keras_xlnet.registration import register
@@ -60,7 +60,7 @@ class XLNetTextEmbedderPreprocessor(XLNetTextRegressorPreprocessor):
         """
         columns = read_columns(x, [_NAMES[:1], _NAMES[:2], _NAMES])
         texts = [text for column in columns.values() for text in column]
-        flat, num_cut = self._encode_columns(texts, None, shorten)
+        flat, num_cut = encode_columns(texts, None, self.tokenizer, self.layout, shorten)
         features = {key: _as_rows(values, len(columns)) for key, values in flat.items()}
         return Encoded(features, columns, num_cut=num_cut)
 

@@ -6,19 +6,15 @@ import types
 from typing import Any
 
 import keras
-import numpy as np
 
 from keras_xlnet.lazy_modules import tf
+from keras_xlnet.preprocessing.encoded import Encoded, check_length_of_pairs, encode_texts
 from keras_xlnet.preprocessing.labels import Classes, check_number_of_rows
 from keras_xlnet.preprocessing.packing import as_rows, pack_texts
-from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
-from keras_xlnet.preprocessing.texts import read_columns
+from keras_xlnet.preprocessing.preprocessor import Preprocessor
 from keras_xlnet.tokenizers.string_inputs import as_strings, check_string_dtype
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
 from keras_xlnet.types import Shape
-
-# One token of each text, <sep> after each text, and <cls>.
-_MIN_LENGTH_PAIR = 5
 
 
 class XLNetTextPreprocessor(Preprocessor):
@@ -89,22 +85,12 @@ class XLNetTextPreprocessor(Preprocessor):
             ValueError: If something is not a string, or the numbers of texts and pairs differ. The
                 message names the row.
         """
-        columns = read_columns(x, [("text",), ("text", "pair")])
-        features, num_cut = self._encode_columns(columns["text"], columns.get("pair"), shorten)
-        return Encoded(features, columns, num_cut=num_cut)
+        return encode_texts(x, self.tokenizer, self.layout, shorten)
 
     def encode_labels(self, y: Any, encoded: Encoded, classes: Classes | None = None) -> Any:
         y = self.check_labels(y, encoded.features, classes)
         check_number_of_rows(y, encoded.num_given)
         return y
-
-    def _encode_columns(self, text, pair, shorten):
-        """The features of texts or pairs, and how many tokens of each were truncated."""
-        first, second = as_rows(self.tokenizer.encode(text)), None
-        if pair is not None:
-            self._check_length_of_pairs()
-            second = as_rows(self.tokenizer.encode(pair))
-        return pack_texts(first, second, self.layout, np, shorten)
 
     def compute_output_shape(self, input_shape: Any) -> dict[str, Shape]:
         inputs = keras.tree.map_shape_structure(
@@ -130,16 +116,8 @@ class XLNetTextPreprocessor(Preprocessor):
     def _text_and_pair(self, inputs):
         text, pair = _split_inputs(inputs)
         if pair is not None:
-            self._check_length_of_pairs()
+            check_length_of_pairs(self.sequence_length)
         return text, pair
-
-    def _check_length_of_pairs(self):
-        if self.sequence_length < _MIN_LENGTH_PAIR:
-            raise ValueError(
-                f"`sequence_length` must be at least {_MIN_LENGTH_PAIR} for pairs: one token of "
-                "each text, two <sep> and <cls>. Received: "
-                f"sequence_length={self.sequence_length}"
-            )
 
     def _pack_compiled(self, *ids):
         # Compiled as the tokenizer is, and for the same reasons.

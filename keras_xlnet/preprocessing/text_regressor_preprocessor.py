@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from keras_xlnet.lazy_modules import tf
+from keras_xlnet.preprocessing.encoded import Encoded
 from keras_xlnet.preprocessing.labels import (
     Classes,
     as_columns,
@@ -14,7 +15,6 @@ from keras_xlnet.preprocessing.labels import (
     is_names,
     numbers_of_strings,
 )
-from keras_xlnet.preprocessing.preprocessor import Encoded
 from keras_xlnet.preprocessing.text_preprocessor import XLNetTextPreprocessor
 from keras_xlnet.preprocessing.texts import is_text
 from keras_xlnet.registration import register

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from keras_xlnet.results import short
-from keras_xlnet.tokenizers.string_inputs import (
+from keras_xlnet.tokenizers.text_columns import (
     as_text,
     as_texts,
     is_table,

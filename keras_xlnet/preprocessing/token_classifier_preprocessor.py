@@ -2,135 +2,27 @@
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from keras_xlnet.lazy_modules import tf
+from keras_xlnet.preprocessing.encoded import Encoded
 from keras_xlnet.preprocessing.labels import Classes, as_label_array, check_class_indices
-from keras_xlnet.preprocessing.packing import (
-    SEGMENT_A,
-    Rows,
-    as_int32,
-    as_rows,
-    concat,
-    gather,
-    indices,
-    pack,
-    pair_parts,
-    plan_windows,
-    ranges,
-    repeated,
-    starts,
-    take,
-    window_of_most_context,
+from keras_xlnet.preprocessing.preprocessor import Preprocessor
+from keras_xlnet.preprocessing.sentences import (
+    EncodedWords,
+    TaggedSentence,
+    encode_sentences,
+    pack_sentences,
+    pack_windows,
+    tag_sentences,
 )
-from keras_xlnet.preprocessing.preprocessor import Encoded, Preprocessor
-from keras_xlnet.preprocessing.tags import Entity, decode_tags, detect_scheme, tag_spans
-from keras_xlnet.preprocessing.words import (
-    NO_LABEL,
-    is_first_piece,
-    learn_tags,
-    sentence_words,
-    tag_indices,
-    token_labels,
-    token_weights,
-)
+from keras_xlnet.preprocessing.weights import token_weights
+from keras_xlnet.preprocessing.words import NO_LABEL, learn_tags, tag_indices, token_labels
 from keras_xlnet.registration import register
-from keras_xlnet.results import Result, color_of, marked_html
-from keras_xlnet.tokenizers.string_inputs import as_strings, as_texts, plain_columns
+from keras_xlnet.tokenizers.string_inputs import as_strings
 from keras_xlnet.tokenizers.xlnet_tokenizer import XLNetTokenizer
-
-_NO_WORD = -1
-# <sep> and <cls>.
-_NUM_SPECIAL = 2
-
-
-@dataclasses.dataclass(frozen=True, repr=False)
-class EncodedWords(Encoded):
-    """Sentences as arrays, and the word that each token belongs to.
-
-    Args:
-        features, row: As in `Encoded`. `row` is `None` if no sentence has several windows.
-        columns: Dict of `words`, a list of lists of strings, and, if sentences were strings,
-            `text`, a list of these.
-        word_index: Int array `(windows, length)`, the index of each token's word in its
-            sentence; -1 for padding, `<sep>`, `<cls>` and words that have more context in another
-            window.
-        places: List with the positions of words in each sentence, `(start, end)` in
-            characters. `None` for lists of words.
-    """
-
-    _: dataclasses.KW_ONLY
-    word_index: np.ndarray
-    places: list[list[tuple[int, int]]] | None = None
-
-    @property
-    def sentence(self) -> np.ndarray:
-        """Int array `(windows,)`, the sentence of each window."""
-        return np.arange(len(self)) if self.row is None else self.row
-
-
-class Entities(list[Entity]):
-    """The entities of a sentence: a list of `Entity`. Notebooks show the sentence with them.
-
-    Args:
-        found: Iterable of `Entity`.
-        sentence: The `TaggedSentence` that they are in.
-    """
-
-    def __init__(self, found: Iterable[Entity], sentence: TaggedSentence) -> None:
-        super().__init__(found)
-        self._sentence = sentence
-
-    def _repr_html_(self) -> str:
-        text, words = self._sentence.text, self._sentence.words
-        places = [(entity.start, entity.end) for entity in self]
-        if text is None:  # Entity positions count words, which are joined by spaces.
-            ends = list(itertools.accumulate(len(word) + 1 for word in words))
-            places = [(ends[a] - len(words[a]) - 1, ends[b - 1] - 1) for a, b in places]
-            text = " ".join(words)
-        types = (entity.type for entity in self)
-        return marked_html(text, [(*p, t, color_of(t)) for p, t in zip(places, types, strict=True)])
-
-
-@dataclasses.dataclass(frozen=True, repr=False)
-class TaggedSentence(Result):
-    """The tags of a sentence: the most probable sequence that is valid in their scheme.
-
-    Args:
-        words: Tuple of strings.
-        tags: Tuple of strings, one per word.
-        scores: Tuple of floats, the probability of the tag of each word.
-        text: The sentence, `None` if it was given as words.
-        places: Tuple of the `(start, end)` of words in `text`, or `None`.
-
-    Example:
-
-    >>> from keras_xlnet.preprocessing import TaggedSentence
-    >>> TaggedSentence(("in", "Rome"), ("O", "B-place"), (0.99876, 0.91234)).entities("bio")
-    [Entity(type='place', text='Rome', start=1, end=2, score=0.9123)]
-    """
-
-    words: tuple[str, ...]
-    tags: tuple[str, ...]
-    scores: tuple[float, ...]
-    text: str | None = None
-    places: tuple[tuple[int, int], ...] | None = None
-
-    def entities(self, scheme: str) -> Entities:
-        """Returns the entities of the tags in a scheme, in the order of the text."""
-        return Entities((self._entity(*span) for span in tag_spans(self.tags, scheme)), self)
-
-    def _entity(self, kind, start, end):
-        score = float(np.mean(self.scores[start:end]))
-        if self.places is None or self.text is None:
-            return Entity(kind, " ".join(self.words[start:end]), start, end, score)
-        first, last = self.places[start][0], self.places[end - 1][1]
-        return Entity(kind, self.text[first:last], first, last, score)
 
 
 @register
@@ -195,10 +87,8 @@ class XLNetTokenClassifierPreprocessor(Preprocessor):
 
     def call(self, inputs: Any) -> dict[str, tf.Tensor]:
         with tf.device("CPU:0"):
-            ids, index, _ = self._tokenize(inputs)
-            row, length = indices(ids.lengths, tf), tf.minimum(ids.lengths, self._room)
-            ids, index = (take(rows, row, 0, length, tf) for rows in (ids, index))
-            return self._pack_words(ids, index, tf)
+            pieces, num_words = self._tokenize(inputs)
+            return pack_sentences(pieces, num_words, self.layout, tf)
 
     def windows(self, inputs: Any) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
         """Returns the windows of sentences, in the TensorFlow graph.
@@ -211,56 +101,15 @@ class XLNetTokenClassifierPreprocessor(Preprocessor):
             int64 `(windows,)`. `word_index` is as in `EncodedWords`.
         """
         with tf.device("CPU:0"):
-            return self._pack_windows(self._tokenize(inputs), tf)
-
-    @property
-    def _room(self):
-        return self.sequence_length - _NUM_SPECIAL
+            pieces, num_words = self._tokenize(inputs)
+            return pack_windows(pieces, num_words, self.layout, tf)
 
     def _tokenize(self, inputs):
         words = as_strings(inputs)
         if not isinstance(words, tf.RaggedTensor):
             words = tf.RaggedTensor.from_tensor(tf.ensure_shape(words, (None, None)))
         words = words.with_row_splits_dtype(tf.int64)
-        return self._as_sentences(self.tokenizer(words.values), words.row_lengths(), tf)
-
-    def _as_sentences(self, pieces, num_words, xp):
-        """The tokens of sentences, their words, and the first token of the word of each token."""
-        pieces = as_rows(pieces)
-        # A word without tokens is unknown.
-        values = concat([np.full(1, self.tokenizer.unk_token_id, "int32"), pieces.values], xp)
-        begin = xp.where(pieces.lengths > 0, starts(pieces.lengths, xp) + 1, 0)
-        count = xp.maximum(pieces.lengths, 1)
-        word = xp.repeat(indices(count, xp), count)
-        index = as_int32(ranges(xp.zeros_like(num_words), num_words, xp), xp)
-        before = concat([np.zeros(1, "int64"), xp.cumsum(count)], xp)
-        length = gather(before, xp.cumsum(num_words), xp)
-        length -= gather(before, starts(num_words, xp), xp)
-        ids = Rows(gather(values, ranges(begin, count, xp), xp), length)
-        return ids, Rows(gather(index, word, xp), length), gather(before, word, xp)
-
-    def _pack_windows(self, tokens, xp, shorten=False):
-        """The features of the windows of sentences, and the sentence of each window."""
-        ids, index, first_of_word = tokens
-        room, stride = self._room, max(self._room // 2, 1)
-        zero = xp.zeros_like(ids.lengths)
-        row, first, count = plan_windows(ids.lengths, zero + room, zero + stride, xp)
-        token = ranges(gather(starts(ids.lengths, xp), row, xp) + first, count, xp)
-        window = window_of_most_context(Rows(token, count), xp.size(ids.values), xp)
-        # A word belongs to the window where its first token has the most context.
-        of_word = gather(window, gather(first_of_word, token, xp), xp)
-        is_here = of_word == xp.repeat(indices(count, xp), count)
-        index = Rows(xp.where(is_here, gather(index.values, token, xp), _NO_WORD), count)
-        ids = Rows(gather(ids.values, token, xp), count)
-        return self._pack_words(ids, index, xp, shorten), row
-
-    def _pack_words(self, ids, index, xp, shorten=False):
-        parts = pair_parts([ids], [], xp.zeros_like(ids.lengths), self.layout, xp)
-        of_specials = repeated(_NO_WORD, xp.zeros_like(ids.lengths) + _NUM_SPECIAL, xp)
-        layout = self.layout._replace(padding_token_id=_NO_WORD)
-        index = pack([(index, SEGMENT_A), (of_specials, SEGMENT_A)], layout, xp, shorten)
-        features = pack(parts, self.layout, xp, shorten)
-        return {**features, "word_index": index["token_ids"]}
+        return self.tokenizer(words.values), words.row_lengths()
 
     def encode(self, x: Any, shorten: bool = True) -> EncodedWords:
         """Converts sentences to arrays on the host, without TensorFlow.
@@ -278,18 +127,7 @@ class XLNetTokenClassifierPreprocessor(Preprocessor):
             ValueError: If a sentence has no words or a word is not a string. The message names
                 them.
         """
-        x = plain_columns(x)
-        sentences, places = sentence_words(x)
-        columns: dict[str, Any] = {"words": sentences}
-        if places is not None:
-            columns["text"] = as_texts(x)
-        pieces = self.tokenizer.encode([word for words in sentences for word in words])
-        num_words = np.array([*map(len, sentences)], "int64")
-        tokens = self._as_sentences(pieces, num_words, np)
-        features, row = self._pack_windows(tokens, np, shorten)
-        word_index = features.pop("word_index")
-        row = row if len(row) > len(sentences) else None
-        return EncodedWords(features, columns, row, word_index=word_index, places=places)
+        return encode_sentences(x, self.tokenizer, self.layout, shorten)
 
     def encode_labels(self, y: Any, encoded: Encoded, classes: Classes | None = None) -> np.ndarray:
         assert isinstance(encoded, EncodedWords) and classes is not None
@@ -313,31 +151,7 @@ class XLNetTokenClassifierPreprocessor(Preprocessor):
             **options: `classes`, the `Classes` of the model.
         """
         assert isinstance(encoded, EncodedWords)
-        names = options["classes"].names
-        scheme = detect_scheme(names)
-        first = is_first_piece(encoded.word_index)
-        # The words of all sentences, in order.
-        probabilities = np.split(
-            np.asarray(outputs)[first],
-            np.cumsum([len(words) for words in encoded.columns["words"]])[:-1],
-        )
-        return [
-            self._decode_sentence(row, probabilities[row], names, scheme, encoded)
-            for row in range(encoded.num_given)
-        ]
-
-    def _decode_sentence(self, row, probabilities, names, scheme, encoded):
-        log_probs = np.log(np.maximum(probabilities, 1e-30))
-        chosen, _ = decode_tags(log_probs, names, scheme)
-        words = encoded.columns["words"][row]
-        scores = np.exp(log_probs)[np.arange(len(chosen)), chosen].tolist()
-        return TaggedSentence(
-            words=tuple(words),
-            tags=tuple(names[i] for i in chosen),
-            scores=tuple(scores),
-            text=encoded.columns["text"][row] if encoded.places else None,
-            places=tuple(encoded.places[row]) if encoded.places else None,
-        )
+        return tag_sentences(outputs, encoded, options["classes"].names)
 
     @classmethod
     def check_labels(cls, y: Any, features: Any, classes: Classes | None = None) -> Any:

@@ -1,26 +1,29 @@
-"""Texts as lists of token ids, as rectangular arrays, and through a model."""
+"""Texts as lists of token ids, and as rectangular arrays.
 
-from collections.abc import Callable, Sequence
+Exported directories contain this file (`serving/portable/`), so it does not import Keras.
+"""
+
+from collections.abc import Sequence
 from typing import Any
 
-import keras
 import numpy as np
-from keras import ops
 
 from keras_xlnet.preprocessing.packing import rounded
-from keras_xlnet.tokenizers.string_inputs import as_texts, plain_texts
-from keras_xlnet.types import Tensor
+from keras_xlnet.tokenizers.text_columns import as_texts, plain_texts
 
 
 def as_token_lists(
-    texts: Any, model: keras.Model, tokenizer: Callable[..., Any] | None = None, name: str = "texts"
+    texts: Any,
+    vocabulary_size: int,
+    tokenizer: Any = None,
+    name: str = "texts",
 ) -> list[np.ndarray]:
     """Returns an int32 array of token ids for each text.
 
     Args:
         texts: A column of strings, a list of sequences of token ids, or an int array
             `(texts, length)`.
-        model: The model that the ids are for.
+        vocabulary_size: Int, the number of ids of the model.
         tokenizer: An `XLNetTokenizer`, or another callable from strings to ragged ids. Required
             for strings.
         name: String, the name of the argument in errors.
@@ -51,10 +54,10 @@ def as_token_lists(
             raise ValueError(
                 f"`{name}` must have token ids that are ints. Received in row {i}: {texts[i]!r}"
             )
-        if row.min() < 0 or row.max() >= model.vocabulary_size:
+        if row.min() < 0 or row.max() >= vocabulary_size:
             raise ValueError(
-                f"`{name}` must have token ids from 0 to {model.vocabulary_size - 1}. Received in "
-                f"row {i}: {row[(row < 0) | (row >= model.vocabulary_size)][0]}"
+                f"`{name}` must have token ids from 0 to {vocabulary_size - 1}. Received in "
+                f"row {i}: {row[(row < 0) | (row >= vocabulary_size)][0]}"
             )
     return [row.astype("int32") for row in rows]
 
@@ -75,14 +78,3 @@ def pad_rows(
     for target, row in zip(padded, rows, strict=True):
         target[slice(len(row)) if side == "right" else slice(length - len(row), None)] = row
     return padded
-
-
-def predict(model: keras.Model, features: dict[str, Tensor]) -> Any:
-    """Returns the predictions of a model for a batch as NumPy arrays.
-
-    Args:
-        model: A functional model.
-        features: Dict of arrays and tensors.
-    """
-    # PyTorch refuses a mix of arrays and tensors.
-    return model.predict_on_batch({k: ops.convert_to_tensor(v) for k, v in features.items()})

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from keras import ops
 
+from keras_xlnet.arguments import check_count
 from keras_xlnet.types import Tensor
 
 
@@ -119,3 +120,35 @@ def weights_by_class(class_weights: Sequence[float], labels: Tensor, rank: int) 
         ops.convert_to_tensor(class_weights, "float32"), ops.where(is_class, index, 0)
     )
     return ops.where(is_class, weights, ops.ones_like(weights))
+
+
+def token_weights(
+    weights: Any, sentences: Sequence[Sequence[str]], word_index: np.ndarray, sentence: np.ndarray
+) -> Any:
+    """Returns the weights of windows `(windows,)`, or of tokens `(windows, length)`.
+
+    Args:
+        weights: A weight for each sentence; or a list for each sentence, with a weight for each of
+            its words; or `None`.
+        sentences: List of lists of words.
+        word_index, sentence: As in `EncodedWords`.
+
+    Raises:
+        ValueError: If the number of weights is not the number of sentences, or of words in a
+            sentence. The message names the row.
+    """
+    if weights is None:
+        return None
+    weights = list(ops.convert_to_numpy(weights) if ops.is_tensor(weights) else weights)
+    if not weights or not hasattr(weights[0], "__len__"):
+        return as_weight_array(weights, len(sentences))[sentence]
+    given = f"`sample_weight` must have a row for each of {len(sentences)} sentences. Received: "
+    check_count(weights, len(sentences), given)
+    for row, (values, words) in enumerate(zip(weights, sentences, strict=True)):
+        given = f"`sample_weight` must have a weight for each word. Received in row {row}: "
+        check_count(values, len(words), given, f" for {len(words)} words")
+    of_words = [as_weight_array(values) for values in weights]
+    found = np.zeros(word_index.shape, "float32")
+    for row, counts in enumerate(word_index >= 0):
+        found[row, counts] = of_words[sentence[row]][word_index[row, counts]]
+    return found

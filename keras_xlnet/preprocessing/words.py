@@ -1,4 +1,7 @@
-"""Sentences as words with tags, and texts split into words."""
+"""Sentences as words with tags, and texts split into words.
+
+Exported directories contain this file (`serving/portable/`), so it does not import Keras.
+"""
 
 import functools
 import re
@@ -9,11 +12,9 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from keras import ops
 
 from keras_xlnet.arguments import check_count
-from keras_xlnet.preprocessing.weights import as_weight_array
-from keras_xlnet.tokenizers.string_inputs import as_text, as_texts, plain_columns, plain_texts
+from keras_xlnet.tokenizers.text_columns import as_text, as_texts, plain_columns, plain_texts
 
 # The label of ignored tokens, as in PyTorch.
 NO_LABEL = -100
@@ -187,38 +188,6 @@ def token_labels(
     for row, classes in enumerate(tags):
         labels[row, counts[row]] = classes[word_index[row, counts[row]]]
     return labels
-
-
-def token_weights(
-    weights: Any, sentences: Sequence[Sequence[str]], word_index: np.ndarray, sentence: np.ndarray
-) -> Any:
-    """Returns the weights of windows `(windows,)`, or of tokens `(windows, length)`.
-
-    Args:
-        weights: A weight for each sentence; or a list for each sentence, with a weight for each of
-            its words; or `None`.
-        sentences: List of lists of words.
-        word_index, sentence: As in `EncodedWords`.
-
-    Raises:
-        ValueError: If the number of weights is not the number of sentences, or of words in a
-            sentence. The message names the row.
-    """
-    if weights is None:
-        return None
-    weights = list(ops.convert_to_numpy(weights) if ops.is_tensor(weights) else weights)
-    if not weights or not hasattr(weights[0], "__len__"):
-        return as_weight_array(weights, len(sentences))[sentence]
-    given = f"`sample_weight` must have a row for each of {len(sentences)} sentences. Received: "
-    check_count(weights, len(sentences), given)
-    for row, (values, words) in enumerate(zip(weights, sentences, strict=True)):
-        given = f"`sample_weight` must have a weight for each word. Received in row {row}: "
-        check_count(values, len(words), given, f" for {len(words)} words")
-    of_words = [as_weight_array(values) for values in weights]
-    found = np.zeros(word_index.shape, "float32")
-    for row, counts in enumerate(word_index >= 0):
-        found[row, counts] = of_words[sentence[row]][word_index[row, counts]]
-    return found
 
 
 def is_first_piece(word_index: Any, xp: ModuleType = np) -> Any:

@@ -1,4 +1,4 @@
-"""The details of an exported model: the JSON file in its SavedModel."""
+"""The details of an exported model: the JSON file in its directory."""
 
 import pathlib
 from typing import Any
@@ -8,15 +8,19 @@ from keras_xlnet.types import PathLike
 
 #: TF Serving ignores other files in this folder than its own.
 FILE = "assets.extra/model_details.json"
+#: The file in a directory with an ONNX or LiteRT network.
+PORTABLE_FILE = "model_details.json"
+#: The files of networks, by format.
+NETWORK_FILES = {"onnx": "model.onnx", "litert": "model.tflite"}
 #: It changes when a key gets another meaning, and not when one is added.
 FORMAT_VERSION = 1
 
 
 def read_export_details(directory: PathLike) -> dict[str, Any] | None:
-    """Returns the details that `export` wrote into a SavedModel, or `None` without any.
+    """Returns the details that `export` wrote into a directory, or `None` without any.
 
     Args:
-        directory: Path of the SavedModel.
+        directory: Path of the export.
 
     Raises:
         ValueError: If the file is damaged, or has the format of another version.
@@ -34,9 +38,10 @@ def read_export_details(directory: PathLike) -> dict[str, Any] | None:
     >>> read_export_details(directory)["model"]
     'XLNetRanker'
     """
-    if not (pathlib.Path(directory) / FILE).exists():
+    names = [name for name in (FILE, PORTABLE_FILE) if (pathlib.Path(directory) / name).exists()]
+    if not names:
         return None
-    file = file_in(directory, FILE)
+    file = file_in(directory, names[0])
     details = read_json(file)
     version = details.get("format_version")
     if version != FORMAT_VERSION:

@@ -22,7 +22,7 @@ from keras_xlnet.pretraining.text_files import plan_shards
 from keras_xlnet.pretraining.token_records import TokenRecords
 from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.tokenizers.cleaning import replace_surrogates
-from keras_xlnet.tokenizers.string_inputs import texts_of_corpus
+from keras_xlnet.tokenizers.text_columns import texts_of_corpus
 from keras_xlnet.types import PathLike
 
 

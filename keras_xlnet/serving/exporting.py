@@ -63,13 +63,13 @@ def export(
     The rows of a request are padded to the longest one, and read in smaller batches if their
     lengths differ much. With `batch_size` all shapes are static.
 
-    The formats `"onnx"` and `"litert"` are small files for CPUs and phones, of an
-    `XLNetTextClassifier`, an `XLNetTextRegressor` or an `XLNetTextEmbedder`. The directory has the
-    network, `model.onnx` or `model.tflite`, which takes `token_ids`, `segment_ids` and
-    `padding_mask` `(batch, length)` and returns `probabilities`, `values` or `embedding`; the
-    vocabulary, `spiece.model`; `model.json`; and `predict.py`, which converts texts to ids and
-    runs the network with only NumPy, sentencepiece and a runtime. They are written in another
-    process, with any backend: ONNX needs `pip install ".[onnx]"`, LiteRT TensorFlow.
+    The formats `"onnx"` and `"litert"` are small files for CPUs and phones, of all these models.
+    The directory has the network, `model.onnx` or `model.tflite`, which takes token ids; the
+    vocabulary, `spiece.model`; `model.json`; the details, `model_details.json`; and `predict.py`,
+    which makes ids of texts, runs the network and returns what `classify`, `tag`, `answer`,
+    `choose`, `rank` and `score` return, with only NumPy, sentencepiece and a runtime. They are
+    written in another process, with any backend: ONNX needs `pip install ".[onnx]"`, LiteRT
+    TensorFlow.
 
     The files are written to a temporary directory, which is then renamed to `directory`. A server
     that watches the parent directory never reads a partial model, and a failed export leaves no
@@ -95,8 +95,7 @@ def export(
         quantization: For ONNX and LiteRT, `"float16"` or `"int8"`. With `"float16"` weights take
             half the space, and products are computed in float32. With `"int8"` they take a
             quarter, and products of weights are computed in int8, faster and less exactly.
-        trained_on: Optional string, the training data, for the model's details. Only for
-            `"saved_model"`.
+        trained_on: Optional string, the training data, for the model's details.
         **options: For an `XLNetTextClassifier`: `threshold`, instead of the model's. For an
             `XLNetQuestionAnswering`: `num_answers` [5], `max_answer_length` [64] and
             `null_threshold`, as in `answer`, the last instead of the model's. For language
@@ -151,9 +150,8 @@ def export(
         _check_not_given(format, quantization=quantization)
         write = _saved_model_writer(model, batch_size, warmup, trained_on, **options)
     else:
-        given = {"batch_size": batch_size, "warmup": warmup, "trained_on": trained_on}
-        _check_not_given(format, **given, **options)
-        write = portable_writer(model, format, quantization)
+        _check_not_given(format, batch_size=batch_size, warmup=warmup, **options)
+        write = portable_writer(model, format, quantization, trained_on)
         _check_text_layer(model)
 
     directory.parent.mkdir(parents=True, exist_ok=True)

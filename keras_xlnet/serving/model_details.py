@@ -1,4 +1,4 @@
-"""The details of an exported model: a JSON file in its SavedModel."""
+"""The details of an exported model: a JSON file in its directory."""
 
 import json
 import pathlib
@@ -8,66 +8,51 @@ from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
-import tensorflow_text
 
 import keras_xlnet
 from keras_xlnet.models.base_model import backbone_of
 from keras_xlnet.preprocessing.labels import has_threshold
 from keras_xlnet.preprocessing.tags import entity_types
 from keras_xlnet.preset_files.adapter_weights import sha256_of_weights
-from keras_xlnet.preset_files.export_details import FILE, FORMAT_VERSION
+from keras_xlnet.preset_files.export_details import FORMAT_VERSION
 from keras_xlnet.preset_files.files import sha256_of
 from keras_xlnet.preset_files.origin import origin_of, preset_of_vocabulary
 from keras_xlnet.preset_files.weights import model_weights
-from keras_xlnet.serving.saved_model_signatures import saved_model_signatures
 
 _LENGTHS = ("sequence_length", "max_question_length", "doc_stride", "max_choice_length")
-# Inputs of `serving_default`, for a request to try it.
-_SAMPLES = {
-    "text": "It is a fine day.",
-    "question": "What is the day like?",
-    "context": "It is a fine day.",
-    "query": "weather",
-    "documents": ["It is a fine day.", "A cat sleeps."],
-    "choices": ["We stay at home.", "We go for a walk."],
-}
 
 
 def write_model_details(
     model: Any,
-    directory: pathlib.Path,
+    file: pathlib.Path,
     options: Mapping[str, Any],
+    signatures: Mapping[str, Any],
+    versions: Mapping[str, str],
+    run: Mapping[str, Any],
     batch_size: int | None = None,
     trained_on: str | None = None,
-    prefix: str = "",
 ) -> None:
-    """Writes `assets.extra/model_details.json` into a SavedModel.
+    """Writes the details of an export to a file.
 
     The file depends only on the model, the arguments and the library versions: it has
     neither times nor paths.
 
     Args:
         model: The model that was exported.
-        directory: `pathlib.Path` of the SavedModel.
+        file: `pathlib.Path` in the directory of the export.
         options: The options of `export` with the values that the signatures were made with.
+        signatures: Dict of signatures, as `saved_model_signatures` returns it.
+        versions: Dict of the versions of the packages that wrote the export.
+        run: How to run the export.
         batch_size, trained_on: As in `export`.
-        prefix: The prefix of the signatures of the model, if the SavedModel has several models. It
-            is also the folder of the file in `assets.extra`.
     """
-    signatures = {
-        name.removeprefix(prefix): signature
-        for name, signature in saved_model_signatures(directory)["signatures"].items()
-        if name.startswith(prefix)
-    }
     details = {
         "format_version": FORMAT_VERSION,
         "model": type(model).__name__,
         "versions": {
             "keras_xlnet": keras_xlnet.__version__,
             "keras": keras.__version__,
-            "tensorflow": tf.__version__,
-            "tensorflow_text": tensorflow_text.__version__,
+            **versions,
         },
         **_classes(model),
         "options": _options(model, options),
@@ -78,11 +63,10 @@ def write_model_details(
         "signatures": signatures,
         "vocabulary": _vocabulary(model),
         "weights": {"sha256_as_float16": sha256_of_weights(model_weights(model))},
-        "run": _run(signatures["serving_default"]["inputs"], batch_size),
+        "run": run,
         "trained_on": {"notes": trained_on, **origin_of(model)},
         "config": keras.saving.serialize_keras_object(model)["config"],
     }
-    file = directory / pathlib.Path(FILE).parent / prefix / pathlib.Path(FILE).name
     file.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(details, indent=1, ensure_ascii=False, default=_plain) + "\n"
     file.write_text(text, encoding="utf-8")
@@ -132,15 +116,4 @@ def _vocabulary(model):
         "size": tokenizer.vocabulary_size(),
         "sha256": sha256,
         "preset": preset_of_vocabulary(sha256),
-    }
-
-
-def _run(inputs, batch_size):
-    """A request to `serving_default`, and the commands to serve the model and to send it."""
-    request = {"instances": [{name: _SAMPLES[name] for name in inputs}] * (batch_size or 1)}
-    return {
-        "directory": "MODELS/NAME/1",
-        "serve": "xlnet serve MODELS",
-        "ask": f"curl http://127.0.0.1:8501/v1/models/NAME:predict -d '{json.dumps(request)}'",
-        "request": request,
     }

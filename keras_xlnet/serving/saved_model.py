@@ -1,12 +1,16 @@
 """Writes SavedModels whose signatures take text."""
 
 import inspect
+import json
 import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
+import tensorflow as tf
+import tensorflow_text
 
+from keras_xlnet.preset_files.export_details import FILE
 from keras_xlnet.serving.answer_signatures import question_answering_signatures
 from keras_xlnet.serving.choice_signatures import multiple_choice_signatures, ranker_signatures
 from keras_xlnet.serving.entity_signatures import token_classifier_signatures, word_signatures
@@ -15,6 +19,7 @@ from keras_xlnet.serving.language_model_signatures import (
     transformer_xl_signatures,
 )
 from keras_xlnet.serving.model_details import write_model_details
+from keras_xlnet.serving.saved_model_signatures import saved_model_signatures
 from keras_xlnet.serving.signature import Signature
 from keras_xlnet.serving.text_signatures import (
     classifier_signatures,
@@ -35,6 +40,15 @@ SIGNATURES: dict[str, Callable[..., dict[str, Signature]]] = {
     "ranking": ranker_signatures,
     "permutation_lm": permutation_lm_signatures,
     "causal_lm": transformer_xl_signatures,
+}
+# Inputs of `serving_default`, for a request to try it.
+_SAMPLES = {
+    "text": "It is a fine day.",
+    "question": "What is the day like?",
+    "context": "It is a fine day.",
+    "query": "weather",
+    "documents": ["It is a fine day.", "A cat sleeps."],
+    "choices": ["We stay at home.", "We go for a walk."],
 }
 
 
@@ -79,7 +93,7 @@ def saved_model_writer(
         archive.write_out(str(directory), verbose=False)
         for prefix, model in models.items():
             used = _options_used(options, SIGNATURES[model.signatures], model)
-            write_model_details(model, directory, used, batch_size, trained_on, prefix)
+            write_details(model, directory, used, batch_size, trained_on, prefix)
         if requests:
             write_warmup_requests(requests, directory)
 
@@ -117,3 +131,44 @@ def _check_options(options, make, model):
             f"`export` has no argument {unknown[0]!r} for {type(model).__name__}"
             f"{' but ' + ', '.join(known) if known else ''}"
         )
+
+
+def write_details(
+    model: Any,
+    directory: pathlib.Path,
+    options: Mapping[str, Any],
+    batch_size: int | None = None,
+    trained_on: str | None = None,
+    prefix: str = "",
+) -> None:
+    """Writes the details of a model of a SavedModel, as `write_model_details` does.
+
+    With the prefix of its signatures they are in a folder of this name.
+    """
+    signatures = {
+        name.removeprefix(prefix): signature
+        for name, signature in saved_model_signatures(directory)["signatures"].items()
+        if name.startswith(prefix)
+    }
+    file = directory / FILE
+    write_model_details(
+        model,
+        file.parent / prefix / file.name,
+        options,
+        signatures=signatures,
+        versions={"tensorflow": tf.__version__, "tensorflow_text": tensorflow_text.__version__},
+        run=_run(signatures["serving_default"]["inputs"], batch_size),
+        batch_size=batch_size,
+        trained_on=trained_on,
+    )
+
+
+def _run(inputs, batch_size):
+    """A request to `serving_default`, and the commands to serve the model and to send it."""
+    request = {"instances": [{name: _SAMPLES[name] for name in inputs}] * (batch_size or 1)}
+    return {
+        "directory": "MODELS/NAME/1",
+        "serve": "xlnet serve MODELS",
+        "ask": f"curl http://127.0.0.1:8501/v1/models/NAME:predict -d '{json.dumps(request)}'",
+        "request": request,
+    }

@@ -11,7 +11,7 @@ from typing import Any
 from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.lazy_modules import sentencepiece
 from keras_xlnet.tokenizers.cleaning import clean_text
-from keras_xlnet.tokenizers.string_inputs import texts_of_corpus
+from keras_xlnet.tokenizers.text_columns import texts_of_corpus
 from keras_xlnet.tokenizers.text_paths import find_text_files, open_file
 
 

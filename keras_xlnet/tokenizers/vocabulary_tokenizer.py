@@ -21,7 +21,8 @@ from keras_xlnet.tokenizers.normalization import (
     valid_utf8,
     with_single_spaces,
 )
-from keras_xlnet.tokenizers.string_inputs import StringTokenizer, as_texts
+from keras_xlnet.tokenizers.string_inputs import StringTokenizer
+from keras_xlnet.tokenizers.text_columns import as_texts
 from keras_xlnet.tokenizers.token_ids import as_ids
 from keras_xlnet.types import PathLike
 

@@ -15,10 +15,8 @@ from keras_xlnet.lazy_modules import tf
 from keras_xlnet.registration import register
 from keras_xlnet.tokenizers.added_tokens import add_tokens
 from keras_xlnet.tokenizers.cleaning import clean_text
-from keras_xlnet.tokenizers.digit_comma import digit_comma_rows
 from keras_xlnet.tokenizers.graph_tokenizer import GraphTokenizer
-from keras_xlnet.tokenizers.host_cleaning import clean_with_places
-from keras_xlnet.tokenizers.host_offsets import HostOffsetFinder
+from keras_xlnet.tokenizers.host_tokenizer import HostTokenizer
 from keras_xlnet.tokenizers.normalization import preprocess_text
 from keras_xlnet.tokenizers.sentencepiece_model import (
     SPECIAL_TOKENS,
@@ -29,15 +27,14 @@ from keras_xlnet.tokenizers.sentencepiece_model import (
     write_proto,
 )
 from keras_xlnet.tokenizers.sentencepiece_training import train_proto
-from keras_xlnet.tokenizers.string_inputs import StringTokenizer, as_texts, on_texts
+from keras_xlnet.tokenizers.string_inputs import StringTokenizer, on_texts
+from keras_xlnet.tokenizers.text_columns import as_texts
 from keras_xlnet.tokenizers.token_ids import as_ids
 from keras_xlnet.tokenizers.token_offsets import TokenOffsets
 from keras_xlnet.tokenizers.tokenizer_preset import load_tokenizer, save_tokenizer
 from keras_xlnet.types import PathLike
 
 _ASSET = "spiece.model"
-# From this number of texts on, sentencepiece uses several threads.
-_MANY = 64
 _WORD_START = "\u2581"
 # Code points that are not characters: one for blanks, and one that replaces it in texts.
 _BLANK, _UNKNOWN = "\ufdd0", "\ufdd1"
@@ -137,7 +134,7 @@ class XLNetTokenizer(StringTokenizer):
         #: and `<eop>`: 0 to 8, unless the vocabulary has others.
         self.special_token_ids: tuple[int, ...] = XLNET_IDS
         # Not tracked, because Keras would save it with every model. Made at the first use.
-        self._untracked = types.SimpleNamespace(graph=None, blanks=None, offset_finder=None)
+        self._untracked = types.SimpleNamespace(graph=None, blanks=None, host=None)
         if proto is not None:
             self._set_proto(read_proto(proto))
 
@@ -245,37 +242,13 @@ class XLNetTokenizer(StringTokenizer):
         [[0, 0], [0, 1], [1, 2], [5, 5], [5, 6]]
         """
         self._require_proto()
-        texts = as_texts(texts, "texts")
-        if return_offsets:
-            return self._encode_with_offsets(texts)
-        return [*map(self._split_digit_commas, self._pieces([*map(self._clean, texts)]))]
-
-    def _encode_with_offsets(self, texts):
-        if self._untracked.offset_finder is None:
-            self._untracked.offset_finder = HostOffsetFinder(self._proto, self._processor)
-        finder, flags = self._untracked.offset_finder, self._cleaning_flags()
-        cleaned = [clean_with_places(text, *flags) for text in texts]
-        rows = self._pieces([text.text for text in cleaned])
-        offsets = [finder.offsets(*pair) for pair in zip(cleaned, rows, strict=True)]
-        return [*map(self._split_digit_commas, rows)], offsets
-
-    def _pieces(self, cleaned):
-        """The ids of cleaned texts, before the rule for digits and commas."""
-        threads = 1 if len(cleaned) < _MANY else -1
-        rows = self._processor.encode(cleaned, out_type=int, num_threads=threads)
-        return [np.array(row, "int32") for row in rows]
+        return self._untracked.host.encode(as_texts(texts, "texts"), return_offsets)
 
     def _clean(self, text):
         return clean_text(text, *self._cleaning_flags())
 
     def _cleaning_flags(self):
         return self.lowercase, self.remove_space, self.remove_accents
-
-    def _split_digit_commas(self, ids):
-        """The ids, with numbers and commas split."""
-        if not self._untracked.is_split[ids].any():
-            return ids
-        return np.array([part for index in ids for part in self._untracked.parts[index]], "int32")
 
     def compute_output_spec(
         self, inputs: Any, sampling_alpha: float | None = None, return_offsets: bool = False
@@ -565,12 +538,9 @@ class XLNetTokenizer(StringTokenizer):
         self._processor = load_processor(proto)
         self._proto = proto
         self.special_token_ids = special_ids(self._processor)
-        rows = digit_comma_rows(self._processor)
-        is_split = np.array([row != [index] for index, row in enumerate(rows)])
+        host = HostTokenizer(proto, self._processor, self._cleaning_flags())
         # Values that were cached at first use belong to another vocabulary.
-        self._untracked = types.SimpleNamespace(
-            graph=None, blanks=None, offset_finder=None, parts=rows, is_split=is_split
-        )
+        self._untracked = types.SimpleNamespace(graph=None, blanks=None, host=host)
 
     def _require_proto(self):
         if self._proto is None:

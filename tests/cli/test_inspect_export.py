@@ -4,13 +4,17 @@ import json
 import pathlib
 import re
 import shutil
+import subprocess
 
+import keras
 import pytest
 import tensorflow as tf
+from keras import ops
 
 from keras_xlnet.models import XLNetTextClassifier
 from keras_xlnet.preset_files.export_details import FILE
 from keras_xlnet.serving import export
+from keras_xlnet.serving.portable.litert_format import write_litert
 from tests.cli.test_cli import xlnet
 from tests.serving.conftest import CLASS_NAMES, preprocessor, spam  # noqa: F401, fixtures
 
@@ -213,3 +217,76 @@ def test_damaged_exports_are_one_line(damage, message, directory, capsys):
 def test_flags_of_checkpoints(flags, message, directory, capsys):
     assert xlnet("inspect", *flags, directory) == 1
     assert message in capsys.readouterr().err
+
+
+# === ONNX and LiteRT ===
+
+
+@pytest.fixture
+def networks(spam, tmp_path, monkeypatch):  # noqa: F811
+    """A directory with the details of an export, and a small network in place of the model's."""
+    done = subprocess.CompletedProcess([], 0)
+    monkeypatch.setattr(subprocess, "run", lambda command, **options: done)
+    directory = export(spam.model, tmp_path / "spam", format="litert", trained_on="messages")
+    x = keras.Input((None,), dtype="int32", name="ids")
+    network = keras.Model({"ids": x}, {"y": ops.expand_dims(ops.cast(x, "float32") + 1, -1)})
+    write_litert(network, directory / "model.tflite")
+    return directory
+
+
+def test_a_network_as_a_table(networks, capsys):
+    for path in (networks, networks / "model.tflite"):
+        assert xlnet("inspect", path) == 0
+        rows = table(capsys)
+        found = dict(rows)
+        assert (found["format"], found["model"]) == ("LiteRT", "XLNetTextClassifier")
+        assert found["classes"] == ", ".join(CLASS_NAMES)
+        assert (found["quantization"], found["sequence_length"]) == ("none", "24")
+        assert ("input", "token_ids: int32 (None, None)") in rows
+        assert ("output", "probabilities: float32 (None, 2)") in rows
+        assert found["trained on"] == "messages"
+        assert found["command"].startswith("python predict.py ")
+
+
+def test_a_network_without_details(networks, capsys):
+    # The details are about the file of their name.
+    other = shutil.copy(networks / "model.tflite", networks / "other.tflite")
+    (networks / "model_details.json").unlink()
+    for path in (other, networks):
+        assert xlnet("inspect", path) == 0
+        rows = table(capsys)
+        assert dict(rows)["details"] == "none: there is no model_details.json"
+        assert ("input", "ids: int32 (None, None)") in rows
+        assert ("output", "y: float32 (None, None, 1)") in rows
+
+
+def test_an_onnx_network(tmp_path, capsys):
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    shapes = {"x": (1, ["batch", 3]), "y": (1, ["batch", 3])}
+    x, y = (onnx.helper.make_tensor_value_info(name, *shape) for name, shape in shapes.items())
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Abs", ["x"], ["y"])], "g", [x], [y])
+    opset = onnx.helper.make_opsetid("", 20)
+    model = onnx.helper.make_model(graph, opset_imports=[opset], ir_version=10)
+    onnx.save(model, tmp_path / "abs.onnx")
+    assert xlnet("inspect", tmp_path / "abs.onnx") == 0
+    rows = table(capsys)
+    assert ("format", "ONNX") in rows
+    assert ("input", "x: float32 (None, 3)") in rows and ("output", "y: float32 (None, 3)") in rows
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "model.tflite"])
+def test_a_damaged_network(name, tmp_path, capsys):
+    if name == "model.onnx":
+        pytest.importorskip("onnxruntime")
+    (tmp_path / name).write_bytes(b"\0" * 99)
+    assert xlnet("inspect", tmp_path / name) == 1
+    assert f"{name} is damaged" in capsys.readouterr().err
+
+
+def test_damaged_details_of_a_network(networks, capsys):
+    details = json.loads((networks / "model_details.json").read_text(encoding="utf-8"))
+    del details["run"]
+    (networks / "model_details.json").write_text(json.dumps(details), encoding="utf-8")
+    assert xlnet("inspect", networks / "model.tflite") == 1
+    assert "model_details.json is damaged: KeyError: 'run'" in capsys.readouterr().err

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keras_xlnet.evaluation import corpus, corpus_log_probs, sliding_log_probs
-from keras_xlnet.preprocessing.token_lists import predict
+from keras_xlnet.models.scoring import predict
 from tests.models.test_scoring import causal_model
 from tests.models.test_transformer_xl_golden import load, new_model
 

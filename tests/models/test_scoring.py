@@ -160,6 +160,14 @@ def test_the_mean_over_random_orders_and_its_error(large):
 # === Text, and bad input ===
 
 
+def test_the_mask_of_targets_gives_the_scores_of_their_positions(large):
+    rows, order = texts_of([5, 1, 30]), {"order": "random", "num_orders": 2}
+    other = large.with_arguments(partial_prediction=False)
+    np.testing.assert_allclose(
+        other.score(rows, **order).totals, large.score(rows, **order).totals, rtol=1e-5
+    )
+
+
 def test_strings(tokenizer):
 
     model = permutation_model(tokenizer.vocabulary_size())

@@ -15,7 +15,7 @@ from keras_xlnet.preset_files.files import sha256_of
 from keras_xlnet.preset_files.weights import model_weights
 from keras_xlnet.server.json_tensors import parse_request
 from keras_xlnet.serving import export
-from keras_xlnet.serving.model_details import write_model_details
+from keras_xlnet.serving.saved_model import write_details
 from keras_xlnet.tokenizers import VocabularyTokenizer
 from tests.serving.conftest import CLASS_NAMES, make_classifier
 
@@ -92,14 +92,14 @@ def test_the_same_model_has_the_same_details(spam, preprocessor, tmp_path):
     other = tmp_path / "other"
     (other / "assets.extra").mkdir(parents=True)
     (other / "saved_model.pb").write_bytes((spam.directory / "saved_model.pb").read_bytes())
-    write_model_details(spam.model, other, {"threshold": spam.threshold})
+    write_details(spam.model, other, {"threshold": spam.threshold})
     assert (other / FILE).read_bytes() == (spam.directory / FILE).read_bytes()
     # Other weights have another checksum.
     weight = spam.model.weights[-1]
     value = weight.numpy()
     weight.assign(value + 1)
     try:
-        write_model_details(spam.model, other, {"threshold": spam.threshold})
+        write_details(spam.model, other, {"threshold": spam.threshold})
     finally:
         weight.assign(value)
     assert details_of(other)["weights"] != details_of(spam.directory)["weights"]
@@ -210,7 +210,7 @@ def test_every_class_is_tried(made):
 def test_what_it_was_trained_on(spam, details, tmp_path):
     assert details["trained_on"] == {"notes": None, "preset": None, "adapter": None}
     (tmp_path / "saved_model.pb").write_bytes((spam.directory / "saved_model.pb").read_bytes())
-    write_model_details(spam.model, tmp_path, {}, trained_on="5,574 messages\u2026")
+    write_details(spam.model, tmp_path, {}, trained_on="5,574 messages\u2026")
     assert details_of(tmp_path)["trained_on"]["notes"] == "5,574 messages\u2026"
 
 
@@ -218,8 +218,3 @@ def test_what_it_was_trained_on(spam, details, tmp_path):
 def test_what_it_was_trained_on_is_a_string(value, spam, tmp_path):
     with pytest.raises(ValueError, match="`trained_on` must be a string. Received: trained_on="):
         export(spam.model, tmp_path / "1", trained_on=value)
-
-
-def test_other_formats_have_no_details(spam, tmp_path):
-    with pytest.raises(ValueError, match="`trained_on` is no argument for format='onnx'"):
-        export(spam.model, tmp_path / "1", format="onnx", trained_on="messages")

@@ -22,6 +22,9 @@ _LAST_AXIS, _TINY, _MOST, _MIDDLE, _ZERO = (
 )
 # Weights of any size that depend only on constants are computed before the export.
 _NO_LIMIT = 2**40
+# Sizes of the axes of any size while a network is traced. PyTorch takes an axis for fixed if its
+# size equals another one, such as the number of heads: models do not have these sizes.
+_EXAMPLE = {"batch": 11, "texts": 13, "memory": 17, "length": 19}
 
 
 def write_onnx(network: keras.Model, file: pathlib.Path, quantization: str | None = None) -> None:
@@ -50,11 +53,35 @@ def _write_float32(network, file):
             self.network = network
 
         def forward(self, *inputs):
-            return self.network(dict(zip(names, inputs, strict=True)))
+            with OfAnySize():
+                outputs = self.network(dict(zip(names, inputs, strict=True)))
+            # Keras may sort them.
+            return tuple(outputs[name] for name in network.output)
+
+    class OfAnySize(torch.overrides.TorchFunctionMode):
+        """Replaces two functions whose traces fix the sizes of the example."""
+
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            if func is torch.take_along_dim:
+                return taken(*args, **kwargs)
+            if func is torch.nn.functional.one_hot:
+                x, size = args
+                return (x[..., None] == torch.arange(size)).long()
+            return func(*args, **(kwargs or {}))
+
+    def taken(x, indices, dim):
+        shape = list(x.shape)
+        shape[dim] = indices.shape[dim]
+        return torch.gather(x, dim, indices.expand(shape))
 
     names = [*network.input]
-    example = [keras.ops.ones((2, 16), dtype=network.input[name].dtype) for name in names]
-    axes = {0: "batch", 1: "length"}
+    axes = [_free_axes(name, value.shape) for name, value in network.input.items()]
+    example = [
+        keras.ops.ones(
+            [_EXAMPLE.get(free.get(axis), size) for axis, size in enumerate(x.shape)], x.dtype
+        )
+        for free, x in zip(axes, network.input.values(), strict=True)
+    ]
     with warnings.catch_warnings(), torch.no_grad():
         # Warnings about packages that are not used here, and about how Keras makes tensors.
         warnings.simplefilter("ignore")
@@ -64,7 +91,7 @@ def _write_float32(network, file):
             dynamo=True,
             input_names=names,
             output_names=[*network.output],
-            dynamic_shapes=((axes,) * len(names),),
+            dynamic_shapes=(tuple(axes),),
             opset_version=_OPSET,
             verbose=False,
         )
@@ -73,6 +100,13 @@ def _write_float32(network, file):
         program.model, input_size_limit=_NO_LIMIT, output_size_limit=_NO_LIMIT
     )
     program.save(file, external_data=False)
+
+
+def _free_axes(name, shape):
+    """The names of the axes of any size, by their place."""
+    last = "memory" if name.startswith("memory") else "length"
+    names = ("batch", *("texts",) * (len(shape) > 2), last)
+    return {axis: names[axis] for axis, size in enumerate(shape) if size is None}
 
 
 def compress_onnx(source: pathlib.Path, target: pathlib.Path, quantization: str | None) -> None:

@@ -4,10 +4,14 @@ import importlib.util
 
 import pytest
 
-from keras_xlnet.models import XLNetTextClassifier, XLNetTokenClassifier
-from keras_xlnet.preprocessing import XLNetTokenClassifierPreprocessor
+from keras_xlnet.models import (
+    TransformerXLLanguageModel,
+    XLNetPermutationLM,
+    XLNetTextClassifier,
+)
 from keras_xlnet.serving import export
 from keras_xlnet.serving.portable import portable_writer
+from keras_xlnet.tokenizers import VocabularyTokenizer
 from tests.serving.portable.conftest import make_backbone
 
 
@@ -31,11 +35,28 @@ def test_arguments(classifier, tmp_path, arguments, message):
     assert not [*tmp_path.iterdir()]
 
 
-def test_other_models(tokenizer, tmp_path):
-    preprocessor = XLNetTokenClassifierPreprocessor(tokenizer, sequence_length=24)
-    model = XLNetTokenClassifier(make_backbone(), 2, preprocessor)
-    with pytest.raises(TypeError, match="XLNetTextClassifier, .*'litert'.*XLNetTokenClassifier"):
-        export(model, tmp_path / "model", format="litert")
+def test_other_models(tmp_path):
+    with pytest.raises(TypeError, match="XLNetTextClassifier, .*'litert'.*XLNetBackbone"):
+        export(make_backbone(), tmp_path / "model", format="litert")
+
+
+def language_model(tokenizer, **arguments):
+    return TransformerXLLanguageModel(200, 1, 2, 16, 32, tokenizer=tokenizer, **arguments)
+
+
+def test_language_models(tokenizer, tmp_path):
+    words = VocabularyTokenizer([f"w{i}" for i in range(200)])
+    for model, message in [
+        (language_model(tokenizer, memory_length=4, stateful=True, batch_size=2), "stateful=False"),
+        (language_model(words), "XLNetTokenizer.*Received: tokenizer=<Vocab"),
+        (language_model(None), "must have a tokenizer"),
+        (
+            XLNetPermutationLM(make_backbone(), objective="denoising", tokenizer=tokenizer),
+            "objective='permutation'",
+        ),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            export(model, tmp_path / "model", format="litert")
 
 
 def test_long_documents(preprocessor, tmp_path):
@@ -61,7 +82,7 @@ def test_a_package_is_missing(classifier, tmp_path, monkeypatch):
     monkeypatch.setitem(
         portable_writer._FORMATS,
         "onnx",
-        portable_writer._Format("model.onnx", "torch", ("keras", "onnxscript"), "onnx"),
+        portable_writer._Format("model.onnx", "torch", ("keras", "onnxscript"), "onnx", "onnx"),
     )
     with pytest.raises(ImportError, match=r"'onnxscript'.*pip install \"\.\[onnx\]\""):
         export(classifier, tmp_path / "model", format="onnx")
@@ -72,7 +93,7 @@ def test_a_failed_conversion_says_why_and_leaves_no_files(classifier, tmp_path, 
         portable_writer._FORMATS,
         "litert",
         # No backend of Keras.
-        portable_writer._Format("model.tflite", "none", (), "litert"),
+        portable_writer._Format("model.tflite", "none", (), "litert", "litert"),
     )
     with pytest.raises(RuntimeError, match="(?s)format='litert' failed.*Unable to import backend"):
         export(classifier, tmp_path / "model", format="litert")

@@ -3,27 +3,15 @@
 import numpy as np
 import pytest
 
-from keras_xlnet.models import Task
-from keras_xlnet.serving.portable.convert import load_network
 from keras_xlnet.serving.portable.litert_format import write_litert
+from keras_xlnet.serving.portable.networks import network_of
+from keras_xlnet.serving.portable.predict import litert_interpreter
 from tests.serving.portable.conftest import TEXTS
 
 
 @pytest.fixture(scope="module")
-def network(classifier, tmp_path_factory):
-    preset = tmp_path_factory.mktemp("presets") / "classifier"
-    classifier.save_to_preset(preset)
-    return load_network(preset, "probabilities")
-
-
-def interpreter(path):
-    try:
-        from ai_edge_litert.interpreter import Interpreter
-    except ImportError:
-        from tensorflow import lite
-
-        Interpreter = lite.Interpreter  # noqa: N806  # A class.
-    return Interpreter(str(path))
+def network(classifier):
+    return network_of(classifier)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +23,7 @@ def float32_file(network, tmp_path_factory):
 
 def assert_probabilities(path, classifier, smallest, largest):
     """Asserts that the largest difference is between two bounds, for several shapes."""
-    run = interpreter(path).get_signature_runner()
+    run = litert_interpreter()(str(path)).get_signature_runner()
     differences = []
     for texts in (TEXTS, TEXTS[:1], TEXTS[1:3]):
         features = classifier.preprocessor.encode(texts).features
@@ -58,14 +46,3 @@ def test_fewer_bits(network, float32_file, classifier, tmp_path, quantization, s
     weights = 4 * classifier.count_params()
     assert path.stat().st_size < float32_file.stat().st_size - saved * weights
     assert_probabilities(path, classifier, 1e-6, difference)
-
-
-def test_the_network_is_of_float32(classifier, tmp_path):
-    classifier.save_to_preset(tmp_path / "preset")
-    half = Task.from_preset(tmp_path / "preset", dtype="mixed_bfloat16")
-    half.save_to_preset(tmp_path / "half")
-    network = load_network(tmp_path / "half", "probabilities")
-    features = classifier.preprocessor.encode(TEXTS).features
-    # The weights of the half are in float32, so that nothing was lost.
-    found = network.predict(features, verbose=0)["probabilities"]
-    np.testing.assert_allclose(found, classifier.predict(features, verbose=0), atol=1e-6)
