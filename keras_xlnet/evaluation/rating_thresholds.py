@@ -61,7 +61,7 @@ def fit_rating_thresholds(values: Any, ratings: Any) -> np.ndarray:
     ratings_above = ratings.sum() - np.append(0, np.cumsum(ratings))[cuts]
     errors = steps * above - 2 * ratings_above
     by_chance = (steps - 2 * ratings.mean()) * above
-    squares, ratio, best = (ratings**2).sum(), np.inf, None
+    squares, ratio, best = (ratings**2).sum(), np.inf, np.zeros((len(steps), 1), int)
     new_ratio = 1.0  # If all values get the same rating.
     while new_ratio < ratio:
         ratio = new_ratio

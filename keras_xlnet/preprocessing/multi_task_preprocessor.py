@@ -12,7 +12,7 @@ from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.preprocessor import Encoded
 from keras_xlnet.preprocessing.text_preprocessor import XLNetTextPreprocessor
 from keras_xlnet.registration import register
-from keras_xlnet.tokenizers.string_inputs import plain_columns, plain_texts
+from keras_xlnet.tokenizers.text_columns import plain_columns, plain_texts
 from keras_xlnet.types import Tensor
 
 # Of the index of a class. Other labels are NaN.

@@ -48,7 +48,7 @@ def multi_task_signatures(model: MultiTask, batch_size: int | None) -> dict[str,
     """
 
     def convert(outputs):
-        found = {}
+        found: dict[str, tf.Tensor] = {}
         for name, task in model.tasks.items():
             of_task = {task.output_name: outputs[name]}
             if task.classes is not None:

@@ -175,8 +175,8 @@ class TextModel:
         size = self.settings["vocabulary_size"]
         rows = as_token_lists(x, size, self.tokenizer)
         if self.settings["task"] == "permutation_lm":
-            special_ids = tuple(map(self.tokenizer.token_to_id, ("<sep>", "<cls>")))
-            return score_orders(self.run, rows, special_ids=special_ids, **options)
+            sep, cls = map(self.tokenizer.token_to_id, ("<sep>", "<cls>"))
+            return score_orders(self.run, rows, special_ids=(sep, cls), **options)
         return score_segments(self._read_segment, rows, self._empty_memory, size, **options)
 
     def _read_segment(self, features: dict[str, Any]) -> dict[str, np.ndarray]:
