@@ -39,7 +39,7 @@ def quantize_embeddings(
 
     Example:
 
-    >>> vectors = np.array([[-1.0, 0.0], [1.0, 0.2]], "float32")
+    >>> vectors = np.array([[0.0, 0.0], [255.0, 510.0]], "float32")
     >>> keras_xlnet.ops.quantize_embeddings(vectors, "int8")
     array([[-128, -128],
            [ 127,  127]], dtype=int8)

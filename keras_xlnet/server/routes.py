@@ -97,7 +97,7 @@ def create_app(
     >>> import tempfile
     >>> from keras_xlnet.server import ModelStore, create_app
     >>> app = create_app(ModelStore(tempfile.mkdtemp()))
-    >>> sorted(route.path for route in app.routes)[:3]
+    >>> [route.path for route in app.routes][:3]
     ['/', '/healthz', '/metrics']
     """
     server = _Server(store, max_rows, max_body_bytes, timeout)
