@@ -27,8 +27,8 @@ from tests.checkpoints.new_models import new_model
 from tests.small_models import PUBLIC_MODELS
 
 # What other implementations do not have is refused by name.
-NOT_THERE = [("huggingface", "ranker")] + [
-    ("original", task) for task in ("token_classifier", "ranker", "text_embedder")
+NOT_THERE = [("huggingface", task) for task in ("ranker", "multi_task")] + [
+    ("original", task) for task in ("token_classifier", "ranker", "text_embedder", "multi_task")
 ]
 
 

@@ -14,6 +14,7 @@ from keras_xlnet.checkpoints.tasks import BACKBONE, TASKS, match_model
 from keras_xlnet.checkpoints.weight_mapping import layer_prefixes, match_weights, values_to_save
 from keras_xlnet.models import TransformerXLLanguageModel, XLNetBackbone
 from keras_xlnet.models.weight_rows import Row, dense, norm
+from tests.checkpoints.new_models import new_model
 
 NAMES = pathlib.Path(__file__).parents[2] / "docs" / "names.md"
 ALL_TASKS = {None: BACKBONE, **TASKS}
@@ -44,6 +45,9 @@ def _models_of(task):
         if task is None:
             yield backbone
             continue
+        if task == "multi_task":  # It has its tasks' weights, which only presets hold.
+            yield new_model(task)
+            return
         entry = TASKS[task]
         given = {"num_classes": 3} if "num_classes" in entry.arguments else {}
         yield entry.model(backbone, **given)

@@ -9,6 +9,7 @@ import pytest
 
 from keras_xlnet import layers
 from keras_xlnet.models import (
+    MultiTask,
     TransformerXLLanguageModel,
     XLNetBackbone,
     XLNetPermutationLM,
@@ -26,6 +27,8 @@ IDS = np.random.default_rng(3).integers(9, 40, (4, 6))
 def new_model(cls, **kwargs):
     if cls in (XLNetBackbone, TransformerXLLanguageModel):
         return cls(*SIZES, **kwargs)
+    if cls is MultiTask:
+        return cls({"topic": XLNetTextClassifier(XLNetBackbone(*SIZES), 2)}, **kwargs)
     arguments = {XLNetTextClassifier: [2], XLNetTokenClassifier: [2]}.get(cls, [])
     return cls(XLNetBackbone(*SIZES), *arguments, **kwargs)
 
