@@ -6,14 +6,14 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import keras
 import numpy as np
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
 from lm_eval.models.utils import normalize_gen_kwargs, postprocess_generated_text
 from lm_eval.utils import get_rolling_token_windows, make_disjoint_window
-from tqdm import tqdm
 
-from keras_xlnet.arguments import check_positive_int, check_token_id
+from keras_xlnet.arguments import check_int, check_positive_int, check_token_id
 from keras_xlnet.models import TransformerXLLanguageModel, XLNetPermutationLM
 from keras_xlnet.models.scoring import check_orders, score_in_segments, score_with_ranks
 
@@ -46,10 +46,10 @@ class HarnessLM(LM):
         model: A `TransformerXLLanguageModel` or an `XLNetPermutationLM` that is not stateful, with
             a tokenizer.
         batch_size: Int, the number of texts at a time.
-        max_length: Int, the number of tokens that are read at a time. Without memory, and in an
-            `XLNetPermutationLM`, a longer context loses its first tokens, and a longer text of a
-            perplexity task is read in windows: `lm_eval.utils.get_rolling_token_windows` with one
-            token of context.
+        max_length: Int, at least 2, the number of tokens that are read at a time. Without memory,
+            and in an `XLNetPermutationLM`, a longer context loses its first tokens, and a longer
+            text of a perplexity task is read in windows: those of
+            `lm_eval.utils.get_rolling_token_windows`, with one token of context.
         start_token_id: Int, the token before each text for a `TransformerXLLanguageModel`. `None`
             for the `end_token` of a `VocabularyTokenizer`. Without either, a text without a context
             cannot be scored.
@@ -85,7 +85,7 @@ class HarnessLM(LM):
         super().__init__()
         self.model = model
         self.batch_size = check_positive_int("batch_size", batch_size)
-        self.max_length = check_positive_int("max_length", max_length)
+        self.max_length = check_int("max_length", max_length, 2)
         self._is_causal = isinstance(model, TransformerXLLanguageModel)
         if not self._is_causal and not isinstance(model, XLNetPermutationLM):
             raise ValueError(
@@ -191,16 +191,17 @@ class HarnessLM(LM):
         return self._is_causal and bool(self.model.memory_length)
 
     def _shortened(self, context, num_new=0):
-        """The last tokens of a context, if it must leave room for new ones."""
-        too_many = 0 if self._reads_segments else len(context) + num_new - self.max_length
-        return context[max(0, too_many) :]
+        """The last tokens of a context, at least one, so that there is room for new ones."""
+        if self._reads_segments:
+            return context
+        return context[-max(1, self.max_length - num_new) :]
 
     def _windows(self, text):
         """Pairs of the tokens that are given and those that are predicted, in order."""
         if self._reads_segments:
             return [(self._start, text)]
         start = self._start[0] if self._start else None
-        windows = get_rolling_token_windows(text, start, self.max_length, context_len=1)
+        windows = get_rolling_token_windows(text, start, self.max_length - 1, context_len=1)
         return [
             ([token for token in given if token is not None], predicted)
             for given, predicted in map(make_disjoint_window, windows)
@@ -211,10 +212,12 @@ class HarnessLM(LM):
         # The longest first: if they need too much memory, this shows at the start.
         order = sorted(range(len(items)), key=lambda row: -length(items[row]))
         found = [None] * len(items)
-        for start in tqdm(range(0, len(order), self.batch_size), disable=disable_tqdm):
+        progress = keras.utils.Progbar(len(items), verbose=0 if disable_tqdm else 1)
+        for start in range(0, len(order), self.batch_size):
             rows = order[start : start + self.batch_size]
             for row, result in zip(rows, function([items[row] for row in rows]), strict=True):
                 found[row] = result
+            progress.add(len(rows))
         return found
 
     # === Scores ===
@@ -237,7 +240,7 @@ class HarnessLM(LM):
         else:
             ranks = [np.array([-1] * len(given) + [*range(len(new))]) for given, new in pairs]
             found = score_with_ranks(self.model, rows, ranks)
-        is_best = found.get("is_best") or [()] * len(pairs)
+        is_best = found.get("is_best") or [np.array([])] * len(pairs)
         return [
             (log_probs[len(given) :].sum(dtype="float64").item(), bool(np.all(best[len(given) :])))
             for (given, _), log_probs, best in zip(pairs, found["log_probs"], is_best, strict=True)

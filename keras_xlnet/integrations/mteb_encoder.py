@@ -107,7 +107,7 @@ class MTEBEncoder(AbsEncoder):
             Float32 array `(texts, hidden_dim)`.
         """
         texts = [text for batch in inputs for text in batch["text"]]
-        verbose = "auto" if kwargs.get("show_progress_bar") else 0
+        verbose = "auto" if kwargs.get("show_progress_bar", True) else 0
         return self.model.embed(texts, batch_size=kwargs.get("batch_size"), verbose=verbose)
 
 
