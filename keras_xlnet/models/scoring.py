@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_xlnet.models.task_graph import check_backbone
@@ -20,8 +21,10 @@ from keras_xlnet.preprocessing.scores import (
     SPECIAL_SEGMENTS,
     SPECIALS,
     Scores,
+    ordered_features,
     score_orders,
     score_segments,
+    score_segments_of_batch,
 )
 from keras_xlnet.preprocessing.token_lists import as_token_lists
 from keras_xlnet.types import Tensor
@@ -52,6 +55,27 @@ def score_permutations(
     rows = as_token_lists(texts, model.backbone.vocabulary_size, tokenizer)
     run = functools.partial(predict, permutation_scorer(model))
     return score_orders(run, rows, order, num_orders, batch_size, seed, special_ids(model))
+
+
+def score_with_ranks(
+    model: keras.Model, rows: Sequence[np.ndarray], ranks: Sequence[np.ndarray]
+) -> dict[str, list[np.ndarray]]:
+    """Scores a batch of texts with a permutation language model.
+
+    Args:
+        model: The model.
+        rows, ranks: As in `ordered_features`.
+
+    Returns:
+        A dict of lists with an array for each text: `log_probs` of its tokens, and `is_best`,
+        whether each of them is the most probable one. The values of given tokens mean nothing.
+    """
+    features = ordered_features(rows, ranks, special_ids(model))
+    outputs = predict(permutation_scorer(model, find_best=True), features)
+    return {
+        key: [found[: len(row)] for found, row in zip(values, rows, strict=True)]
+        for key, values in outputs.items()
+    }
 
 
 def special_ids(model: keras.Model) -> tuple[int, int]:
@@ -123,9 +147,13 @@ def visible(ranks: Tensor) -> Tensor:
     return ops.logical_or(ranks_j < ranks_i, ranks_j < 0)
 
 
-def permutation_scorer(model: keras.Model) -> keras.Model:
-    """A functional model from the features of rows to the log-probabilities of their tokens."""
-    if "scorer" not in model.derived:
+def permutation_scorer(model: keras.Model, find_best: bool = False) -> keras.Model:
+    """A functional model from the features of rows to the log-probabilities of their tokens.
+
+    With `find_best`, its outputs are those of `score_with_ranks`.
+    """
+    name = "best_scorer" if find_best else "scorer"
+    if name not in model.derived:
         inputs = new_inputs()
         others = {key: value for key, value in inputs.items() if key != "ranks"}
         ones = ops.ones_like(inputs["token_ids"])
@@ -135,14 +163,21 @@ def permutation_scorer(model: keras.Model) -> keras.Model:
             targets = {"target_mask": ops.cast(ones, "bool")}
         mask = visible(inputs["ranks"])
         logits = model({**others, "permutation_mask": mask, **targets})["logits"]
-        log_probs = take_tokens(ops.log_softmax(logits), inputs["token_ids"])
-        model.derived["scorer"] = keras.Model(inputs, log_probs)
-    return model.derived["scorer"]
+        outputs = _with_is_best(ops.log_softmax(logits), inputs["token_ids"])
+        outputs = outputs if find_best else outputs["log_probs"]
+        model.derived[name] = keras.Model(inputs, outputs)
+    return model.derived[name]
 
 
 def take_tokens(log_probs: Tensor, token_ids: Tensor) -> Tensor:
     """`(batch, length, vocabulary_size)` -> `(batch, length)`, the value of each token."""
     return ops.squeeze(ops.take_along_axis(log_probs, ops.expand_dims(token_ids, -1), axis=-1), -1)
+
+
+def _with_is_best(log_probs, token_ids):
+    """The values of the tokens, and whether no other token has a larger one."""
+    of_tokens = take_tokens(log_probs, token_ids)
+    return {"log_probs": of_tokens, "is_best": of_tokens >= ops.max(log_probs, axis=-1)}
 
 
 # === Causal ===
@@ -165,21 +200,49 @@ def score_causally(
     )
 
 
-def causal_scorer(model: keras.Model) -> keras.Model:
-    """A functional model from a segment, its labels and memory to the labels' log-probabilities."""
-    if "scorer" not in model.derived:
+def score_in_segments(
+    model: keras.Model,
+    rows: Sequence[np.ndarray],
+    start_token_id: int | None,
+    segment_length: int,
+    find_best: bool = False,
+) -> dict[str, list[np.ndarray]]:
+    """Scores a batch of texts with a causal language model.
+
+    Args:
+        model: A `TransformerXLLanguageModel` that is not stateful.
+        rows: List of int arrays, the tokens.
+        start_token_id, segment_length: As in `TransformerXLLanguageModel.score`.
+        find_best: Bool, whether to find `is_best`, for which an adaptive softmax computes all
+            clusters.
+
+    Returns:
+        What `score_with_ranks` does, but `is_best` only with `find_best`. Without a
+        `start_token_id` the first token is given.
+    """
+    run, memory = functools.partial(predict, causal_scorer(model, find_best)), model.empty_memory
+    return score_segments_of_batch(run, rows, memory(len(rows)), start_token_id, segment_length)
+
+
+def causal_scorer(model: keras.Model, find_best: bool = False) -> keras.Model:
+    """A functional model from a segment, its labels and memory to `log_probs` of the labels, the
+    next memory and, with `find_best`, `is_best`.
+    """
+    name = "best_scorer" if find_best else "scorer"
+    if name not in model.derived:
         inputs = {
             key: keras.Input(spec.shape[1:], dtype=spec.dtype, name=key)
             for key, spec in model.input.items()
         }
         labels = keras.Input((None,), dtype="int32", name="labels")
         outputs = model(inputs)
-        log_probs = model.label_log_probs(outputs["sequence_output"], labels)
+        if find_best:
+            found = _with_is_best(outputs["log_probs"], labels)
+        else:
+            found = {"log_probs": model.label_log_probs(outputs["sequence_output"], labels)}
         memory = {key: outputs[key] for key in ("memory", "memory_mask") if key in outputs}
-        model.derived["scorer"] = keras.Model(
-            {**inputs, "labels": labels}, {"log_probs": log_probs, **memory}
-        )
-    return model.derived["scorer"]
+        model.derived[name] = keras.Model({**inputs, "labels": labels}, {**found, **memory})
+    return model.derived[name]
 
 
 def last_token_scorer(model: keras.Model) -> keras.Model:

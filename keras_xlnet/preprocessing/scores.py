@@ -209,13 +209,28 @@ def score_segments(
     found = []
     for i in range(0, len(rows), batch_size):
         batch = rows[i : i + batch_size]
-        found += _score_causal_batch(
+        found += score_segments_of_batch(
             run, batch, empty_memory(len(batch)), start_token_id, segment_length
-        )
+        )["log_probs"]
     return _scores(rows, [row[None] for row in found])
 
 
-def _score_causal_batch(run, rows, memory, start_token_id, segment_length):
+def score_segments_of_batch(
+    run: Callable[[dict[str, Any]], dict[str, np.ndarray]],
+    rows: Sequence[np.ndarray],
+    memory: dict[str, Any],
+    start_token_id: int | None,
+    segment_length: int,
+) -> dict[str, list[np.ndarray]]:
+    """Scores a batch of texts; the arguments are as in `score_segments`.
+
+    Args:
+        memory: The memory of a first segment.
+
+    Returns:
+        A dict of lists with an array for each text: `log_probs`, and `is_best` if `run` returns
+        it. Without a `start_token_id` the first token is given, and has NaN.
+    """
     start = [] if start_token_id is None else [start_token_id]
     texts = [np.concatenate([np.asarray(start, "int32"), row]) for row in rows]
     longest = max(1, max(len(text) for text in texts) - 1)
@@ -226,14 +241,19 @@ def _score_causal_batch(run, rows, memory, start_token_id, segment_length):
     labels = pad_rows([text[1:] for text in texts], num_segments * step)
     mask = np.arange(token_ids.shape[1]) < np.array([[len(text) - 1] for text in texts])
     arrays = {"token_ids": token_ids, "padding_mask": mask, "labels": labels}
-    log_probs = []
+    segments = []
     for first in range(0, token_ids.shape[1], step):
         segment = {name: array[:, first : first + step] for name, array in arrays.items()}
-        memory = dict(run({**segment, **memory}))
-        log_probs.append(memory.pop("log_probs"))
-    found = np.concatenate(log_probs, axis=1)
+        outputs = dict(run({**segment, **memory}))
+        memory = {name: outputs.pop(name) for name in memory}
+        segments.append(outputs)
     given = np.full(1 - len(start), np.nan, "float32")
-    return [
-        np.concatenate([given, row[: len(text) - 1]])
-        for row, text in zip(found, texts, strict=True)
-    ]
+    return {
+        name: [
+            np.concatenate([given, row[: len(text) - 1]])
+            for row, text in zip(
+                np.concatenate([outputs[name] for outputs in segments], axis=1), texts, strict=True
+            )
+        ]
+        for name in segments[0]
+    }
