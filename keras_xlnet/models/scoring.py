@@ -97,15 +97,30 @@ def score_permutations(
     flat = [order for orders in ranks for order in orders]
     found = []
     for i in range(0, len(flat), batch_size):
-        found += _score_batch(model, repeated[i : i + batch_size], flat[i : i + batch_size])
+        batch = slice(i, i + batch_size)
+        found += score_with_ranks(model, repeated[batch], flat[batch])["log_probs"]
     by_order = [np.stack(found[i * num_orders : (i + 1) * num_orders]) for i in range(len(rows))]
     return _scores(rows, by_order)
 
 
-def _score_batch(model, rows, ranks):
-    """A list of the log-probabilities of the tokens of each row."""
-    log_probs = predict(permutation_scorer(model), ordered_features(rows, ranks))
-    return [found[: len(row)] for found, row in zip(log_probs, rows, strict=True)]
+def score_with_ranks(
+    model: keras.Model, rows: Sequence[np.ndarray], ranks: Sequence[np.ndarray]
+) -> dict[str, list[np.ndarray]]:
+    """Scores a batch of texts with a permutation language model.
+
+    Args:
+        model: The model.
+        rows, ranks: As in `ordered_features`.
+
+    Returns:
+        A dict of lists with an array for each text: `log_probs` of its tokens, and `is_best`,
+        whether each of them is the most probable one. The values of given tokens mean nothing.
+    """
+    outputs = predict(permutation_scorer(model), ordered_features(rows, ranks))
+    return {
+        key: [found[: len(row)] for found, row in zip(values, rows, strict=True)]
+        for key, values in outputs.items()
+    }
 
 
 def ordered_features(
@@ -196,7 +211,7 @@ def visible(ranks: Tensor) -> Tensor:
 
 
 def permutation_scorer(model: keras.Model) -> keras.Model:
-    """A functional model from the features of rows to the log-probabilities of their tokens."""
+    """A functional model from the features of rows to `log_probs` of their tokens and `is_best`."""
     if "scorer" not in model.derived:
         inputs = new_inputs()
         others = {key: value for key, value in inputs.items() if key != "ranks"}
@@ -208,14 +223,20 @@ def permutation_scorer(model: keras.Model) -> keras.Model:
                 "target_positions": positions,
             }
         )["logits"]
-        log_probs = take_tokens(ops.log_softmax(logits), inputs["token_ids"])
-        model.derived["scorer"] = keras.Model(inputs, log_probs)
+        outputs = _with_is_best(ops.log_softmax(logits), inputs["token_ids"])
+        model.derived["scorer"] = keras.Model(inputs, outputs)
     return model.derived["scorer"]
 
 
 def take_tokens(log_probs: Tensor, token_ids: Tensor) -> Tensor:
     """`(batch, length, vocabulary_size)` -> `(batch, length)`, the value of each token."""
     return ops.squeeze(ops.take_along_axis(log_probs, ops.expand_dims(token_ids, -1), axis=-1), -1)
+
+
+def _with_is_best(log_probs, token_ids):
+    """The values of the tokens, and whether no other token has a larger one."""
+    of_tokens = take_tokens(log_probs, token_ids)
+    return {"log_probs": of_tokens, "is_best": of_tokens >= ops.max(log_probs, axis=-1)}
 
 
 def _ranks_of(rows, order, num_orders, seed):
@@ -285,13 +306,32 @@ def score_causally(
         start_token_id = check_token_id("start_token_id", start_token_id, model.vocabulary_size)
     found = []
     for i in range(0, len(rows), batch_size):
-        found += _score_causal_batch(
-            model, rows[i : i + batch_size], start_token_id, segment_length
-        )
+        found += score_in_segments(model, rows[i : i + batch_size], start_token_id, segment_length)[
+            "log_probs"
+        ]
     return _scores(rows, [row[None] for row in found])
 
 
-def _score_causal_batch(model, rows, start_token_id, segment_length):
+def score_in_segments(
+    model: keras.Model,
+    rows: Sequence[np.ndarray],
+    start_token_id: int | None,
+    segment_length: int,
+    find_best: bool = False,
+) -> dict[str, list[np.ndarray]]:
+    """Scores a batch of texts with a causal language model.
+
+    Args:
+        model: A `TransformerXLLanguageModel` that is not stateful.
+        rows: List of int arrays, the tokens.
+        start_token_id, segment_length: As in `TransformerXLLanguageModel.score`.
+        find_best: Bool, whether to find `is_best`, for which an adaptive softmax computes all
+            clusters.
+
+    Returns:
+        What `score_with_ranks` does, but `is_best` only with `find_best`. Without a
+        `start_token_id` the first token is given.
+    """
     start = [] if start_token_id is None else [start_token_id]
     texts = [np.concatenate([np.asarray(start, "int32"), row]) for row in rows]
     longest = max(1, max(len(text) for text in texts) - 1)
@@ -301,11 +341,11 @@ def _score_causal_batch(model, rows, start_token_id, segment_length):
     token_ids = pad_rows([text[:-1] for text in texts], num_segments * step)
     labels = pad_rows([text[1:] for text in texts], num_segments * step)
     mask = np.arange(token_ids.shape[1]) < np.array([[len(text) - 1] for text in texts])
-    memory, log_probs = model.empty_memory(len(rows)), []
+    scorer, memory, segments = causal_scorer(model, find_best), model.empty_memory(len(rows)), []
     for first in range(0, token_ids.shape[1], step):
         part = slice(first, first + step)
         outputs = predict(
-            causal_scorer(model),
+            scorer,
             {
                 "token_ids": token_ids[:, part],
                 "padding_mask": mask[:, part],
@@ -313,31 +353,39 @@ def _score_causal_batch(model, rows, start_token_id, segment_length):
                 **memory,
             },
         )
-        log_probs.append(outputs.pop("log_probs"))
-        memory = outputs
-    log_probs = np.concatenate(log_probs, axis=1)
+        memory = {key: outputs.pop(key) for key in memory}
+        segments.append(outputs)
     given = np.full(1 - len(start), np.nan, "float32")
-    return [
-        np.concatenate([given, row[: len(text) - 1]])
-        for row, text in zip(log_probs, texts, strict=True)
-    ]
+    return {
+        key: [
+            np.concatenate([given, row[: len(text) - 1]])
+            for row, text in zip(
+                np.concatenate([s[key] for s in segments], axis=1), texts, strict=True
+            )
+        ]
+        for key in segments[0]
+    }
 
 
-def causal_scorer(model: keras.Model) -> keras.Model:
-    """A functional model from a segment, its labels and memory to the labels' log-probabilities."""
-    if "scorer" not in model.derived:
+def causal_scorer(model: keras.Model, find_best: bool = False) -> keras.Model:
+    """A functional model from a segment, its labels and memory to `log_probs` of the labels, the
+    next memory and, with `find_best`, `is_best`.
+    """
+    name = "best_scorer" if find_best else "scorer"
+    if name not in model.derived:
         inputs = {
             key: keras.Input(spec.shape[1:], dtype=spec.dtype, name=key)
             for key, spec in model.input.items()
         }
         labels = keras.Input((None,), dtype="int32", name="labels")
         outputs = model(inputs)
-        log_probs = model.label_log_probs(outputs["sequence_output"], labels)
+        if find_best:
+            found = _with_is_best(outputs["log_probs"], labels)
+        else:
+            found = {"log_probs": model.label_log_probs(outputs["sequence_output"], labels)}
         memory = {key: outputs[key] for key in ("memory", "memory_mask") if key in outputs}
-        model.derived["scorer"] = keras.Model(
-            {**inputs, "labels": labels}, {"log_probs": log_probs, **memory}
-        )
-    return model.derived["scorer"]
+        model.derived[name] = keras.Model({**inputs, "labels": labels}, {**found, **memory})
+    return model.derived[name]
 
 
 def last_token_scorer(model: keras.Model) -> keras.Model:

@@ -42,8 +42,8 @@ def permutation_lm_signatures(
     scorer = permutation_scorer(model)
 
     def read(token_ids, padding_mask):
-        log_probs = scorer(left_to_right_features(token_ids, padding_mask), training=False)
-        log_probs = log_probs[:, : tf.shape(token_ids)[1]]
+        outputs = scorer(left_to_right_features(token_ids, padding_mask), training=False)
+        log_probs = outputs["log_probs"][:, : tf.shape(token_ids)[1]]
         return tf.where(padding_mask, log_probs, 0.0), padding_mask
 
     generator = _new_generator(model, max_new_tokens, stop_token_ids)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_xlnet.models import TransformerXLLanguageModel, XLNetBackbone, XLNetPermutationLM
+from keras_xlnet.models.scoring import score_in_segments, score_with_ranks
 
 TINY, LENGTH = 7, 3
 ALL_TEXTS = np.array(list(itertools.product(range(TINY), repeat=LENGTH)))
@@ -96,6 +97,36 @@ def test_the_causal_score_is_that_of_the_log_probabilities():
         scores.log_probs[0][1:], log_probs[np.arange(8), text[1:]], rtol=0, atol=1e-5
     )
     np.testing.assert_allclose(scores.totals[0], scores.log_probs[0][1:].sum(), rtol=1e-5)
+
+
+# === The most probable tokens ===
+
+
+def assert_best(found, positions):
+    """Of the texts that agree on the tokens before, the one with the largest value is best."""
+    for position in positions:
+        groups = [tuple(text[:position]) for text in ALL_TEXTS]
+        for group in set(groups):
+            rows = [row for row, other in enumerate(groups) if other == group]
+            log_probs = np.array([found["log_probs"][row][position] for row in rows])
+            is_best = np.array([found["is_best"][row][position] for row in rows], bool)
+            assert is_best.any() and not is_best.all()
+            np.testing.assert_allclose(log_probs[is_best], log_probs.max(), atol=1e-5)
+            assert (log_probs[~is_best] < log_probs.max()).all()
+
+
+def test_one_token_is_the_best_after_given_ones(model):
+    found = score_with_ranks(model, ALL_TEXTS, [np.array([-1, 0, 1])] * len(ALL_TEXTS))
+    assert_best(found, [1, 2])
+
+
+@pytest.mark.parametrize("cutoffs", [(), (2, 5)], ids=["softmax", "adaptive_softmax"])
+def test_one_token_is_the_best_causally(cutoffs):
+    model = causal_model(cutoffs=cutoffs)
+    found = score_in_segments(model, ALL_TEXTS, 3, segment_length=2, find_best=True)
+    assert_best(found, [0, 1, 2])
+    expected = model.score(ALL_TEXTS, start_token_id=3, batch_size=len(ALL_TEXTS)).log_probs
+    np.testing.assert_allclose(found["log_probs"], expected, atol=1e-5)
 
 
 # === What makes no difference ===
