@@ -49,7 +49,7 @@ BELOW = {
         "preset_files",
         "tokenizers",
     },
-    "integrations": {"models", "preprocessing"},
+    "integrations": {"models", "preprocessing", "preset_files"},
     "serving": {"compat", "layers", "models", "preprocessing", "preset_files", "tokenizers"},
     "server": set(),
     "cli": {
