@@ -244,19 +244,15 @@ class Task(BaseModel):
         adapter.load_into(self)
 
     def _check_has_own_backbone(self):
-        if models_of(self.backbone) != self._parts():
+        if models_of(self.backbone) != {self}:
             gc.collect()  # Models that were deleted wait for it, `from_preset`'s among them.
-        others = models_of(self.backbone) - self._parts()
+        others = models_of(self.backbone) - {self}
         if others:
             names = sorted(f"{type(model).__name__} {model.name!r}" for model in others)
             raise ValueError(
                 f"`load_adapter` changes the backbone, which {', '.join(names)} has too. Load it "
                 "into `model.with_arguments()`, a copy with a backbone of its own"
             )
-
-    def _parts(self):
-        """The models that train together."""
-        return {self}
 
     # === The text ===
 
