@@ -130,8 +130,9 @@ class MultiTask(Task):
         for task in self.tasks.values():
             task.preprocessor = self.preprocessor
 
-    def _parts(self):
-        return {self, *self.tasks.values()}
+    def save_adapter(self, *args: Any, **kwargs: Any) -> None:
+        """Raises `ValueError`: an adapter is of one task."""
+        raise ValueError("An adapter is of one task. Save a MultiTask with `save_to_preset`")
 
     # === Training ===
 

@@ -326,7 +326,7 @@ class Task(BaseModel):
         """Raises `ValueError` if another model has this backbone, or the weights to merge into."""
 
         def others():
-            found = models_of(self.backbone) - self._parts()
+            found = models_of(self.backbone) - {self}
             return found if merges else {m for m in found if m.backbone is self.backbone}
 
         if others():
@@ -338,10 +338,6 @@ class Task(BaseModel):
                 "into `model.with_arguments()`, a copy with a backbone of its own, or call "
                 "`from_preset(adapter=..., share_with=model)`, for a model that shares the weights"
             )
-
-    def _parts(self):
-        """The models that train together."""
-        return {self}
 
     # === The text ===
 

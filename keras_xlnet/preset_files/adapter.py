@@ -208,9 +208,8 @@ class Adapter:
     # === What is refused ===
 
     def _check_arguments(self, model):
-        config = model.get_config()
         for name, expected in self.arguments.items():
-            found = config.get(name)
+            found = getattr(model, name, None)
             if name not in _FREE and found != expected:
                 raise ValueError(
                     f"{self.directory} is of a model with {name}={expected!r}. Received: a "

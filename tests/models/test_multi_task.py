@@ -60,12 +60,12 @@ def assert_same_outputs(found, expected, atol=1e-6):
 def test_the_backbone_reads_a_text_once_for_all_tasks(preprocessor):
     model = make(preprocessor)
     features = preprocessor.encode(TEXTS).features
-    real = XLNetBackbone.encode
-    with mock.patch.object(XLNetBackbone, "encode", autospec=True, side_effect=real) as encode:
+    real = XLNetBackbone.call
+    with mock.patch.object(XLNetBackbone, "call", autospec=True, side_effect=real) as call:
         outputs = model(features)
-    assert encode.call_count == 1
+    assert call.call_count == 1
     for name, task in model.tasks.items():
-        np.testing.assert_array_equal(outputs[name], task(features))
+        np.testing.assert_allclose(outputs[name], task(features), atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -255,21 +255,9 @@ def test_a_task_can_be_saved_alone(preprocessor, tmp_path):
     np.testing.assert_array_equal(copy.predict(TEXTS, verbose=0), stars.predict(TEXTS, verbose=0))
 
 
-def test_an_adapter(preprocessor, tmp_path):
-    model = make(preprocessor)
-    model.backbone.save_to_preset(tmp_path / "base", preprocessor.tokenizer)
-    model.enable_lora(2)
-    model.compile(keras.optimizers.Adam(0.05))
-    model.fit(TEXTS, LABELS, verbose=0)
-    model.save_adapter(tmp_path / "adapter", dtype=None)
-    copy = Task.from_preset(tmp_path / "base", adapter=tmp_path / "adapter")
-    expected = model.predict(TEXTS, verbose=0)
-    assert_same_outputs(copy.predict(TEXTS, verbose=0), expected, atol=1e-5)
-    other = MultiTask.from_preset(
-        tmp_path / "base", tasks=copy.get_config()["tasks"], sequence_length=32
-    )
-    other.load_adapter(tmp_path / "adapter")
-    assert_same_outputs(other.predict(TEXTS, verbose=0), expected, atol=1e-5)
+def test_an_adapter_is_of_one_task(preprocessor, tmp_path):
+    with pytest.raises(ValueError, match="`save_to_preset`"):
+        make(preprocessor).save_adapter(tmp_path)
 
 
 # === Errors ===
