@@ -352,7 +352,9 @@ def test_the_perplexity_of_lm_eval_is_that_of_the_metric(results, causal):
     for text in TEXTS:
         row = causal.tokenizer.encode([text])[0][:-1]
         inputs = np.append(end, row[:-1])
-        perplexity.update_state(row[None], causal({"token_ids": inputs[None]})["log_probs"])
+        # As in the original, a first segment attends to an empty memory.
+        outputs = causal({"token_ids": inputs[None], **causal.empty_memory(1)})
+        perplexity.update_state(row[None], outputs["log_probs"])
     found = results["results"]["texts"]
     # A token is a word.
     np.testing.assert_allclose(found["word_perplexity,none"], float(perplexity.result()), rtol=1e-4)

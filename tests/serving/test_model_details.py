@@ -161,6 +161,16 @@ def made(preprocessor):
             {"batch_size": 2},
         ),
         (models.XLNetPermutationLM(backbone, tokenizer=tokenizer), {"stop_token_ids": {3}}),
+        (
+            models.MultiTask(
+                {
+                    "number": models.XLNetTextRegressor(
+                        backbone, preprocessing.XLNetTextRegressorPreprocessor(tokenizer, 24)
+                    )
+                }
+            ),
+            {},
+        ),
         (language_model, {"max_new_tokens": 4}),
     ]
     return {type(model): (model, options) for model, options in found}
