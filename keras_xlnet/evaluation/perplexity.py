@@ -3,6 +3,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_xlnet.preprocessing.weights import weights_of_labels
 from keras_xlnet.registration import register
 from keras_xlnet.types import DType, Tensor
 
@@ -13,6 +14,7 @@ class Perplexity(keras.metrics.Mean):
 
     Use it as a weighted metric, `compile(weighted_metrics={"logits": [Perplexity()]})`, so that
     tokens of weight 0 are ignored. The output of a `TransformerXLLanguageModel` is `"log_probs"`.
+    All tokens count alike, whatever the lengths of the batches.
 
     Args:
         from_logits: Bool, whether predictions are logits or log-probabilities. `False` for
@@ -23,7 +25,7 @@ class Perplexity(keras.metrics.Mean):
     Call arguments:
         y_true: Int tensor `(...)`, the token ids.
         y_pred: Float tensor `(..., vocabulary_size)`, logits, log-probabilities or probabilities.
-        sample_weight: Optional float tensor `(...)`.
+        sample_weight: Optional float tensor `(...)`, or `(batch,)` for the tokens of each row.
 
     Example:
 
@@ -46,7 +48,13 @@ class Perplexity(keras.metrics.Mean):
         losses = keras.losses.sparse_categorical_crossentropy(
             y_true, ops.cast(y_pred, "float32"), from_logits=self.from_logits
         )
-        return super().update_state(losses, sample_weight=sample_weight)
+        # As one axis: Keras takes the mean of each row first, which weighs the tokens of short
+        # batches more.
+        if len(losses.shape) > 1:
+            losses = ops.reshape(losses, (ops.shape(losses)[0], -1))
+        if sample_weight is not None:
+            sample_weight = ops.reshape(weights_of_labels(sample_weight, losses), (-1,))
+        return super().update_state(ops.reshape(losses, (-1,)), sample_weight=sample_weight)
 
     def result(self) -> Tensor:
         return ops.exp(super().result())
