@@ -328,7 +328,8 @@ class XLNetTextEmbedder(Task):
         """Returns the vectors of queries: `embed` with the prompt `"query"`, if there is one.
 
         Args:
-            texts, **options: As in `embed`.
+            texts: As in `embed`.
+            **options: Other arguments of `embed`.
 
         Example:
 
@@ -347,7 +348,8 @@ class XLNetTextEmbedder(Task):
         `"corpus"` that exists.
 
         Args:
-            texts, **options: As in `embed`.
+            texts: As in `embed`.
+            **options: Other arguments of `embed`.
         """
         return self.embed(texts, **{"prompt_name": self._prompt_of(_DOCUMENTS), **options})
 
