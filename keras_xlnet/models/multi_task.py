@@ -270,7 +270,8 @@ class MultiTask(Task):
 
         Returns:
             A dict by task: a list of `Classification`s, as `classify` of the task returns them, or
-            a list of floats; of arrays for several numbers. For a string one of these.
+            a list of floats, or of arrays for a regressor with several numbers. For a string, each
+            value is one result instead of a list.
         """
         texts, is_one = one_row(texts)
         outputs = self.predict(texts, batch_size=batch_size, verbose=verbose)
