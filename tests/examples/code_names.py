@@ -2,6 +2,7 @@
 
 import ast
 import collections
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -129,7 +130,9 @@ def _value(node, names):
         owner = _value(node.value, names)
         if isinstance(owner, Instance):
             method = inspect.getattr_static(owner.cls, node.attr, None)
-            return getattr(owner.cls, node.attr) if inspect.isroutine(method) else None
+            if isinstance(method, functools.cached_property) or not inspect.isroutine(method):
+                return None
+            return getattr(owner.cls, node.attr)
         return getattr(owner, node.attr, None)
     if isinstance(node, ast.Call):
         function = _value(node.func, names)

@@ -8,6 +8,7 @@ import keras
 import pytest
 
 from keras_xlnet import models, tokenizers
+from keras_xlnet.serving.portable import predict
 from tests.examples import code_names, pages
 
 # What a name on the pages is where no code before defines it.
@@ -21,6 +22,7 @@ CONVENTIONS = {
     "lm": models.XLNetPermutationLM,
     "ranker": models.XLNetRanker,
     "tagger": models.XLNetTokenClassifier,
+    "text_model": predict.TextModel,
     "tokenizer": tokenizers.XLNetTokenizer,
 }
 # What these pages name is mostly of other implementations.
@@ -31,7 +33,8 @@ WITH_OUR_CODE = [page for page in pages.PAGES if page.name != "upstream.md"]
 # What other pages name of other libraries.
 OTHERS = {"Embedding", "FileSystems", "MirroredStrategy", "ModelParallel", "PathLike"}
 OTHERS |= {"PredictionLog", "SMSSpamCollection", "XLNetForSequenceClassification"}
-OTHERS |= {"pathlib.Path", "pd.read_csv"}
+OTHERS |= {"pathlib.Path", "pd.read_csv", "DataLoader", "iter"}
+OTHERS |= {"load_dataset", "load_dataset(..., streaming=True).batch"}
 # Bases in `compat`, which CONTRIBUTING.md names.
 OTHERS |= {"RestoresSublayers"}
 # Placeholders of the pages.
