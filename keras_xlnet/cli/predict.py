@@ -7,31 +7,32 @@ import itertools
 import json
 import pathlib
 import sys
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import keras
 
 from keras_xlnet.checkpoints import TASKS, detect_task
 from keras_xlnet.models import Task
-from keras_xlnet.task_files import read_json_lines, read_table
+from keras_xlnet.task_files.jsonl import read_objects
 from keras_xlnet.task_files.reporting import (
     check_has_rows,
     decoded,
+    existing_file,
     file_error,
     in_cell,
     lines_of,
     read_text,
     shown,
 )
+from keras_xlnet.task_files.table import column_indices, read_rows
 
 _BATCH = 256
-_READERS: dict[str, Any] = {".csv": read_table, ".tsv": read_table, ".jsonl": read_json_lines}
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Predicts for all texts of a file. Returns the exit status."""
     # Read before the model, which takes longer, and before the output, which may be the same file.
-    texts = read_texts(arguments.texts, arguments.text_column, arguments.pair_column)
+    table = read_texts(arguments.texts, arguments.text_column, arguments.pair_column)
     model = load_text_model(arguments.model, arguments.adapter)
     check_pairs(model, arguments.pair_column is not None)
     count = 0
@@ -40,13 +41,13 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.output != "-":
             file = open(arguments.output, "w", encoding="utf-8", newline="")
             output = stack.enter_context(file)
-        inputs = model.csv_inputs[: len(_cells(texts[0]))]
-        write_row(output, [*inputs, *model.csv_columns])
-        for begin in range(0, len(texts), _BATCH):
-            batch = texts[begin : begin + _BATCH]
-            for text, row in zip(batch, predict(model, batch), strict=True):
-                write_row(output, [*_cells(text), *row])
-            count += len(batch)
+        write_row(output, [*table.header, *_new_names(model.csv_columns, table.header)])
+        for begin in range(0, len(table.rows), _BATCH):
+            end = begin + _BATCH
+            found = predict(model, table.texts[begin:end])
+            for before, row in zip(table.rows[begin:end], found, strict=True):
+                write_row(output, [*before, *row])
+            count += len(found)
             if sys.stderr.isatty():
                 print(f"\r{count} texts", end="", file=sys.stderr, flush=True)
     if sys.stderr.isatty():
@@ -54,6 +55,11 @@ def run(arguments: argparse.Namespace) -> int:
     if output is not sys.stdout:
         print(f"{count} texts -> {arguments.output}")
     return 0
+
+
+def _new_names(names, header):
+    """The names of the columns of a model, other than those that a file has."""
+    return [f"predicted_{name}" if name in header else name for name in names]
 
 
 def load_text_model(location: str | None, adapter: str | None = None) -> Any:
@@ -100,12 +106,15 @@ def check_pairs(model: Any, has_pairs: bool) -> None:
 
 
 def predict(model: Any, texts: list[Any]) -> list[list[str]]:
-    """Returns a row of cells for each text or pair."""
-    # A model of words refuses texts without words. A file may have some.
-    is_read = [not model.preprocessor.has_token_labels or bool(text.strip()) for text in texts]
+    """Returns a row of cells for each text or pair, empty cells where a text is blank."""
+    is_read = [all(part.strip() for part in _parts(text)) for text in texts]
     rows = iter(model.csv_rows([*itertools.compress(texts, is_read)]) if any(is_read) else [])
-    nothing: list[Any] = [[]] * len(model.csv_columns)
-    return [[*map(_cell, next(rows) if is_here else nothing)] for is_here in is_read]
+    nothing = [""] * len(model.csv_columns)
+    return [[*map(_cell, next(rows))] if is_here else nothing for is_here in is_read]
+
+
+def _parts(text):
+    return text if isinstance(text, tuple) else (text,)
 
 
 def _cell(value):
@@ -119,54 +128,83 @@ def _cell(value):
 # === Files ===
 
 
-def read_texts(path: str, column: str, pair_column: str | None = None) -> list[Any]:
-    """Returns the texts of a file: the lines, or columns of a table with a header.
+class Table(NamedTuple):
+    """A file of texts.
+
+    Args:
+        header: The names of its columns.
+        rows: A list of the cells of each row.
+        texts: The text of each row, or a tuple of two.
+    """
+
+    header: list[str]
+    rows: list[list[str]]
+    texts: list[Any]
+
+
+def read_texts(path: str, column: str, pair_column: str | None = None) -> Table:
+    """Reads a file of texts: lines, or a table with a header.
 
     Args:
         path: Path of a file, `.csv` and `.tsv` for tables, `.jsonl` for a JSON object a line;
             `"-"` for the lines of stdin.
-        column: Name of the column of a table, or the key of the objects.
+        column: Name of the column of a table, or the key of the objects. The column of lines is
+            named so too.
         pair_column: Optional name of the column of second texts.
-
-    Returns:
-        A list of strings, with a `pair_column` of tuples of two strings.
 
     Raises:
         OSError: If the file cannot be read.
         TaskFileError: If it is not UTF-8, is empty, or is a table without such a column or with
-            rows that do not have the columns of the header, or a text of a pair is empty.
+            rows that do not have the columns of the header.
         ValueError: If there is a `pair_column` and the file is no table.
     """
-    reader = _READERS.get(pathlib.Path(path).suffix.lower())
-    if reader is None:
+    file = pathlib.Path(path)
+    wanted = [column] if pair_column is None else [column, pair_column]
+    kind = file.suffix.lower()
+    if path != "-" and kind in (".csv", ".tsv"):
+        header, numbered = read_rows(existing_file("path", file))
+        indices = column_indices(file, dict(zip(wanted, wanted, strict=True)), header)
+        rows = [row for _, row in numbered]
+        texts = [tuple(row[indices[name]] for name in wanted) for row in rows]
+    elif path != "-" and kind == ".jsonl":
+        objects = list(read_objects(existing_file("path", file)))
+        header = [*dict.fromkeys(name for row in objects for name in row)]
+        rows = [[_json_cell(row.get(name)) for name in header] for row in objects]
+        texts = [
+            tuple(_text_of(file, line, row, name) for name in wanted)
+            for line, row in enumerate(objects, 1)
+        ]
+    else:
         if pair_column is not None:
-            raise ValueError(f"--pair_column needs a file of {[*_READERS]}. Received: {path}")
-        text = _stdin() if path == "-" else read_text(pathlib.Path(path))
-        lines = lines_of(text)
-        check_has_rows(pathlib.Path(path), lines)
-        return lines
-    if pair_column is None:
-        return _column(reader(path, {"text": column}, allow_empty=["text"]), "text", path, column)
-    columns = reader(path, {"text": column, "pair": pair_column})
-    texts = _column(columns, "text", path, column)
-    return [*zip(texts, _column(columns, "pair", path, pair_column), strict=True)]
+            raise ValueError(
+                f"--pair_column needs a file of {['.csv', '.tsv', '.jsonl']}. Received: {path}"
+            )
+        lines = lines_of(_stdin() if path == "-" else read_text(file))
+        header, rows, texts = [column], [[line] for line in lines], [(line,) for line in lines]
+    check_has_rows(file, rows)
+    return Table(header, rows, texts if pair_column is not None else [text for (text,) in texts])
 
 
-def _column(columns, key, path, name):
-    texts = columns[key]
-    if not isinstance(texts[0], str):  # All values of a column of JSON have one type.
-        raise file_error(path, in_cell(1, name), "be a string", shown(texts[0]))
-    return texts
+def _text_of(path, line, row, name):
+    place = in_cell(line, name)
+    if name not in row:
+        raise file_error(path, place, "be there", f"the keys {shown(list(row))}")
+    text = "" if row[name] is None else row[name]
+    if not isinstance(text, str):
+        raise file_error(path, place, "be a string", shown(text))
+    return text
+
+
+def _json_cell(value):
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _stdin():
     # Bytes, as from a file: `sys.stdin` has the encoding of the system.
     binary = getattr(sys.stdin, "buffer", None)
     return sys.stdin.read() if binary is None else decoded("stdin", binary.read())
-
-
-def _cells(text):
-    return text if isinstance(text, tuple) else (text,)
 
 
 def write_row(output: TextIO, row: list[str]) -> None:

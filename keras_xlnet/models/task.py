@@ -52,8 +52,8 @@ class Task(BaseModel):
     A task declares what the rooms above need of it. `task` is its name in checkpoints, and
     `checkpoint` a dict of its counterparts in other implementations, the arguments of
     `CheckpointTask` (`checkpoints/tasks.py`). `signatures` says which signatures an export has:
-    a key of `SIGNATURES` (`serving/saved_model.py`). `xlnet predict` reads the columns `csv_inputs`
-    of a file, and writes the columns `csv_columns` with the values of `csv_rows(texts)`: one row
+    a key of `SIGNATURES` (`serving/saved_model.py`). `xlnet predict` reads texts, or pairs called
+    `csv_inputs`, and writes the columns `csv_columns` with the values of `csv_rows(texts)`: one row
     per text, of strings, numbers, tuples of these, and lists, which are written as JSON.
 
     Args:

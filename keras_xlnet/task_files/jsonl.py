@@ -1,6 +1,7 @@
 """JSON lines: an object a line."""
 
-from collections.abc import Mapping, Sequence
+import pathlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from keras_xlnet.task_files.column_rules import ColumnRules
@@ -69,10 +70,7 @@ def read_json_lines(
             raise ValueError(f"`columns` must have keys of objects. Received: {shown(key)}")
     path = existing_file("path", path)
     result: dict[str, list[Any]] = {name: [] for name in columns}
-    lines = without_last_blanks(lines_of(read_text(path)))
-    check_has_rows(path, lines)
-    for line, text in enumerate(lines, 1):
-        row = checked_object(path, parse_json(path, text, line), f"line {line}")
+    for line, row in enumerate(read_objects(path), 1):
         for name, key in columns.items():
             place = in_cell(line, key)
             if key not in row:
@@ -81,7 +79,18 @@ def read_json_lines(
             value = rules.checked(name, value, path, place)
             _check_same_type(path, place, value, result[name])
             result[name].append(value)
+    check_has_rows(path, next(iter(result.values())))
     return result
+
+
+def read_objects(path: pathlib.Path) -> Iterator[dict[str, Any]]:
+    """Yields the object of each line of a file. Empty lines at its end are left out.
+
+    Raises:
+        TaskFileError: If a line is not a JSON object.
+    """
+    for line, text in enumerate(without_last_blanks(lines_of(read_text(path))), 1):
+        yield checked_object(path, parse_json(path, text, line), f"line {line}")
 
 
 def _checked_type(path, place, value):

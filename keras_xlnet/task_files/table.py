@@ -95,14 +95,10 @@ def read_table(
     rules = ColumnRules(columns, labels, class_names, numeric, integer, allow_empty)
     _check_sources(columns, has_header)
     path = existing_file("path", path)
-    rows = _rows(path, delimiter)
-    header = _header(path, next(rows, None)) if has_header else None
-    indices = _indices(path, columns, header)
+    header, rows = read_rows(path, delimiter) if has_header else (None, _rows(path, delimiter))
+    indices = column_indices(path, columns, header)
     result: dict[str, list[Any]] = {name: [] for name in columns}
     for line, row in rows:
-        if header is not None and len(row) != len(header):
-            must = f"have as many columns as the header, {len(header)}"
-            raise file_error(path, f"line {line}", must, f"{len(row)}, {shown(row)}")
         for name, index in indices.items():
             place = in_cell(line, columns[name])
             if index >= len(row):
@@ -110,6 +106,33 @@ def read_table(
             result[name].append(rules.checked(name, row[index], path, place))
     check_has_rows(path, next(iter(result.values())))
     return result
+
+
+def read_rows(
+    path: pathlib.Path, delimiter: str | None = None
+) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """Returns the header of a file and an iterator over its rows, as `(line, cells)`.
+
+    Args:
+        path, delimiter: As in `read_table`.
+
+    Raises:
+        TaskFileError: If the file has no header. The iterator raises it for a row that does not
+            have as many cells as the header.
+    """
+    rows = _rows(path, delimiter)
+    first = next(rows, None)
+    if first is None:
+        raise file_error(path, "line 1", "be a header", "an empty file")
+    return first[1], _as_wide(path, first[1], rows)
+
+
+def _as_wide(path, header, rows):
+    for line, row in rows:
+        if len(row) != len(header):
+            must = f"have as many columns as the header, {len(header)}"
+            raise file_error(path, f"line {line}", must, f"{len(row)}, {shown(row)}")
+        yield line, row
 
 
 def _check_sources(columns, has_header):
@@ -167,13 +190,14 @@ def _quoted_rows(path: pathlib.Path, text: str, delimiter: str) -> Iterator[tupl
     return iter(rows)
 
 
-def _header(path, numbered_row):
-    if numbered_row is None:
-        raise file_error(path, "line 1", "be a header", "an empty file")
-    return numbered_row[1]
+def column_indices(
+    path: pathlib.Path, columns: Mapping[str, Any], header: list[str] | None
+) -> dict[str, int]:
+    """Returns the indices of `columns` in a header, which must have each of them once.
 
-
-def _indices(path, columns, header):
+    Raises:
+        TaskFileError: If it has not.
+    """
     if header is None:
         return dict(columns)
     for source in columns.values():

@@ -63,9 +63,16 @@ def test_a_row_for_each_text(model, texts, folder, tmp_path, capsys, monkeypatch
     assert run(folder / model, folder / name, "--output", tmp_path / "scores.csv", *flags) == 0
     assert capsys.readouterr().out == f"4 texts -> {tmp_path / 'scores.csv'}\n"
     rows = rows_of((tmp_path / "scores.csv").read_text())
-    assert [row["text"] for row in rows] == TEXTS
+    columns = ["label", "score", "ham", "spam"]
+    assert [*rows[0]] == (["id", "body"] if flags else ["text"]) + columns
+    assert [row["body" if flags else "text"] for row in rows] == TEXTS
+    if flags:
+        assert [row["id"] for row in rows] == ["0", "1", "2", "3"]
     expected = classifier.predict(TEXTS)
-    for row, (ham, spam) in zip(rows, expected, strict=True):
+    for text, row, (ham, spam) in zip(TEXTS, rows, expected, strict=True):
+        if not text:
+            assert [row[name] for name in columns] == [""] * 4
+            continue
         assert float(row["spam"]) == pytest.approx(spam, rel=1e-4)
         assert row["label"] == ("spam" if spam >= 0.5 else "ham")
         assert float(row["score"]) == pytest.approx(max(ham, spam), rel=1e-4)
@@ -108,11 +115,12 @@ def test_an_adapter_in_place_of_a_model(folder, tmp_path, capsys, monkeypatch):
     base.logits_dense.bias.assign([0.5, -0.5, 0.25])
     base.save_adapter(shipped / "adapters" / "kinds", dtype=None)
     write_preset_info(shipped / "adapters" / "kinds", "Three kinds", {})
-    expected = base.predict(TEXTS, verbose=0)
+    expected = base.predict([text for text in TEXTS if text], verbose=0)
     for model in ([], [shipped / "tiny_en"]):
         assert run("--adapter", "kinds", *model, folder / "texts.txt") == 0
         rows = rows_of(capsys.readouterr().out)
         assert [row["text"] for row in rows] == TEXTS
+        rows = [row for row in rows if row["text"]]
         found = [[float(row[name]) for name in KINDS["class_names"]] for row in rows]
         np.testing.assert_allclose(found, expected, atol=1e-4)
     assert run("--adapter", "kins", folder / "texts.txt") == 1
@@ -161,7 +169,7 @@ def test_classes_of_pairs(file, others, capsys):
     folder, models = others
     assert run(folder / "pairs", folder / file, *OF_PAIRS) == 0
     rows = rows_of(capsys.readouterr().out)
-    assert [(row["text"], row["pair"]) for row in rows] == PAIRS
+    assert [(row["first"], row["second"]) for row in rows] == PAIRS
     expected = models["pairs"].predict(PAIRS, verbose=0)
     assert np.abs(expected[0] - expected[1]).max() > 1e-4
     found = [[float(row["0"]), float(row["1"])] for row in rows]
@@ -174,7 +182,7 @@ def test_answers_to_questions(others, capsys, monkeypatch):
     assert run(folder / "questions", folder / "pairs.csv", *OF_PAIRS) == 0
     rows = rows_of(capsys.readouterr().out)
     for row, answer, (question, context) in zip(rows, expected, PAIRS, strict=True):
-        assert (row["question"], row["context"]) == (question, context)
+        assert (row["first"], row["second"]) == (question, context)
         assert row["answer"] == answer.text == context[int(row["start"]) : int(row["end"])]
         assert float(row["probability"]) == pytest.approx(answer.answers[0].probability, rel=1e-3)
 
@@ -202,9 +210,9 @@ def test_entities_are_json(others, tmp_path, capsys):
     rows = rows_of(capsys.readouterr().out)
     assert [row["text"] for row in rows] == texts
     first, second = models["names"].find_entities([texts[1], texts[3]], verbose=0)
-    expected = [[], first, [], second]
     assert first and second
-    for row, entities in zip(rows, expected, strict=True):
+    assert rows[0]["entities"] == rows[2]["entities"] == ""
+    for row, entities in zip(rows[1::2], [first, second], strict=True):
         found = json.loads(row["entities"])
         fields = ("type", "text", "start", "end")
         assert [[e[name] for name in fields] for e in found] == [
@@ -248,12 +256,63 @@ def test_errors_of_second_texts_name_the_column(row, message, others, tmp_path, 
     assert "line 1, column 'second'" in line and message in line
 
 
+ROWS = [
+    {"id": 7, "text": "the river ran", "label": "spam", "tags": ["a", "b"], "": None},
+    {"id": 8, "text": None, "label": "ham", "new": "caf\xe9"},
+    {"id": 9, "text": "a stone, the old house", "label": "ham"},
+]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl"])
+def test_all_columns_are_kept(name, folder, tmp_path, capsys):
+    columns = ["id", "text", "label", "tags", "", "new"]
+    cells = [
+        ["7", "the river ran", "spam", '["a", "b"]', "", ""],
+        ["8", "", "ham", "", "", "caf\xe9"],
+        ["9", "a stone, the old house", "ham", "", "", ""],
+    ]
+    with open(tmp_path / name, "w", encoding="utf-8", newline="") as file:
+        if name.endswith("jsonl"):
+            file.writelines(json.dumps(row) + "\n" for row in ROWS)
+        elif name.endswith("csv"):
+            csv.writer(file).writerows([columns, *cells])
+        else:
+            file.writelines("\t".join(row) + "\n" for row in [columns, *cells])
+    assert run(folder[0] / "classifier", tmp_path / name) == 0
+    header, *rows = csv.reader(io.StringIO(capsys.readouterr().out))
+    # The file has labels: those of the model have another name.
+    assert header == [*columns, "predicted_label", "score", "ham", "spam"]
+    assert [row[:6] for row in rows] == cells
+    expected = folder[1].classify([cells[0][1], cells[2][1]], verbose=0)
+    assert [row[6] for row in rows] == [expected[0].label, "", expected[1].label]
+    assert rows[1][6:] == [""] * 4
+
+
+def test_two_columns_of_one_name_are_kept_unless_they_are_the_texts(folder, tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("x,text,x\n1,a river,2\n")
+    assert run(folder[0] / "classifier", tmp_path / "a.csv") == 0
+    header, row = csv.reader(io.StringIO(capsys.readouterr().out))
+    assert (header[:3], row[:3]) == (["x", "text", "x"], ["1", "a river", "2"])
+
+
+def test_pairs_with_an_empty_cell_have_an_empty_answer(others, tmp_path, capsys):
+    folder, models = others
+    rows = [("a", "b"), ("", "b"), ("a", " "), ("c", "d")]
+    with open(tmp_path / "a.csv", "w", newline="") as file:
+        csv.writer(file).writerows([["first", "second"], *rows])
+    for name in ("pairs", "questions"):
+        assert run(folder / name, tmp_path / "a.csv", *OF_PAIRS) == 0
+        found = [*csv.reader(io.StringIO(capsys.readouterr().out))][1:]
+        assert [any(row[2:]) for row in found] == [True, False, False, True]
+        assert [tuple(row[:2]) for row in found] == rows
+
+
 def test_numbers_from_stdin_to_stdout(folder, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(TEXTS)))
     assert run(folder[0] / "regressor", "-") == 0
     rows = rows_of(capsys.readouterr().out)
     assert [row["text"] for row in rows] == TEXTS
-    assert np.isfinite([float(row["value"]) for row in rows]).all()
+    assert np.isfinite([float(row["value"]) for row in rows if row["text"]]).all()
 
 
 def test_several_tasks_have_columns_side_by_side(folder, tmp_path, capsys):
@@ -267,6 +326,8 @@ def test_several_tasks_have_columns_side_by_side(folder, tmp_path, capsys):
     assert [*rows[0]] == ["text", *columns, "marks_value_1"]
     expected = model.predict(TEXTS, verbose=0)
     for i, row in enumerate(rows):
+        if not row["text"]:
+            continue
         assert float(row["topic_spam"]) == pytest.approx(expected["topic"][i, 1], rel=1e-4)
         assert float(row["marks_value_1"]) == pytest.approx(expected["marks"][i, 1], rel=1e-4)
 
@@ -344,7 +405,7 @@ FILES = {
 def test_every_row_of_every_kind_of_file_is_read(name, mark, tmp_path):
     path = tmp_path / name
     path.write_bytes((mark + FILES[name]).encode())
-    assert predict.read_texts(str(path), "text") == HARD_TEXTS
+    assert predict.read_texts(str(path), "text").texts == HARD_TEXTS
 
 
 def test_rows_in_are_rows_out(folder, tmp_path, monkeypatch):
@@ -374,13 +435,13 @@ def test_no_row_is_lost(tmp_path, texts, mark):
     }
     for name, content in tables.items():
         (tmp_path / name).write_bytes((mark + content).encode())
-        assert predict.read_texts(str(tmp_path / name), "text") == plain
+        assert predict.read_texts(str(tmp_path / name), "text").texts == plain
     # What `xlnet predict` writes, it can read.
     with (tmp_path / "a.csv").open("w", encoding="utf-8", newline="") as file:
         file.write(mark)
         for row in (["text", "id"], *([text, "1"] for text in texts)):
             predict.write_row(file, row)
-    assert predict.read_texts(str(tmp_path / "a.csv"), "text") == texts
+    assert predict.read_texts(str(tmp_path / "a.csv"), "text").texts == texts
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
