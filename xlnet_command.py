@@ -7,7 +7,10 @@ takes seconds: help, the version and errors in arguments do not need them.
 import argparse
 import importlib
 import importlib.metadata
+import importlib.util
+import json
 import os
+import pathlib
 import re
 import sys
 import tempfile
@@ -32,8 +35,9 @@ def main() -> NoReturn:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs a subcommand. Returns the exit status, 1 if a file or an argument is invalid."""
-    import_quietly("keras_xlnet")
     try:
+        choose_backend()
+        import_quietly("keras_xlnet")
         command = importlib.import_module(f"keras_xlnet.cli.{arguments.module}")
         return command.run(arguments)
     except (OSError, ValueError, ImportError) as error:
@@ -69,6 +73,30 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 # === Start ===
+
+
+def choose_backend() -> None:
+    """Sets `KERAS_BACKEND` to an installed backend if the one that Keras would take is missing.
+
+    Raises:
+        ImportError: If none is installed.
+    """
+    if "KERAS_BACKEND" in os.environ:
+        return
+    home = pathlib.Path(os.environ.get("KERAS_HOME") or pathlib.Path("~/.keras").expanduser())
+    try:
+        chosen = json.loads((home / "keras.json").read_text(encoding="utf-8")).get("backend")
+    except (OSError, ValueError, AttributeError):
+        chosen = None
+    backends = (chosen or "tensorflow", "tensorflow", "jax", "torch")
+    found = next((name for name in backends if importlib.util.find_spec(name)), None)
+    if found is None:
+        raise ImportError(
+            "Keras needs TensorFlow, JAX or PyTorch, and none of them is installed: "
+            '`pip install ".[tensorflow]"` in a clone of keras_xlnet'
+        )
+    os.environ["KERAS_BACKEND"] = found
+
 
 # TensorFlow 2.21 writes these on import, whatever TF_CPP_MIN_LOG_LEVEL is.
 _START_MESSAGE = re.compile(
@@ -145,9 +173,12 @@ def _add_inspect(subparsers):
         subparsers,
         "inspect",
         "inspect_model",
-        "show what a checkpoint contains (sizes, parameters, tokenizer, missing weights), or an "
-        "export (classes, inputs and outputs, versions, checksums, training data)",
+        "show what a checkpoint, a .keras file or an adapter contains (sizes, parameters, "
+        "tokenizer, missing weights), or an export (classes, inputs and outputs, versions, "
+        "checksums, training data)",
         "xlnet inspect xlnet_cased_L-12_H-768_A-12",
+        "xlnet inspect runs/spam/model.keras",
+        "xlnet inspect sentiment",
         "xlnet inspect models/spam/1",
         "xlnet inspect --json models/spam/1",
         "xlnet inspect models/spam_int8/model.onnx",

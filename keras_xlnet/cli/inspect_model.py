@@ -4,12 +4,17 @@ import argparse
 import json
 import pathlib
 
+import keras
+
 from keras_xlnet.checkpoints import load_tokenizer
 from keras_xlnet.checkpoints.formats import FAMILIES
+from keras_xlnet.checkpoints.tasks import task_of_model
 from keras_xlnet.cli.arguments import arguments_of_format, format_of, task_of
 from keras_xlnet.cli.inspect_export import export_report, is_export, rows_of_export
+from keras_xlnet.models import Task
 from keras_xlnet.models.base_model import backbone_of
-from keras_xlnet.preset_files import shipped_directory
+from keras_xlnet.preset_files import adapter, adapters, shipped_directory
+from keras_xlnet.preset_files.shipped import adapter_directory
 
 _SIZES = (
     "vocabulary_size num_layers num_heads head_dim hidden_dim intermediate_dim embedding_dim "
@@ -31,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         report = _report(arguments, path)
         rows = [*_rows(report)]
-    files = [*_files(shipped_directory(path) or path)]
+    files = [*_files(_directory(path))]
     if arguments.json:
         print(json.dumps({**report, "files": dict(files)}, indent=1, ensure_ascii=False))
     else:
@@ -40,24 +45,59 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments, path):
-    """The contents of a checkpoint."""
+    """The contents of a checkpoint, a `.keras` file or an adapter."""
+    if arguments.format is None and (opened := _opened_whole(path)) is not None:
+        format, model, details = opened
+        arguments_of_format(arguments, format)
+        if arguments.task != "auto":
+            raise ValueError(f"--task is for checkpoints. Received: {path}")
+        tokenizer = getattr(getattr(model, "preprocessor", None), "tokenizer", None)
+        report = _report_of(format, model, task_of_model(model), tokenizer)
+        return {**report, **details, "missing": [], "unused": []}
     format = format_of(arguments.format, path)
     task = task_of(arguments.task, path, format)
     given = arguments_of_format(arguments, format)
     family = FAMILIES[format]
     opened = family.open(path, task, **given)
-    model = opened.model
+    tokenizer = load_tokenizer(path, format) if family.tokenizer else None
+    missing = opened.missing_of_encoder() + opened.missing_of_head()
+    report = _report_of(format, opened.model, task, tokenizer)
+    return {**report, "missing": missing, "unused": opened.unused()}
+
+
+def _opened_whole(path):
+    """The format, the model and more details of a file that has all of a model, or `None`."""
+    if path.endswith(".keras"):
+        if not pathlib.Path(path).is_file():
+            raise FileNotFoundError(f"There is no {path}")
+        return "keras", keras.saving.load_model(path, compile=False), {}
+    if path in adapters() or (pathlib.Path(path) / adapter.CONFIG).is_file():
+        opened = adapter.Adapter.open(path, Task)
+        details = {"preset": opened.base["preset"], "lora": _ranks(opened.lora)}
+        return "adapter", Task.from_preset(adapter=path), details
+    return None
+
+
+def _ranks(lora):
+    """`{"query": [layers, rank]}` by the name of the projection."""
+    found: dict[str, list[int]] = {}
+    for path, (rank, _) in lora.items():
+        name = path.rpartition("/")[2]
+        found[name] = [found.get(name, [0])[0] + 1, rank]
+    return found
+
+
+def _report_of(format, model, task, tokenizer):
     backbone = backbone_of(model)
     sizes = {name: getattr(backbone, name) for name in _SIZES if hasattr(backbone, name)}
     return {
         "format": format,
         "model": type(model).__name__,
         "task": task,
+        "class_names": getattr(model, "class_names", None),
         "sizes": {name: getattr(value, "__name__", value) for name, value in sizes.items()},
         "parameters": _parameters(model, backbone),
-        "tokenizer": _tokenizer(load_tokenizer(path, format) if family.tokenizer else None),
-        "missing": opened.missing_of_encoder() + opened.missing_of_head(),
-        "unused": opened.unused(),
+        "tokenizer": _tokenizer(tokenizer),
     }
 
 
@@ -74,6 +114,12 @@ def _tokenizer(tokenizer):
         return None
     flags = {name: getattr(tokenizer, name) for name in ("lowercase", "remove_accents")}
     return {"pieces": tokenizer.vocabulary_size(), **flags}
+
+
+def _directory(path):
+    if path in adapters():
+        return adapter_directory(path, ())
+    return shipped_directory(path) or path
 
 
 def _files(path):
@@ -98,6 +144,12 @@ def _rows(report):
     task, sizes, tokenizer = report["task"], report["sizes"], report["tokenizer"]
     yield "format", report["format"]
     yield "model", report["model"] + (f" ({task})" if task else "")
+    if report["class_names"]:
+        yield "classes", ", ".join(map(str, report["class_names"]))
+    if report.get("lora"):
+        yield "of the preset", report["preset"] or "none with a name"
+        ranks = (f"{name}: {n} of rank {rank}" for name, (n, rank) in report["lora"].items())
+        yield "LoRA", ", ".join(ranks)
     yield from ((k, list(v) if isinstance(v, tuple) else v) for k, v in sizes.items())
     yield from _rows_of_parameters(report["parameters"], sizes["num_layers"])
     flags = [name for name, value in (tokenizer or {}).items() if value is True]

@@ -1,10 +1,12 @@
 """The command `xlnet`: conversions, reports, and errors that are lines."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 
+import keras
 import numpy as np
 import pytest
 
@@ -17,7 +19,9 @@ from keras_xlnet.checkpoints import (
     save_checkpoint,
 )
 from keras_xlnet.cli.verify import random_inputs
-from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM
+from keras_xlnet.models import XLNetBackbone, XLNetPermutationLM, XLNetTextClassifier
+from keras_xlnet.preprocessing import XLNetTextClassifierPreprocessor
+from keras_xlnet.preset_files.shipped import adapter_directory
 from tests.checkpoints.new_models import new_model
 
 
@@ -185,6 +189,49 @@ def test_inspect_as_json(sources, golden_dir, capsys):
     assert len(json.loads(capsys.readouterr().out)["missing"]) == 4
 
 
+def test_inspect_a_keras_file(tokenizer, tmp_path, capsys):
+    preprocessor = XLNetTextClassifierPreprocessor(tokenizer, 12, padding_side="right")
+    backbone = XLNetBackbone(200, 1, 2, 16, 32)
+    model = XLNetTextClassifier(backbone, 2, preprocessor, class_names=["ham", "spam"])
+    model.save(tmp_path / "spam.keras")
+    assert xlnet("inspect", tmp_path / "spam.keras", "--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["format"], report["task"]) == ("keras", "text_classifier")
+    assert report["class_names"] == ["ham", "spam"]
+    assert report["parameters"]["total"] == model.count_params()
+    assert report["tokenizer"]["pieces"] == tokenizer.vocabulary_size()
+    assert report["sizes"]["hidden_dim"] == 16
+    assert [*report["files"]] == ["spam.keras"]
+    keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]).save(tmp_path / "other.keras")
+    for arguments, message in (
+        (["other.keras"], "must be an XLNetBackbone or a task model"),
+        (["none.keras"], "There is no"),
+        (["spam.keras", "--task", "ranker"], "--task is for checkpoints"),
+        (["spam.keras", "--num_heads", "2"], "not for keras"),
+    ):
+        assert xlnet("inspect", tmp_path / arguments[0], *arguments[1:]) == 1
+        assert message in capsys.readouterr().err
+
+
+def test_inspect_an_adapter(tmp_path, capsys):
+    shipped = adapter_directory("names", ())
+    shutil.copytree(shipped, tmp_path / "mine")
+    lines = []
+    for location in ("names", tmp_path / "mine"):
+        assert xlnet("inspect", location) == 0
+        lines.append(capsys.readouterr().out.splitlines())
+    (named, directory) = ([line for line in found if "file  " not in line] for found in lines)
+    assert named == directory
+    report = dict(line.split(maxsplit=1) for line in named if len(line.split()) > 1)
+    assert report["format"] == "adapter"
+    assert report["model"] == "XLNetTokenClassifier (token_classifier)"
+    assert report["LoRA"] == "query: 6 of rank 2, value: 6 of rank 2"
+    assert "of the preset         xlnet_mini_en" in named
+    assert any(line.endswith(" bytes)") and "adapter.safetensors" in line for line in lines[0])
+    assert xlnet("inspect", "nams") == 1
+    assert "There is no nams" in capsys.readouterr().err
+
+
 def test_inspect_names_what_is_missing(golden_dir, capsys):
     assert xlnet("inspect", "--task", "multiple_choice", golden_dir / "tiny_ckpt") == 1
     report = capsys.readouterr().out
@@ -309,6 +356,40 @@ def test_random_inputs_fit_every_model(task):
         assert value.dtype == model.input[key].dtype
         assert len(np.unique(value)) > 1, key
     model(first)
+
+
+@pytest.mark.parametrize(
+    "installed, config, given, expected",
+    [
+        (["tensorflow", "jax", "torch"], None, None, "tensorflow"),
+        (["jax", "torch"], None, None, "jax"),
+        (["torch"], {"backend": "tensorflow"}, None, "torch"),
+        (["jax", "torch"], {"backend": "torch"}, None, "torch"),
+        (["jax", "torch"], "damaged", None, "jax"),
+        (["jax"], None, "torch", "torch"),  # Keras says what is missing.
+    ],
+)
+def test_the_backend_is_one_that_is_installed(
+    installed, config, given, expected, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    monkeypatch.delenv("KERAS_BACKEND", raising=False)
+    if given:
+        monkeypatch.setenv("KERAS_BACKEND", given)
+    if config:
+        text = config if isinstance(config, str) else json.dumps(config)
+        (tmp_path / "keras.json").write_text(text)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name in installed or None)
+    xlnet_command.choose_backend()
+    assert os.environ["KERAS_BACKEND"] == expected
+
+
+def test_no_backend_is_a_line(monkeypatch, capsys):
+    monkeypatch.delenv("KERAS_BACKEND", raising=False)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert xlnet("presets") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("xlnet: Keras needs TensorFlow, JAX or PyTorch")
 
 
 @pytest.mark.parametrize("fails", [False, True])
