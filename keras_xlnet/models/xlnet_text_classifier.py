@@ -222,7 +222,8 @@ class XLNetTextClassifier(Task):
 
     def classify(
         self,
-        texts: Any,
+        x: Any,
+        pair: Any = None,
         threshold: float | None = None,
         batch_size: int | None = None,
         verbose: str | int = "auto",
@@ -230,8 +231,10 @@ class XLNetTextClassifier(Task):
         """Returns the classes of texts by name, as the exported model does.
 
         Args:
-            texts: Raw text, as in `predict`, a string, or features of a preprocessor. Pairs are one
-                argument: a tuple of two columns, or a list of rows.
+            x: Raw text, as in `predict`, a string, or features of a preprocessor. Or the first
+                texts of pairs, if `pair` is given.
+            pair: Optional column of second texts. `classify(text, pair)` classifies one pair of
+                strings.
             threshold: Float from 0 to 1. Of two classes, a text has the second if its probability
                 is at least this; with `"sigmoid"` it has every class at or above it. `None`
                 for the `threshold` of the model.
@@ -254,17 +257,13 @@ class XLNetTextClassifier(Task):
         >>> found[0].label, sorted(found[0].scores)
         ('spam', ['ham', 'spam'])
         """
-        if isinstance(threshold, (str, list, tuple)):
-            raise ValueError(
-                "`classify` takes pairs as one argument, such as (texts, pairs). Received: "
-                f"threshold={threshold!r}"
-            )
         if threshold is not None:
             check_number("threshold", threshold, high=1)
         if self.activation == "linear":
             raise ValueError("`classify` needs classes. Received: a model with activation='linear'")
-        texts, is_one = one_row(texts)
-        probabilities = self.predict(texts, batch_size=batch_size, verbose=verbose)
+        # Without `pair`, a tuple can be a column of texts.
+        x, is_one = one_row(x) if pair is None else one_row(x, pair)
+        probabilities = self.predict(x, batch_size=batch_size, verbose=verbose)
         found = self._results_of(probabilities, threshold)
         return found[0] if is_one else found
 

@@ -199,8 +199,8 @@ def one_row(x: Any, *others: Any) -> tuple[Any, bool]:
     for column in others:
         if isinstance(column, (int, float)):
             raise ValueError(
-                "The second argument must be a column of texts, or a text: pass `batch_size` by "
-                f"name. Received: {column}"
+                "The second argument must be a column of texts, or a text: pass numbers such as "
+                f"`batch_size` by name. Received: {column}"
             )
     columns = (x, *(column for column in others if column is not None))
     x = columns if len(columns) > 1 else x

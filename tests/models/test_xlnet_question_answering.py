@@ -550,7 +550,7 @@ def test_a_question_by_itself(trained_on_text):
         *model.answer([single], verbose=0),
     ):
         assert found == expected
-    with pytest.raises(ValueError, match="pass `batch_size` by name. Received: 8"):
+    with pytest.raises(ValueError, match="such as `batch_size` by name. Received: 8"):
         model.answer([(question, context)], 8)
 
 

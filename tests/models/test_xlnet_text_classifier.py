@@ -279,11 +279,27 @@ def test_methods_for_arrays_refuse_text(preprocessor):
             method(TEXTS, np.array(LABELS))
 
 
+def test_pairs_are_given_as_to_answer_and_rank(preprocessor):
+    model = make(preprocessor, pooling="pair")
+    first, second = TEXTS, TEXTS[::-1]
+    expected = model.classify((first, second), verbose=0)
+    assert len({found.score for found in expected}) > 1
+    rows = [*zip(first, second, strict=True)]
+    assert model.classify(first, second, verbose=0) == expected
+    assert model.classify(rows, verbose=0) == expected
+    assert model.classify({"text": first, "pair": second}, verbose=0) == expected
+    one = model.classify(first[0], second[0], verbose=0)
+    assert one.label == expected[0].label
+    assert one.score == pytest.approx(expected[0].score, abs=1e-6)
+    with pytest.raises(ValueError, match=r"pass numbers such as `batch_size` by name.*0\.5"):
+        model.classify(first, 0.5)
+
+
 def test_classes_by_name(preprocessor):
     model = make(preprocessor, class_names=["ham", "spam"])
     probabilities = model.predict(TEXTS, verbose=0)
     for threshold in (0.0, 0.5, 1.0):
-        found = model.classify(TEXTS, threshold)
+        found = model.classify(TEXTS, threshold=threshold)
         expected = np.array(["ham", "spam"])[(probabilities[:, 1] >= threshold).astype(int)]
         assert [f.label for f in found] == expected.tolist()
         scores = [[f.scores["ham"], f.scores["spam"]] for f in found]
