@@ -3,7 +3,7 @@
     python research/tasks/train_adapters.py --preset xlnet_mini_en --data ../shared/data
 
 writes an adapter with its card to a folder of `--output` for each task: `sentiment` (SST-2), `spam`
-(the SMS Spam Collection), `questions` (SQuAD 1.1), `names` (WNUT-17) and `duplicates` (MRPC).
+(the SMS Spam Collection), `questions` (SQuAD 1.1), `names` (tweets) and `duplicates` (MRPC).
 Existing adapters are kept, so an interrupted command continues. The figures of a card are
 measured with the adapter loaded from its folder. `--tasks spam --examples 64 --epochs 1` is a quick
 trial.
@@ -27,6 +27,10 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import cloze_questions
 import keras
 import numpy as np
+from made import duplicates as made_duplicates
+from made import names as made_names
+from made import sentiment as made_sentiment
+from made import spam as made_spam
 from real_tasks import rows_of
 from sklearn.metrics import accuracy_score, f1_score
 
@@ -151,6 +155,8 @@ def train(job, arguments):
         model.fit(*job.examples("made"), batch_size=job.batch_size, verbose=2)
     epochs = arguments.epochs or job.epochs
     model.fit(x, y, batch_size=job.batch_size, epochs=epochs, verbose=2)
+    if job.model_class is XLNetTextClassifier:
+        model.calibrate(*job.examples("development"), verbose=0)
     return model
 
 
@@ -212,54 +218,77 @@ def split(columns, key, parts=(("test", _TEST), ("development", _DEVELOPMENT))):
 
 
 def classifier(names, length, parts, description, data, positive=None, **settings):
-    """Returns the job of a classifier, with class names instead of the labels of its files.
+    """Returns the job of a classifier.
 
     Args:
-        names: Dict from labels to names of classes.
+        names: List of the names of classes.
         length: Int, the tokens of a text.
         parts, description, data: As in `Job`.
         positive: Name of a class whose F1 is a figure.
         **settings: Other arguments of the model.
     """
-    for columns in parts.values():
-        columns["label"] = [names[str(label)] for label in columns["label"]]
-    classes = {"num_classes": len(names), "class_names": [*names.values()]}
+    classes = {"num_classes": len(names), "class_names": names}
     return Job(
         XLNetTextClassifier,
         {**classes, "sequence_length": length, **settings},
         parts,
-        ("text", "pair") if "pair" in columns else ("text",),
+        ("text", "pair") if "pooling" in settings else ("text",),
         "label",
         functools.partial(class_figures, positive=positive),
-        epochs=5 if "pair" in columns else 4,
+        epochs=5 if "pooling" in settings else 4,
         description=description,
         data=data,
     )
 
 
+# Examples made by rule, for training. A tenth as many are for development.
+_MADE = {"sentiment": 6_000, "spam": 3_000, "duplicates": 8_000, "names": 8_000}
+
+
 def sentiment(data):
-    files = {"train": "train.tsv", "development": "dev.tsv", "test": "test.tsv"}
     read = functools.partial(read_table, columns={"text": 0, "label": 1}, has_header=False)
+    files = {"train": "train.tsv", "development": "dev.tsv", "test": "test.tsv"}
+    folder = data / "tasks"
+    reviews = [
+        read(folder / "uci_sentences" / f"{source}_labelled.txt")
+        for source in ("amazon_cells", "imdb")
+    ]
+    parts = joined(
+        {part: read(folder / "sst2" / file) for part, file in files.items()},
+        split(concatenated(*reviews), "text"),
+    )
+    names = {"0": "negative", "1": "positive"}
+    for columns in parts.values():
+        columns["label"] = [names[label] for label in columns["label"]]
     return classifier(
-        {"0": "negative", "1": "positive"},
+        [*names.values()],
         64,
-        {part: read(data / "tasks" / "sst2" / file) for part, file in files.items()},
+        with_made("sentiment", parts, made_sentiment.sentences),
         "Sentiment of English sentences and reviews: negative or positive",
         "SST-2, sentences of film reviews (Socher et al. 2013). No licence is stated: the data "
-        "were used to train, and are not in the adapter.",
+        "were used to train, and are not in the adapter. Sentiment Labelled Sentences (Kotzias et "
+        "al. 2015, UCI repository no. 331), CC BY 4.0. Sentences that are made by rule "
+        "(made/sentiment.py).",
     )
 
 
 def spam(data):
     file = data / "sms_spam_collection" / "SMSSpamCollection"
     columns = read_table(file, {"label": 0, "text": 1}, has_header=False, delimiter="\t")
+    # Half of the kinds of messages are only for development.
+    kinds = iter((made_spam.kinds(0), made_spam.kinds(1)))
     return classifier(
-        {"ham": "ham", "spam": "spam"},
+        ["ham", "spam"],
         80,
         # Copies of a message stay in one part.
-        split(columns, "text"),
+        with_made(
+            "spam",
+            split(columns, "text"),
+            lambda number, seed: made_spam.messages(number, next(kinds), seed),
+        ),
         "Spam among English text messages: ham or spam",
-        "The SMS Spam Collection (Almeida and Hidalgo, UCI repository no. 228), CC BY 4.0.",
+        "The SMS Spam Collection (Almeida and Hidalgo, UCI repository no. 228), CC BY 4.0. "
+        "Messages that are made by rule (made/spam.py).",
         positive="spam",
     )
 
@@ -270,16 +299,63 @@ def duplicates(data):
         read_table(data / "tasks" / "mrpc" / f"msr_paraphrase_{part}.txt", columns, delimiter="\t")
         for part in ("train", "test")
     )
+    parts = {**split(train, "text", [("development", _DEVELOPMENT)]), "test": test}
+    names = {"0": "different", "1": "duplicate"}
+    for rows in parts.values():
+        rows["label"] = [names[label] for label in rows["label"]]
+    similar = joined(
+        *(
+            {part: _similar(data / "tasks" / "stsb" / f"sts-{file}.csv")}
+            for part, file in (("train", "train"), ("development", "dev"))
+        )
+    )
+    parts = joined(parts, similar)
+    texts = [*dict.fromkeys(parts["train"]["text"])]
+    changed = made_duplicates.near_misses(texts)
+    parts = joined(parts, {"train": changed})
     return classifier(
-        {"0": "different", "1": "duplicate"},
+        [*names.values()],
         96,
-        {**split(train, "text", [("development", _DEVELOPMENT)]), "test": test},
+        with_made("duplicates", parts, made_duplicates.pairs),
         "Pairs of English sentences that say the same: different or duplicate",
         "The Microsoft Research Paraphrase Corpus (Dolan and Brockett 2005), under terms of "
-        "Microsoft: the data were used to train, and are not in the adapter.",
+        "Microsoft: the data were used to train, and are not in the adapter. STS-B (Cer et al. "
+        "2017): pairs with at least 4 of 5 are duplicates, with at most 3 different. Pairs that "
+        "are made by rule (made/duplicates.py), also from the sentences of both.",
         positive="duplicate",
         pooling="pair",
     )
+
+
+def _similar(file):
+    """Pairs of STS-B, without those between 3 and 4."""
+    columns = {"text": 5, "pair": 6, "label": 4}
+    rows = read_table(file, columns, delimiter="\t", has_header=False, numeric=["label"])
+    kept = [i for i, score in enumerate(rows["label"]) if not 3 < score < 4]
+    rows = rows_of(rows, kept)
+    rows["label"] = ["duplicate" if score >= 4 else "different" for score in rows["label"]]
+    return rows
+
+
+def concatenated(*tables):
+    """Returns a dict of the columns of several tables, one after the other."""
+    return {name: [row for table in tables for row in table[name]] for name in tables[0]}
+
+
+def joined(parts, more):
+    """Returns parts with the rows of both."""
+    names = dict.fromkeys([*parts, *more])
+    return {
+        name: concatenated(*(group[name] for group in (parts, more) if name in group))
+        for name in names
+    }
+
+
+def with_made(name, parts, make):
+    """Returns parts with examples that a function of a number and a seed makes."""
+    number = _MADE[name]
+    made = {"train": make(number, 0), "development": make(number // 10, 1)}
+    return joined(parts, made)
 
 
 def questions(data):
@@ -306,6 +382,20 @@ def questions(data):
     )
 
 
+# The types of WNUT-17 and of the Broad Twitter Corpus.
+_TYPES = {
+    "person": "person",
+    "location": "place",
+    "corporation": "organization",
+    "group": "organization",
+    "creative-work": "other",
+    "product": "other",
+    "PER": "person",
+    "LOC": "place",
+    "ORG": "organization",
+}
+
+
 def names(data):
     folder = data / "tasks" / "wnut17"
     files = {
@@ -313,8 +403,18 @@ def names(data):
         "development": "emerging.dev.conll",
         "test": "emerging.test.annotated",
     }
-    parts = {part: read_conll(folder / file) for part, file in files.items()}
-    tags = sorted({"O"}.union(*parts["train"]["tags"]))
+    parts = {part: _with_types(read_conll(folder / file)) for part, file in files.items()}
+    tweets = [
+        _with_types(_read_tweets(data / "tasks" / "btc" / f"{section}.conll")) for section in "abef"
+    ]
+    columns = concatenated(*tweets)
+    columns["key"] = [" ".join(words) for words in columns["words"]]
+    tweets = {
+        part: {name: rows[name] for name in ("words", "tags")}
+        for part, rows in split(columns, "key").items()
+    }
+    parts = with_made("names", joined(parts, tweets), made_names.sentences)
+    tags = ["O", *(f"I-{kind}" for kind in made_names.TYPES)]
     return Job(
         XLNetTokenClassifier,
         {"num_classes": len(tags), "class_names": tags, "sequence_length": 64},
@@ -323,9 +423,39 @@ def names(data):
         "tags",
         entity_figures,
         epochs=6,
-        description="Names in English texts: persons, places, companies, products, works, groups",
-        data="WNUT-17 (Derczynski et al. 2017), CC BY 4.0.",
+        description="Names in English texts: persons, places, organizations, others",
+        data="WNUT-17 (Derczynski et al. 2017) and the Broad Twitter Corpus (Derczynski, Bontcheva "
+        "and Roberts 2016), both CC BY 4.0; sentences that are made by rule (made/names.py).",
     )
+
+
+def _with_types(columns):
+    """Tags of four types, without the letter B: neighbours of one type are one name."""
+    tags = [
+        [tag if tag == "O" else f"I-{_TYPES[tag.partition('-')[2]]}" for tag in row]
+        for row in columns["tags"]
+    ]
+    return {"words": columns["words"], "tags": tags}
+
+
+def _read_tweets(path):
+    """Reads tweets, with "@" and the handle of a user in one word.
+
+    Handles are no names, as in WNUT-17. One line of the files has a tag without a word.
+    """
+    words, tags = [], []
+    for tweet in path.read_text(encoding="utf-8").split("\n\n"):
+        found: list[tuple[str, str]] = []
+        for line in filter(None, tweet.split("\n")):
+            word, _, tag = line.partition("\t")
+            if found and found[-1][0] == "@":
+                found[-1] = (f"@{word}", "O")
+            elif word.strip():
+                found.append((word, tag))
+        if found:
+            words.append([word for word, _ in found])
+            tags.append([tag for _, tag in found])
+    return {"words": words, "tags": tags}
 
 
 TASKS = {
