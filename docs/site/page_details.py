@@ -7,8 +7,8 @@ from docutils import nodes
 
 #: Folders of translated pages. The names are those of the languages.
 LANGUAGES = ("ko", "zh")
-# Of width to height. Narrower pictures can be read at the width of a telephone.
-_WIDE = 1.45
+# In pixels. Wider pictures cannot be read at the width of a telephone.
+_WIDE = 600
 
 
 def setup(app):
@@ -31,9 +31,9 @@ def _mark_wide_pictures(app, doctree):
 
 
 def is_wide(path):
-    """Whether a file is a PNG whose width is large compared with its height."""
+    """Whether a file is a PNG that is wider than `_WIDE`."""
     if path.suffix != ".png" or not path.is_file():
         return False
-    # The signature, the length and the name of the first chunk, the width and the height.
-    width, height = struct.unpack(">16xII", path.read_bytes()[:24])
-    return width > _WIDE * height
+    # After the signature, and the length and the name of the first chunk.
+    (width,) = struct.unpack(">16xI", path.read_bytes()[:20])
+    return width > _WIDE

@@ -19,7 +19,7 @@ LEFT, RIGHT = (2, 44), (60, 38)
 
 
 def main(path):
-    figure = plt.figure(figsize=(3.9, 2.8), dpi=200, facecolor="white")
+    figure = plt.figure(figsize=(3.9, 2.8), dpi=150, facecolor="white")
     axes = figure.add_axes([0, 0, 1, 1])
     axes.set(xlim=(0, 100), ylim=(72, 0))
     axes.axis("off")

@@ -114,12 +114,13 @@ def test_comparison_of_the_shipped_presets():
     text = pages.section(DOCS / "presets.md", "## Which model?")
     (_, *names), *table = pages.rows(text)
     table = {name: cells for name, *cells in table}
-    for i, name in enumerate(name.strip("`") for name in names):
+    for i, name in enumerate(cell.strip("`") for cell in names):
         info = presets()[name]
         sizes = f"{info['parameters'] / 1e6:.1f} M, {info['bytes'] / 1e6:.1f} MB"
         assert table["weights, size"][i] == sizes
         model = models.XLNetTextClassifier.from_preset(name, num_classes=2)
-        assert table["case"][i].startswith("uncased" if model.tokenizer.lowercase else "cased")
+        tokenizer = model.preprocessor.tokenizer
+        assert table["case"][i].startswith("uncased" if tokenizer.lowercase else "cased")
         cost = training_cost(model, {"padding_mask": np.ones((1, 1))}, epochs=1)
         operations = table["operations per token in training"][i]
         assert operations == f"{cost.operations / 1e6:.0f} million"

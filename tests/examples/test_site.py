@@ -3,6 +3,7 @@
 `make docs` builds it, with the warnings of Sphinx as errors.
 """
 
+import re
 import sys
 
 import pytest
@@ -65,6 +66,21 @@ def test_titles_of_pages_differ():
     first = (text.removeprefix("---\norphan: true\n---\n\n").partition("\n")[0] for text in texts)
     titles = [title.removeprefix("# ") for title in first]
     assert len(titles) > 100 and len(set(titles)) == len(titles)
+
+
+def test_a_search_for_a_csv_file_leads_to_the_guide():
+    import gallery
+    import pages
+
+    found = {**pages.repository_pages(), "gallery.md": gallery.gallery_page()}
+    headings = {
+        name: re.sub("`[^`]*`", "", " ".join(re.findall("^#+ .*", text, re.MULTILINE))).lower()
+        for name, text in found.items()
+        if isinstance(text, str)
+    }
+    # The search puts words of headings before those of texts.
+    for word in ("csv", "pandas"):
+        assert [name for name, text in headings.items() if word in text] == ["guides/your_csv.md"]
 
 
 def test_translated_pages_have_their_language_and_wide_pictures_scroll():
