@@ -52,7 +52,7 @@ help: ## show this list
 quickstart: $(EXAMPLES_STAMP) ## run the shortest example: strings in, SavedModel out
 	$(BIN)/python examples/quickstart.py
 
-spam: $(EXAMPLES_STAMP) ## fine-tune the preset on spam; ARGS="..." passes flags on
+spam: $(EXAMPLES_STAMP) ## fine-tune an English preset on spam; ARGS="..." passes flags on
 	$(BIN)/python examples/spam_classifier.py $(ARGS)
 
 results: $(EXAMPLES_STAMP) ## fine-tune the preset on seven tasks (hours); ARGS="--data ..." passes flags on

@@ -6,7 +6,8 @@
 
 trains on four fifths of the 5,574 messages of the UCI SMS Spam Collection, tests on the others, and
 writes to runs/spam the model, its preset, a SavedModel that takes raw text, metrics and a plot. It
-takes about three minutes of a processor, needs no network, and estimates its time at the start.
+takes about three minutes of a processor, needs no network, and estimates its time at the start. The
+preset is English only; docs/presets.md says which one to use.
 """
 
 import json

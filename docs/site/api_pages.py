@@ -53,11 +53,15 @@ def _module_page(module, names):
     doc = "\n".join(to_rst(importlib.import_module(module).__doc__.splitlines()))
     rows = [(f":doc:`{name.name} <{name.name}>`", _line(name.summary)) for name in names]
     toctree = _toctree(name.name for name in names)
-    return _title(module) + f".. py:module:: {module}\n\n{doc}\n\n" + _table(rows) + toctree
+    # The name of the package is the title of the site.
+    title = _title(module if "." in module else f"{module}: the top of the package")
+    return f"{title}.. py:module:: {module}\n\n{doc}\n\n" + _table(rows) + toctree
 
 
 def _name_page(name):
-    title = _title(name.name) + f".. py:currentmodule:: {name.module}\n\n"
+    # Names at the top of the package are also in one of its rooms.
+    title = name.name if "." in name.module else name.full_name
+    title = _title(title) + f".. py:currentmodule:: {name.module}\n\n"
     if name.is_constant:
         return title + _constant(name)
     if inspect.isclass(name.value):

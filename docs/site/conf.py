@@ -13,6 +13,7 @@ extensions = [
     "myst_parser",
     "docstrings",
     "name_links",
+    "page_details",
 ]
 
 # Anchors of headings down to this level, as GitHub makes them.
@@ -29,6 +30,7 @@ add_module_names = False
 
 html_theme = "furo"
 html_title = "keras_xlnet"
+html_favicon = str(pathlib.Path(__file__).parent / "static" / "favicon.svg")
 html_static_path = [str(pathlib.Path(__file__).parent / "static")]
 html_css_files = ["site.css"]
 html_show_sphinx = False

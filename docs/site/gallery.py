@@ -1,5 +1,7 @@
 """The page with all pictures, made of the references to them in the other pages."""
 
+import ast
+import functools
 import re
 
 from pages import ROOT, links, place, title_of
@@ -20,13 +22,31 @@ def pictures():
         for label, path in links(page, text):
             if label.startswith("!") and path not in seen:
                 seen.add(path)
-                yield path, label[2:-1], page, command_of(text, label, path.name)
+                command = command_of_program(path) or command_of(text, label, path.name)
+                yield path, label[2:-1], page, command
+
+
+def command_of_program(path):
+    """Returns the command in a docstring of `research/pictures` that names a picture.
+
+    `make_guide.py` names the guide, whose pictures are in the folder of its name. Returns `None` if
+    no command does.
+    """
+    names = path.relative_to(ROOT).as_posix(), f"{path.parent.relative_to(ROOT).as_posix()}.md"
+    return next((c for c in _commands_of_programs() if c.split()[-1] in names), None)
+
+
+@functools.cache
+def _commands_of_programs():
+    programs = sorted((ROOT / "research" / "pictures").glob("*.py"))
+    trees = [ast.parse(program.read_text(encoding="utf-8")) for program in programs]
+    return [found[0] for tree in trees for found in _COMMAND.finditer(ast.get_docstring(tree))]
 
 
 def command_of(text, label, file_name):
     """Returns the command that names the file, or the last one of the section before the picture.
 
-    A guide has one command for its pictures, at its top. Returns `None` if there is none.
+    Returns `None` if there is none.
     """
     position = text.index(label)
     commands = list(_COMMAND.finditer(text))

@@ -10,20 +10,41 @@ from keras_xlnet import layers, models
 from tests.examples import EXAMPLES
 
 ROOT = EXAMPLES.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 
 
 def code_of(page):
     return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
 
-def test_code_of_the_readme_is_that_of_the_quickstart():
-    # Which test_quickstart.py runs. Only the paths differ.
+@pytest.mark.usefixtures("small_preset")
+def test_first_code_of_the_readme_trains_on_a_csv_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = ["text,label", '"see you, at six",ham', "you won,spam", "at home,later", "no,ham"]
+    (tmp_path / "messages.csv").write_text("\n".join(rows), encoding="utf-8")
     code, _ = code_of(ROOT / "README.md")
-    script = (EXAMPLES / "quickstart.py").read_text(encoding="utf-8")
-    found, expected = ({ast.dump(node) for node in ast.parse(text).body} for text in (code, script))
-    assert len(found - expected) == 2
-    assert len(found & expected) >= 9
+    names = {}
+    exec(code.replace("xlnet_mini_en", "xlnet_small_en"), names)
+    assert names["classifier"].class_names == ["ham", "later", "spam"]
+    assert "Classification(label=" in capsys.readouterr().out
+
+
+def test_the_index_begins_as_the_readme_does():
+    readme, index = (page.read_text("utf-8") for page in (ROOT / "README.md", DOCS / "index.md"))
+    # What to install, the code, and a picture, before anything else.
+    found, beginning = (text.partition("\n\n")[2].partition("![")[0] for text in (readme, index))
+    assert found == beginning and len(code_of(DOCS / "index.md")[0].splitlines()) <= 8
+    clone, *_ = re.findall(r"^    (.*)$", beginning, re.MULTILINE)
+    assert clone in (DOCS / "installation.md").read_text("utf-8")
+    assert f'"{clone.split()[-1]}"' in (ROOT / "setup.py").read_text("utf-8")
+
+
+def test_pages_to_begin_with_say_what_the_presets_are_for():
+    pages = [ROOT / "README.md", DOCS / "index.md", *(DOCS / "guides").glob("*.md")]
+    pages += [DOCS / f"{name}.md" for name in ("spam_classifier", "tasks", "models", "small_model")]
+    pages += [DOCS / language / "README.md" for language in ("ko", "zh")]
+    assert not [page for page in pages if "presets.md#which-model" not in page.read_text("utf-8")]
 
 
 def test_adapter_of_the_readme_finds_the_names():

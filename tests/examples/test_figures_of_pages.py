@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from keras_xlnet import models, presets
+from keras_xlnet.training import training_cost
 from tests.examples import EXAMPLES, RESEARCH, pages
 
 DOCS, DATA = pages.ROOT / "docs", EXAMPLES / "data"
@@ -107,6 +108,23 @@ def test_figures_of_the_shipped_preset():
     assert f"{words / 1e6:.0f} million" in pages.read(DOCS / "results.md")
     backbone = models.XLNetBackbone.from_preset("xlnet_small_en")
     assert f"{backbone.count_params():,} weights" in pages.read(DOCS / "what_it_knows.md")
+
+
+def test_comparison_of_the_shipped_presets():
+    text = pages.section(DOCS / "presets.md", "## Which model?")
+    (_, *names), *table = pages.rows(text)
+    table = {name: cells for name, *cells in table}
+    for i, name in enumerate(cell.strip("`") for cell in names):
+        info = presets()[name]
+        sizes = f"{info['parameters'] / 1e6:.1f} M, {info['bytes'] / 1e6:.1f} MB"
+        assert table["weights, size"][i] == sizes
+        model = models.XLNetTextClassifier.from_preset(name, num_classes=2)
+        tokenizer = model.preprocessor.tokenizer
+        is_cased = not np.array_equal(tokenizer("Apple"), tokenizer("apple"))
+        assert table["case"][i].startswith("cased" if is_cased else "uncased")
+        cost = training_cost(model, {"padding_mask": np.ones((1, 1))}, epochs=1)
+        operations = table["operations per token in training"][i]
+        assert operations == f"{cost.operations / 1e6:.0f} million"
 
 
 # === The data of the examples ===

@@ -3,6 +3,7 @@
 `make docs` builds it, with the warnings of Sphinx as errors.
 """
 
+import re
 import sys
 
 import pytest
@@ -52,8 +53,48 @@ def test_links_of_moved_pages_lead_to_the_site():
     found = pages.repository_pages()
     assert "](repository/README.md)" in found["models.md"]
     assert "](../../pretraining.md)" in found["repository/benchmarks/README.md"]
-    assert "](../spam_classifier.md)" in found["guides/first_classifier.md"]
+    assert "](../spam_classifier.md)" in found["guides/your_csv.md"]
     assert isinstance(found["overview.png"], bytes)
+
+
+def test_titles_of_pages_differ():
+    import api_pages
+    import pages
+
+    found = [*pages.repository_pages().items(), *api_pages.api_pages().items()]
+    texts = [text for _, text in found if isinstance(text, str)]
+    first = (text.removeprefix("---\norphan: true\n---\n\n").partition("\n")[0] for text in texts)
+    titles = [title.removeprefix("# ") for title in first]
+    assert len(titles) > 100 and len(set(titles)) == len(titles)
+
+
+def test_a_search_for_a_csv_file_leads_to_the_guide():
+    import gallery
+    import pages
+
+    found = {**pages.repository_pages(), "gallery.md": gallery.gallery_page()}
+    headings = {
+        name: re.sub("`[^`]*`", "", " ".join(re.findall("^#+ .*", text, re.MULTILINE))).lower()
+        for name, text in found.items()
+        if isinstance(text, str)
+    }
+    # The search puts words of headings before those of texts.
+    for word in ("csv", "pandas"):
+        assert [name for name, text in headings.items() if word in text] == ["guides/your_csv.md"]
+
+
+def test_translated_pages_have_their_language_and_wide_pictures_scroll():
+    import page_details
+
+    assert {path.name for path in (ROOT / "docs").iterdir()} >= set(page_details.LANGUAGES)
+    context = {"language": "en"}
+    page_details._set_language(None, "ko/README", "page.html", context, None)
+    assert context["language"] == "ko"
+    page_details._set_language(None, "index", "page.html", context := {"language": "en"}, None)
+    assert context["language"] == "en"
+    assert page_details.is_wide(ROOT / "docs" / "overview.png")
+    # What is seen first can be read on a telephone.
+    assert not page_details.is_wide(ROOT / "docs" / "first_steps.png")
 
 
 def test_docstrings_become_restructuredtext():

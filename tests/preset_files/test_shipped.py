@@ -3,6 +3,7 @@
 import html
 import json
 import pathlib
+import re
 import shutil
 import warnings
 
@@ -237,6 +238,15 @@ def test_the_model_card_may_change(folder):
 # === The presets that are there ===
 
 SHIPPED = keras_xlnet.presets()
+
+
+def test_the_command_line_says_what_the_presets_are_for(capsys):
+    assert run(parse(["xlnet", "presets"])) == 0
+    (choice,) = re.findall(r"^Which model\?.*", capsys.readouterr().out, re.MULTILINE)
+    assert all(name in choice for name in SHIPPED)
+    assert all(info["description"].startswith("English only") for info in SHIPPED.values())
+
+
 NAMES = list(SHIPPED) or [
     pytest.param("xlnet_small_en", marks=pytest.mark.skip(reason="no preset is shipped yet"))
 ]
