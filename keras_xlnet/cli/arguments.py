@@ -1,11 +1,22 @@
 """Arguments that several commands have."""
 
 import argparse
+import warnings
 from typing import Any
+
+import keras
 
 from keras_xlnet.checkpoints import TASKS, detect_format, detect_task
 from keras_xlnet.checkpoints.formats import FAMILIES, check_format
 from keras_xlnet.types import PathLike
+
+
+def load_keras_file(path: str) -> keras.Model:
+    """Returns the model in a `.keras` file, which will not be trained."""
+    with warnings.catch_warnings():
+        # Without a loss, the state of the optimizer has no place.
+        warnings.filterwarnings("ignore", "Skipping variable loading for optimizer")
+        return keras.saving.load_model(path, compile=False)
 
 
 def format_of(choice: str | None, path: PathLike) -> str:

@@ -4,12 +4,10 @@ import argparse
 import json
 import pathlib
 
-import keras
-
 from keras_xlnet.checkpoints import load_tokenizer
 from keras_xlnet.checkpoints.formats import FAMILIES
 from keras_xlnet.checkpoints.tasks import task_of_model
-from keras_xlnet.cli.arguments import arguments_of_format, format_of, task_of
+from keras_xlnet.cli.arguments import arguments_of_format, format_of, load_keras_file, task_of
 from keras_xlnet.cli.inspect_export import export_report, is_export, rows_of_export
 from keras_xlnet.models import Task
 from keras_xlnet.models.base_model import backbone_of
@@ -70,7 +68,7 @@ def _opened_whole(path):
     if path.endswith(".keras"):
         if not pathlib.Path(path).is_file():
             raise FileNotFoundError(f"There is no {path}")
-        return "keras", keras.saving.load_model(path, compile=False), {}
+        return "keras", load_keras_file(path), {}
     if path in adapters() or (pathlib.Path(path) / adapter.CONFIG).is_file():
         opened = adapter.Adapter.open(path, Task)
         details = {"preset": opened.base["preset"], "lora": _ranks(opened.lora)}

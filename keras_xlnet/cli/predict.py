@@ -9,9 +9,8 @@ import pathlib
 import sys
 from typing import Any, NamedTuple, TextIO
 
-import keras
-
 from keras_xlnet.checkpoints import TASKS, detect_task
+from keras_xlnet.cli.arguments import load_keras_file
 from keras_xlnet.models import Task
 from keras_xlnet.task_files.jsonl import read_objects
 from keras_xlnet.task_files.reporting import (
@@ -76,7 +75,7 @@ def load_text_model(location: str | None, adapter: str | None = None) -> Any:
     if adapter is not None or location is None:
         model, location = Task.from_preset(location, adapter=adapter), adapter
     elif location.endswith(".keras"):
-        model = keras.saving.load_model(location, compile=False)
+        model = load_keras_file(location)
     else:
         task = detect_task(location)
         if task not in known:
