@@ -70,6 +70,8 @@ def _existing_directory(path):
     hint = ""
     if re.fullmatch(r"[\w.-]+/[\w.-]+", str(path)):
         hint = f" (on the Hugging Face Hub it would be 'hf://{path}')"
+    if path.is_file():
+        hint = ", but a file: `keras.saving.load_model` loads `.keras` files"
     raise FileNotFoundError(f"`location`: there is no directory {path}{hint}")
 
 

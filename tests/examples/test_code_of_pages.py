@@ -27,6 +27,7 @@ CONVENTIONS = {
 }
 # What these pages name is mostly of other implementations.
 OF_OTHERS = {"docs/names.md", "docs/checkpoints.md", "docs/tensorflow_addons.md"}
+OF_OTHERS |= {"docs/mistakes.md"}  # tests/test_mistakes.py runs what it shows.
 OF_OTHERS |= {"docs/upstream.md", "benchmarks/README.md", "tests/golden/README.md"}
 # The code of docs/upstream.md uses other libraries only, and tests/compat/test_upstream.py runs it.
 WITH_OUR_CODE = [page for page in pages.PAGES if page.name != "upstream.md"]
