@@ -276,7 +276,6 @@ class ExampleReader:
         if _label_name(dataset.element_spec):
             dataset = dataset.map(_split_labels, tf.data.AUTOTUNE)
         inputs, others = split_spec(dataset.element_spec)
-        self._check_has_labels(others or not has_labels)
         if not has_labels and others:
             dataset = dataset.map(lambda x, *_: (x,), tf.data.AUTOTUNE)
             others = ()
@@ -284,6 +283,7 @@ class ExampleReader:
         if others:
             encode_labels = self.preprocessor_cls.label_mapper(others[0], self.classes)
         encode_inputs = self.preprocessor if self._is_raw(inputs) else None
+        self._check_has_labels(others or not has_labels)
         if encode_inputs is encode_labels is None:
             return dataset
 
