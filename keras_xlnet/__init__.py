@@ -3,7 +3,10 @@
 import contextlib
 import importlib
 
-import keras
+from keras_xlnet.quiet_start import quiet_start
+
+with quiet_start():
+    import keras
 
 from keras_xlnet import (
     checkpoints,
@@ -55,6 +58,6 @@ def __getattr__(name):
 
 if keras.backend.backend() == "tensorflow":
     # TensorFlow is loaded anyway. Keras then finds all classes in saved models.
-    with contextlib.suppress(ImportError):
+    with contextlib.suppress(ImportError), quiet_start():
         for _name in _OF_TENSORFLOW:
             importlib.import_module(f"{__name__}.{_name}")
