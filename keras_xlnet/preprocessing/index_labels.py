@@ -37,7 +37,7 @@ def _index_label(columns, row):
     if isinstance(columns, dict):
         columns = tuple(columns.values())
     for column in columns if isinstance(columns, tuple) else [columns]:
-        index = getattr(column, "index", None)
+        index: Any = getattr(column, "index", None)
         if hasattr(index, "to_list") and row < len(index):
             (label,) = index[row : row + 1].to_list()
             return "" if label == row else f" (index {label!r})"
