@@ -11,9 +11,7 @@ import importlib.util
 import json
 import os
 import pathlib
-import re
 import sys
-import tempfile
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -35,9 +33,10 @@ def main() -> NoReturn:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs a subcommand. Returns the exit status, 1 if a file or an argument is invalid."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
         choose_backend()
-        import_quietly("keras_xlnet")
+        importlib.import_module("keras_xlnet")
         command = importlib.import_module(f"keras_xlnet.cli.{arguments.module}")
         return command.run(arguments)
     except (OSError, ValueError, ImportError) as error:
@@ -96,38 +95,6 @@ def choose_backend() -> None:
             '`pip install ".[tensorflow]"` in a clone of keras_xlnet'
         )
     os.environ["KERAS_BACKEND"] = found
-
-
-# TensorFlow 2.21 writes these on import, whatever TF_CPP_MIN_LOG_LEVEL is.
-_START_MESSAGE = re.compile(
-    r"WARNING: All log messages before absl::InitializeLog"
-    r"|I\d{4} .*(port|cudart_stub|cpu_feature_guard|cuda_platform)\.cc:"
-)
-
-
-def import_quietly(name: str) -> None:
-    """Imports a module without what TensorFlow writes to stderr about oneDNN and CUDA.
-
-    Args:
-        name: String, the name of the module. All else that it writes is written after the import.
-    """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    sys.stderr.flush()
-    terminal = os.dup(2)
-    try:
-        with tempfile.TemporaryFile() as written:
-            os.dup2(written.fileno(), 2)
-            try:
-                importlib.import_module(name)
-            finally:
-                sys.stderr.flush()
-                os.dup2(terminal, 2)
-                written.seek(0)
-                for line in written.read().decode(errors="replace").splitlines(keepends=True):
-                    if not _START_MESSAGE.match(line):
-                        sys.stderr.write(line)
-    finally:
-        os.close(terminal)
 
 
 # === Commands ===

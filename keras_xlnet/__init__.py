@@ -3,7 +3,10 @@
 import contextlib
 import importlib
 
-import keras
+from keras_xlnet.quiet_start import quiet_start
+
+with quiet_start():
+    import keras
 
 from keras_xlnet import (
     checkpoints,
@@ -18,7 +21,6 @@ from keras_xlnet import (
     tokenizers,
     training,
 )
-from keras_xlnet.lazy_modules import install_command
 from keras_xlnet.preset_files import adapters, presets, upload_preset
 
 __version__ = "0.1.0"
@@ -44,22 +46,18 @@ __all__ = [
 
 # These read and write files of TensorFlow, on every backend.
 _OF_TENSORFLOW = ("pretraining", "serving")
+# Rooms that need packages of extras, and say so when they are imported.
+_WHEN_USED = (*_OF_TENSORFLOW, "integrations", "server", "visualization")
 
 
 def __getattr__(name):
-    if name in _OF_TENSORFLOW:
-        try:
-            return importlib.import_module(f"{__name__}.{name}")
-        except ModuleNotFoundError as error:
-            raise ImportError(
-                f"`keras_xlnet.{name}` needs the package {error.name!r}: "
-                f"{install_command('tensorflow')}"
-            ) from error
+    if name in _WHEN_USED:
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 if keras.backend.backend() == "tensorflow":
     # TensorFlow is loaded anyway. Keras then finds all classes in saved models.
-    with contextlib.suppress(ImportError):
+    with contextlib.suppress(ImportError), quiet_start():
         for _name in _OF_TENSORFLOW:
             importlib.import_module(f"{__name__}.{_name}")

@@ -1,7 +1,15 @@
-"""Modules of extras, which are imported when they are used first."""
+"""Packages of extras: imported when they are used first, and named if they are missing."""
 
+import contextlib
 import importlib
+from collections.abc import Iterator
 from typing import Any
+
+# What else to know before an extra is installed.
+_NOTES = {
+    "onnx": ". On Linux, torch brings several GB of CUDA libraries, unless its CPU build is there "
+    "first: `pip install torch --index-url https://download.pytorch.org/whl/cpu`"
+}
 
 
 def install_command(extra: str) -> str:
@@ -10,7 +18,30 @@ def install_command(extra: str) -> str:
     Args:
         extra: String, the name of the extra.
     """
-    return f'`pip install ".[{extra}]"` in a clone of keras_xlnet'
+    return f'`pip install ".[{extra}]"` in a clone of keras_xlnet{_NOTES.get(extra, "")}'
+
+
+@contextlib.contextmanager
+def requires_extra(extra: str, user: str) -> Iterator[None]:
+    """Says in the `ImportError` of a block which extra installs the package that is missing.
+
+    Args:
+        extra: String, the name of the extra.
+        user: String, what the message begins with: what needs the package.
+
+    Raises:
+        ImportError: If a package that is not this one cannot be imported in the block.
+    """
+    try:
+        yield
+    except ImportError as error:
+        package = (error.name or __name__).partition(".")[0]
+        if package == __name__.partition(".")[0]:  # No package of an extra, or named already.
+            raise
+        raise ImportError(
+            f"{user} needs the package {package!r}, which cannot be imported ({error}): "
+            f"{install_command(extra)}"
+        ) from error
 
 
 class LazyModule:
@@ -29,13 +60,8 @@ class LazyModule:
         self._lazy_extra = extra
 
     def __getattr__(self, attribute: str) -> Any:
-        try:
+        with requires_extra(self._lazy_extra, "This"):
             module = importlib.import_module(self._lazy_name)
-        except ImportError as error:
-            raise ImportError(
-                f"This needs the package {self._lazy_name!r}, which cannot be imported ({error}): "
-                f"{install_command(self._lazy_extra)}"
-            ) from error
         vars(self).update(vars(module))
         return getattr(module, attribute)
 

@@ -9,7 +9,7 @@ Delete this file when: it raises. Then the suggestions are all that is lost.
 import difflib
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import keras
@@ -35,6 +35,10 @@ _SYNONYMS = {
     "initializer_range": "kernel_initializer",
     "kernel_initializer_range": "kernel_initializer",
     "layer_norm_eps": "layer_norm_epsilon",
+    "max_len": "sequence_length",
+    "max_length": "sequence_length",
+    "max_seq_length": "sequence_length",
+    "maxlen": "sequence_length",
     "mem_len": "memory_length",
     "memory_len": "memory_length",
     "n_head": "num_heads",
@@ -124,12 +128,18 @@ def _check_names(cls, given):
     for name in given:
         if name not in own and name not in _argument_names_of_keras(cls):
             raise TypeError(
-                f"`{cls.__name__}` has no argument `{name}`.{_suggestion(name, own)} "
+                f"`{cls.__name__}` has no argument `{name}`.{suggestion(name, own)} "
                 f"Its arguments are: {', '.join(own)}"
             )
 
 
-def _suggestion(name, known):
+def suggestion(name: str, known: Sequence[str]) -> str:
+    """Returns the question whether one of the known arguments was meant, `""` if none is like it.
+
+    Args:
+        name: String, the name of an argument that is not known.
+        known: Strings.
+    """
     synonym = _SYNONYMS.get(name)
     if synonym in known:
         return f" Did you mean `{synonym}`?"

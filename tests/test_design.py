@@ -67,6 +67,7 @@ BELOW = {
 # What all rooms may import: aliases for annotations, checks of arguments, modules of extras, how
 # results print, and the registration of classes.
 WITHOUT_A_ROOM = {"types", "arguments", "lazy_modules", "replicas", "results", "registration"}
+WITHOUT_A_ROOM |= {"quiet_start"}
 
 
 def imports_of(file):

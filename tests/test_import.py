@@ -14,10 +14,12 @@ import keras_xlnet
 INSTALLATION = pathlib.Path(__file__).parents[1] / "docs" / "installation.md"
 
 # `None` in `sys.modules` is what Python has for a package that cannot be imported.
-WITHOUT_EXTRAS = """
-    import importlib, pkgutil, sys
+WITHOUT_EXTRAS = r"""
+    import importlib, pkgutil, re, sys
     for name in ("tensorflow", "tensorflow_text", "sentencepiece", "matplotlib", "sklearn",
-                 "tensorboard", "pandas", "huggingface_hub", "apache_beam", "pyarrow"):
+                 "tensorboard", "pandas", "huggingface_hub", "apache_beam", "pyarrow", "onnx",
+                 "onnxruntime", "onnxscript", "mteb", "lm_eval", "spacy", "uvicorn", "starlette",
+                 "tensorflow_serving"):
         sys.modules[name] = None
     import keras
     import keras_xlnet
@@ -41,42 +43,84 @@ WITHOUT_EXTRAS = """
         verbose=0)
     scores = model.with_arguments(stateful=False, batch_size=None).score(list(tokens))
     print(len(scores.totals))
-    try:
-        keras_xlnet.tokenizers.XLNetTokenizer(b"")
-    except ImportError as error:
-        print(error)
+    classifier = models.XLNetTextClassifier(models.XLNetBackbone(40, 1, 2, 16, 32), 2)
+    for line in sys.argv[1:]:
+        try:
+            exec(line)
+        except (ImportError, RuntimeError) as error:
+            print(error)
     for module in pkgutil.iter_modules(keras_xlnet.__path__, "keras_xlnet."):
         if not module.ispkg or module.name == "keras_xlnet.cli":  # The command `xlnet`.
             continue
         try:
             importlib.import_module(module.name)
             needed = "nothing"
-        except ModuleNotFoundError as error:
-            needed = error.name.partition(".")[0]
+        except ImportError as error:
+            (extra,) = re.findall(r"\[(\w+)\]", str(error))
+            needed = f"the extra `{extra}`"
         print(module.name.rpartition(".")[2], needed)
 """
+
+# What needs an extra, and the messages that name it.
+USES = {
+    "keras_xlnet.tokenizers.XLNetTokenizer(b'')": ("This", "sentencepiece", "text"),
+    "keras_xlnet.pretraining": ("`keras_xlnet.pretraining`", "tensorflow", "tensorflow"),
+    "import keras_xlnet.pretraining.token_records": (
+        "`keras_xlnet.pretraining`",
+        "tensorflow",
+        "tensorflow",
+    ),
+    "keras_xlnet.training.make_strategy()": ("This", "tensorflow", "tensorflow"),
+    "keras_xlnet.tokenizers.XLNetTokenizer('gs://bucket/spiece.model')": (
+        "This",
+        "tensorflow",
+        "tensorflow",
+    ),
+    "keras_xlnet.visualization": ("`keras_xlnet.visualization`", "matplotlib", "examples"),
+    "keras_xlnet.server": ("`keras_xlnet.server`", "tensorflow_serving", "serve"),
+    "from keras_xlnet.cli import serve; serve.run(None)": ("`xlnet serve`", "uvicorn", "serve"),
+    "keras_xlnet.integrations.MTEBEncoder": (
+        "`keras_xlnet.integrations.MTEBEncoder`",
+        "mteb",
+        "integrations",
+    ),
+    "models.Task.from_preset('hf://owner/name')": ("hf://owner/name", "huggingface_hub", "hub"),
+    "keras_xlnet.serving.export(classifier, 'x', format='onnx')": (
+        "format='onnx'",
+        "torch|onnx",
+        "onnx",
+    ),
+    "keras_xlnet.serving.export(classifier, 'x', format='litert')": (
+        "format='litert'",
+        "tensorflow",
+        "tensorflow",
+    ),
+    "keras_xlnet.serving.export(classifier, 'x')": ("`export`", "", "tensorflow"),
+}
 
 
 @pytest.mark.parametrize("backend", ["jax", pytest.param("torch", marks=pytest.mark.slow)])
 def test_layers_and_models_without_the_packages_of_extras(backend):
     pytest.importorskip(backend)
     result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(WITHOUT_EXTRAS)],
+        [sys.executable, "-c", textwrap.dedent(WITHOUT_EXTRAS), *USES],
         env={**os.environ, "KERAS_BACKEND": backend},
         capture_output=True,
         text=True,
     )
     assert result.returncode == 0, result.stderr
-    number, message, *rooms = result.stdout.splitlines()
+    number, *lines = result.stdout.splitlines()
     assert number == "4"
-    assert message == (
-        "This needs the package 'sentencepiece', which cannot be imported (import of sentencepiece "
-        'halted; None in sys.modules): `pip install ".[text]"` in a clone of keras_xlnet'
-    )
+    messages, rooms = lines[: len(USES)], lines[len(USES) :]
+    for (user, package, extra), message in zip(USES.values(), messages, strict=True):
+        needs_package = (
+            rf"the package '({package})', which" if package else "the TensorFlow backend"
+        )
+        command = re.escape(f'`pip install ".[{extra}]"` in a clone of keras_xlnet')
+        assert re.match(rf"{re.escape(user)} needs {needs_package}.*: {command}", message), message
     needs = documented_needs()
-    for room, package in (line.split() for line in rooms):
-        is_tensorflow = package in ("tensorflow", "tensorflow_text")
-        assert needs.pop(room).startswith("the extra `tensorflow`" if is_tensorflow else package)
+    for room, _, needed in (line.partition(" ") for line in rooms):
+        assert needs.pop(room).startswith(needed)
     assert not needs
 
 

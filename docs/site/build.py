@@ -13,10 +13,6 @@ SITE = pathlib.Path(__file__).resolve().parent
 ROOT = SITE.parents[1]
 sys.path[:0] = [str(SITE), str(ROOT)]
 
-from xlnet_command import import_quietly  # noqa: E402
-
-import_quietly("keras_xlnet")
-
 from api_pages import api_pages  # noqa: E402
 from check_site import broken_links  # noqa: E402
 from gallery import gallery_page  # noqa: E402

@@ -6,6 +6,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preset_files import file_in
 from keras_xlnet.preset_files.files import read_json
 from keras_xlnet.tokenizers import XLNetTokenizer
@@ -28,12 +29,11 @@ class OriginalCheckpoint:
     """
 
     def __init__(self, path: PathLike) -> None:
-        import tensorflow as tf  # Only for reading and writing checkpoints.
-
         self.prefix = _prefix(pathlib.Path(path))
         self.directory = self.prefix.parent
+        load = tf.train.load_checkpoint
         try:
-            self._reader = tf.train.load_checkpoint(str(self.prefix))
+            self._reader = load(str(self.prefix))
             self.shapes = self._reader.get_variable_to_shape_map()
             dtypes = self._reader.get_variable_to_dtype_map()
         except Exception as error:  # The reader raises IndexError, RuntimeError and others.
@@ -78,8 +78,6 @@ def _prefix(path):
 
 def write_checkpoint(prefix: PathLike, values: dict[str, np.ndarray]) -> None:
     """Writes `{name: array}` in the format of TensorFlow 1's `Saver`."""
-    import tensorflow as tf
-
     names = sorted(values)
     tf.raw_ops.SaveV2(
         prefix=str(prefix),

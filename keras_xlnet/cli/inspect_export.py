@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_xlnet.lazy_modules import requires_extra
 from keras_xlnet.preset_files.export_details import (
     FILE,
     NETWORK_FILES,
@@ -88,12 +89,10 @@ def _details_file(path, report):
 
 def _read_files(path):
     """The contents of a SavedModel without details."""
-    try:
+    with requires_extra("tensorflow", f"{path}, which has no details,"):
         import tensorflow as tf
 
         from keras_xlnet.serving.saved_model_signatures import saved_model_signatures
-    except ImportError as error:
-        raise ImportError(f"{path} has no details: TensorFlow reads it ({error})") from error
     found = saved_model_signatures(pathlib.Path(path))
     prefix = pathlib.Path(path, "variables", "variables")
     parameters = 0
@@ -113,14 +112,13 @@ def _read_files(path):
 def _read_network(path, format):
     """The inputs and outputs of an ONNX or LiteRT network without details."""
     file = path if path.is_file() else path / NETWORK_FILES[format]
-    try:
-        signature = {"onnx": _read_onnx, "litert": _read_litert}[format](str(file))
-    except ImportError as error:
-        raise ImportError(
-            f"{path} has no details next to it, and a runtime reads it ({error})"
-        ) from error
-    except Exception as error:  # Runtimes have errors of their own.
-        raise ValueError(f"{file} is damaged: {type(error).__name__}: {error}") from error
+    with requires_extra(format, f"{path}, which has no details next to it,"):
+        try:
+            signature = {"onnx": _read_onnx, "litert": _read_litert}[format](str(file))
+        except ImportError:
+            raise
+        except Exception as error:  # Runtimes have errors of their own.
+            raise ValueError(f"{file} is damaged: {type(error).__name__}: {error}") from error
     return {"signatures": {"network": signature}}
 
 

@@ -3,18 +3,16 @@
 import argparse
 import logging
 
-from keras_xlnet.lazy_modules import install_command
+from keras_xlnet.lazy_modules import requires_extra
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Serves until SIGTERM or SIGINT. Returns the exit status."""
-    try:
+    with requires_extra("serve", "`xlnet serve`"):
         import uvicorn
 
         from keras_xlnet.server import ModelStore, create_app
         from keras_xlnet.server.slow_connections import protocol_with_timeout
-    except ImportError as error:
-        raise ImportError(f"`xlnet serve` needs {install_command('serve')} ({error})") from error
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     store = ModelStore(arguments.directory)
     store.refresh()

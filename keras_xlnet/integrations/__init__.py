@@ -5,7 +5,7 @@ A name is imported when it is first used, because its file needs the program.
 
 import importlib
 
-from keras_xlnet.lazy_modules import install_command
+from keras_xlnet.lazy_modules import requires_extra
 
 # The file of each name.
 _FILES = {
@@ -18,11 +18,6 @@ __all__ = [*_FILES]
 def __getattr__(name):
     if name not in _FILES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
+    with requires_extra("integrations", f"`{__name__}.{name}`"):
         module = importlib.import_module(f"{__name__}.{_FILES[name]}")
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"`{__name__}.{name}` needs the package {error.name!r}: "
-            f"{install_command('integrations')}"
-        ) from error
     return getattr(module, name)

@@ -15,7 +15,8 @@ from keras_xlnet.layers.initializers import (
 from keras_xlnet.registration import register
 from keras_xlnet.types import Initializer, Shape, Tensor
 
-_MODES = ("last", "first", "mean", "attention", "cls")
+#: The values of `mode`.
+MODES = ("last", "first", "mean", "attention", "cls")
 
 
 class SequenceReduction(RestoresSublayers, ConfiguredLayer):
@@ -36,7 +37,7 @@ class SequenceReduction(RestoresSublayers, ConfiguredLayer):
         super().__init__(**kwargs)
         self.supports_masking = True
         self.input_spec = keras.layers.InputSpec(ndim=3)
-        self.mode = check_choice("mode", mode, _MODES)
+        self.mode = check_choice("mode", mode, MODES)
         if mode == "attention":
             check_positive_int("num_heads", num_heads)
             check_positive_int("head_dim", head_dim)

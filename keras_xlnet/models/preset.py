@@ -30,6 +30,7 @@ from keras_xlnet.preset_files.trusted_config import (
     trusted,
 )
 from keras_xlnet.preset_files.weights import load_weights, save_weights
+from keras_xlnet.registration import suggestion
 from keras_xlnet.tokenizers import XLNetTokenizer
 from keras_xlnet.types import PathLike
 
@@ -225,8 +226,9 @@ def class_of_preset(location: PathLike, family: type) -> tuple[Any, pathlib.Path
     cls = keras.saving.get_registered_object(name)
     if not (isinstance(cls, type) and issubclass(cls, family)):
         raise ValueError(
-            f"{directory} holds a {quoted(name)}, which is no task model. Call `from_preset` of "
-            "the class of a task, such as `XLNetTextClassifier`, or pass an `adapter`"
+            f"`location` must hold a task model. Received: {directory}, which holds a "
+            f"{quoted(name)}. Call `from_preset` of the class of a task, such as "
+            "`XLNetTextClassifier`, or pass an `adapter`"
         )
     return cls, directory
 
@@ -411,11 +413,12 @@ def _split(overrides, cls, backbone_cls):
         places |= {name: ("model", name) for name in of_model}
     else:
         places |= {name: ("backbone", name) for name in of_model}
-    unknown = sorted(set(overrides) - set(places))
+    unknown, known = sorted(set(overrides) - set(places)), sorted(places)
     if unknown:
+        hints = "".join(suggestion(name, known) for name in unknown)
         raise ValueError(
-            f"{cls.__name__} has no arguments {unknown} to override. Those that it has, with its "
-            f"backbone and preprocessor: {', '.join(sorted(places))}"
+            f"{cls.__name__} has no arguments {unknown} to override.{hints} Those that it has, "
+            f"with its backbone and preprocessor: {', '.join(known)}"
         )
     given: dict[str, dict[str, Any]] = {"model": {}, "backbone": {}, "preprocessor": {}}
     for name, value in overrides.items():

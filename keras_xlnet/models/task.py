@@ -8,6 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_xlnet.arguments import check_positive_int
 from keras_xlnet.models.base_model import BaseModel, models_of
 from keras_xlnet.models.head_fitting import L2, fit_last_layer, head_values
 from keras_xlnet.models.long_documents import preprocessor_for_documents
@@ -16,6 +17,7 @@ from keras_xlnet.models.preset import class_of_preset, load_sharing_weights, loa
 from keras_xlnet.models.vocabulary import check_vocabulary
 from keras_xlnet.models.xlnet_backbone import packed_rows
 from keras_xlnet.preprocessing.examples import BATCH_SIZE, ExampleReader, is_batches
+from keras_xlnet.preprocessing.index_labels import index_labels_named
 from keras_xlnet.preprocessing.labels import Classes
 from keras_xlnet.preprocessing.preprocessor import Preprocessor
 from keras_xlnet.preprocessing.texts import one_row
@@ -438,9 +440,11 @@ class Task(BaseModel):
         with self._learning_from_labels(y):
             if validation_data is not None:
                 x_held_out, labels, weights = keras.utils.unpack_x_y_sample_weight(validation_data)
-                held_out = self._read(x_held_out, labels, weights, pack=pack)
+                held_out = self._read(x_held_out, labels, weights, batch_size, pack=pack)
                 validation_split = 0.0
-            examples = self._read(x, y, sample_weight, pack=pack, keeps_order=not shuffle)
+            examples = self._read(
+                x, y, sample_weight, batch_size, pack=pack, keeps_order=not shuffle
+            )
             if validation_split and not is_batches(examples.x):
                 (examples, held_out), validation_split = examples.split(validation_split), 0.0
             if head_first:
@@ -511,7 +515,7 @@ class Task(BaseModel):
         out-of-distribution".
         """
         with self._learning_from_labels(y):
-            examples = self._read(x, y, sample_weight)
+            examples = self._read(x, y, sample_weight, batch_size)
             fit_last_layer(self, examples, class_weight, l2, batch_size, verbose)
 
     def evaluate(
@@ -526,7 +530,7 @@ class Task(BaseModel):
         **kwargs: Any,
     ) -> Any:
         """Evaluates as `keras.Model.evaluate` does, also on raw text, packed as in `fit`."""
-        examples = self._read(x, y, sample_weight, pack=pack)
+        examples = self._read(x, y, sample_weight, batch_size, pack=pack)
         x, y, sample_weight, batch_size, steps = examples.for_evaluate(
             batch_size, kwargs.pop("steps", None)
         )
@@ -548,7 +552,7 @@ class Task(BaseModel):
         inputs are. A single batch of raw text is predicted at once, without a dataset and a
         progress bar, which take much longer than the model.
         """
-        examples = self._read(x, has_labels=False, pack=pack)
+        examples = self._read(x, batch_size=batch_size, has_labels=False, pack=pack)
         return self._predict(examples, batch_size, verbose, steps, callbacks)
 
     def _predict(self, examples, batch_size=None, verbose="auto", steps=None, callbacks=None):
@@ -604,8 +608,21 @@ class Task(BaseModel):
 
     # === Labels and batches ===
 
-    def _read(self, x, y=None, sample_weight=None, has_labels=True, pack=True, keeps_order=False):
+    def _read(
+        self,
+        x,
+        y=None,
+        sample_weight=None,
+        batch_size=None,
+        *,
+        has_labels=True,
+        pack=True,
+        keeps_order=False,
+    ):
         """The `Examples` of what a user passed, checked, in the layout that the model can read."""
+        if batch_size is not None:
+            is_numpy = isinstance(batch_size, np.integer)
+            check_positive_int("batch_size", int(batch_size) if is_numpy else batch_size)
         reader = ExampleReader(
             self.preprocessor_cls,
             self.preprocessor,
@@ -637,7 +654,8 @@ class Task(BaseModel):
         """Sets what the labels of a training say, unless the context raises an error."""
         before = {name: getattr(self, name) for name in self._arguments if name not in _PARTS}
         try:
-            self._learn_from_labels(y)
+            with index_labels_named(None, y):
+                self._learn_from_labels(y)
             yield
         except Exception:
             for name, value in before.items():
@@ -681,7 +699,7 @@ class Task(BaseModel):
         `inputs` is a function of the features to more inputs of the model.
         """
         x, is_one = one_row(x, *others)
-        examples = self._read(x, has_labels=False)
+        examples = self._read(x, batch_size=batch_size, has_labels=False)
         if (encoded := examples.encoded) is None:
             raise ValueError(
                 f"`x` must be raw text, in a form that {self.preprocessor_cls.__name__} takes, for "

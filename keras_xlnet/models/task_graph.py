@@ -6,10 +6,11 @@ from collections.abc import Sequence
 import keras
 from keras import ops
 
-from keras_xlnet.arguments import check_positive_int
+from keras_xlnet.arguments import check_choice, check_positive_int
 from keras_xlnet.compat.lora import Dense
 from keras_xlnet.layers import PairComparison, SequencePooling, SequenceSummary
 from keras_xlnet.layers.initializers import clone_initializer, spawn_seeds
+from keras_xlnet.layers.sequence_pooling import MODES
 from keras_xlnet.models.long_documents import DivideIntoWindows, GroupWindows, SegmentReader
 from keras_xlnet.models.weight_rows import Row, dense, norm
 from keras_xlnet.types import Shape, Tensor
@@ -38,7 +39,12 @@ SUMMARY_ROWS = [
 
 
 def check_backbone(backbone: keras.Model) -> None:
-    """Raises `ValueError` if `backbone` expects text in reverse in half of a batch."""
+    """Raises `ValueError` if `backbone` is none, or expects text in reverse in half of a batch."""
+    if not hasattr(backbone, "bidirectional_data"):
+        raise ValueError(
+            "`backbone` must be an XLNetBackbone, such as XLNetBackbone.from_preset("
+            f"'xlnet_mini_en'). Received: backbone={backbone!r}"
+        )
     if backbone.bidirectional_data:
         raise ValueError(
             "`backbone` expects text in reverse in the second half of a batch, as in pretraining. "
@@ -169,6 +175,7 @@ def summary_of(
 
 
 def _new_summary(backbone, pooling, dropout):
+    check_choice("pooling", pooling, (*MODES, "pair"))
     if pooling == "pair":
         (seed,) = spawn_seeds(backbone.seed, 1, "PairComparison")
         width = max(1, backbone.hidden_dim // 4)

@@ -335,7 +335,7 @@ class XLNetTextClassifier(Task):
             check_choice("metric", metric, tuple(THRESHOLD_METRICS))
             check_has_threshold("metric", metric, self.num_classes, self.activation)
         check_has_float_head(self, "calibrate")
-        examples = self._read(texts, labels)
+        examples = self._read(texts, labels, batch_size=batch_size)
         check_has_arrays(examples, "calibrate")
         y = examples.y
         counts = ~self.classes.is_ignored(y)

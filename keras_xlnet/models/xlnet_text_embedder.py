@@ -229,10 +229,12 @@ class XLNetTextEmbedder(Task):
         output = keras.KerasTensor((inputs["token_ids"].shape[1], self.output.shape[-1]))
         return recomputed_in_chunks(self, call, inputs, self.mini_batch_size, output)
 
-    def _read(self, x, y=None, sample_weight=None, has_labels=True, pack=True, keeps_order=False):
+    def _read(self, x, y=None, sample_weight=None, *others, has_labels=True, pack=True, **options):
         # Packed rows cannot be divided.
         pack = pack and not (has_labels and self.mini_batch_size)
-        found = super()._read(x, y, sample_weight, has_labels, pack, keeps_order)
+        found = super()._read(
+            x, y, sample_weight, *others, has_labels=has_labels, pack=pack, **options
+        )
         if not has_labels:
             return found
         if isinstance(found.x, dict) and np.shape(found.x["token_ids"])[1] == 1:
@@ -312,7 +314,7 @@ class XLNetTextEmbedder(Task):
             texts = as_texts(texts, "texts")
         if prompt_name is not None:
             texts = self._with_prompt(prompt_name, texts)
-        examples = self._read(texts, has_labels=False)
+        examples = self._read(texts, batch_size=batch_size, has_labels=False)
         encoded = examples.encoded
         if not is_batches(texts) and (encoded is None or len(encoded.columns) > 1):
             raise ValueError(

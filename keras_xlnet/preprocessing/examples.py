@@ -16,6 +16,7 @@ from keras_xlnet.compat.generated_dataset import generated_dataset
 from keras_xlnet.compat.prefetched import prefetched
 from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preprocessing.encoded import Encoded
+from keras_xlnet.preprocessing.index_labels import index_labels_named
 from keras_xlnet.preprocessing.labels import Classes, check_number_of_rows
 from keras_xlnet.preprocessing.preprocessor import Preprocessor
 from keras_xlnet.preprocessing.text_batches import (
@@ -179,8 +180,13 @@ class ExampleReader:
 
         Raises:
             ValueError: If `x` is empty, or raw text that the preprocessor does not take; or a label
-                or weight is missing or not as the model expects. The message names the row.
+                or weight is missing or not as the model expects. The message names the row, also
+                as the index of a pandas column does.
         """
+        with index_labels_named(x, y, sample_weight):
+            return self._read_all(x, y, sample_weight, has_labels, shorten)
+
+    def _read_all(self, x, y, sample_weight, has_labels, shorten):
         if not isinstance(x, Encoded):
             x = plain_texts(x)
             if _is_python_batches(x):
@@ -189,6 +195,7 @@ class ExampleReader:
             check_container(x, self.preprocessor_cls.row_name)
             if is_dataset(x):
                 return Examples(self._map(x, has_labels), y, sample_weight)
+            self._check_has_labels(y is not None or not has_labels)
             if not is_raw(x):
                 labels = self._labels_of_arrays(x, y, sample_weight) if has_labels else ()
                 return Examples(x, *labels)
@@ -218,6 +225,13 @@ class ExampleReader:
             )
         return self.preprocessor
 
+    def _check_has_labels(self, has_labels):
+        if not has_labels and self.preprocessor_cls.needs_labels:
+            raise ValueError(
+                f"`y` must be the labels, one for each {self.preprocessor_cls.row_name}; a batch "
+                "of a dataset or generator is a tuple (x, y). Received: y=None"
+            )
+
     def _warn_of_losses(self, encoded):
         if len(encoded.columns) == 1:
             self._check_single_texts()
@@ -246,6 +260,7 @@ class ExampleReader:
         # Keras infers the shapes of all batches from the first ones, so none is shortened.
         batch = _split_labels(batch)
         if not isinstance(batch, tuple) or len(batch) == 1:
+            self._check_has_labels(False)
             return self._read_inputs(batch)
         x, y, sample_weight = (*batch, None)[:3]
         return self.read(x, y, sample_weight, shorten=False).rows[: len(batch)]
@@ -268,6 +283,7 @@ class ExampleReader:
         if others:
             encode_labels = self.preprocessor_cls.label_mapper(others[0], self.classes)
         encode_inputs = self.preprocessor if self._is_raw(inputs) else None
+        self._check_has_labels(others or not has_labels)
         if encode_inputs is encode_labels is None:
             return dataset
 

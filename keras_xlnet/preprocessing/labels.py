@@ -365,10 +365,17 @@ def check_class_indices(labels: Any, num_classes: int, ignored: int | None = Non
     if ignored is not None:
         wrong &= labels != ignored
     if wrong.any():
-        row = int(np.argwhere(wrong)[0][0])
+        row, hint = int(np.argwhere(wrong)[0][0]), ""
+        if (labels != np.floor(labels)).any():
+            hint = ". XLNetTextRegressor learns numbers"
+        elif (labels.min(), labels.max()) == (1, num_classes):
+            hint = (
+                f". For labels from 1 to {num_classes} pass `y - 1`, or strings, which become "
+                "`class_names`. XLNetTextRegressor learns them as numbers"
+            )
         raise ValueError(
             f"`y` must be class indices from 0 to {num_classes - 1} (num_classes={num_classes}). "
-            f"Received in row {row}: {labels[wrong][0]}"
+            f"Received in row {row}: {labels[wrong][0]}{hint}"
         )
 
 

@@ -44,6 +44,8 @@ class Preprocessor(StringLayer):
 
     # Whether there is a label, and an output of the model, for each token.
     has_token_labels = False
+    # Whether nothing can be learned from texts without labels.
+    needs_labels = True
     # The name of a row in errors.
     row_name = "text"
     # Whether the call takes the elements of a `tf.data.Dataset` of raw text.

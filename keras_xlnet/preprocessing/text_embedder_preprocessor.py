@@ -42,6 +42,8 @@ class XLNetTextEmbedderPreprocessor(XLNetTextRegressorPreprocessor):
     (1, 2, 16)
     """
 
+    needs_labels = False
+
     def encode(self, x: Any, shorten: bool = True) -> Encoded:
         """Converts texts, or rows of texts, to arrays on the host, without TensorFlow.
 

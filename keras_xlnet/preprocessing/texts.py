@@ -1,5 +1,6 @@
 """Raw text in all forms that users pass: lists, arrays, columns of tables, datasets."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -76,12 +77,17 @@ def check_container(x: Any, row_name: str = "text") -> None:
         _check_batched(split_spec(x.element_spec)[0])
     elif x is None or isinstance(x, (int, float)):
         raise ValueError(f"`x` must be texts, or the features of a preprocessor. Received: {x!r}")
+    elif isinstance(x, os.PathLike):
+        raise ValueError(
+            "`x` must be texts: `keras_xlnet.task_files` reads them from a file. Received: the "
+            f"path {os.fspath(x)!r}"
+        )
     elif _is_empty(x):
         raise ValueError(f"`x` must have at least one {row_name}. Received: x={x!r}")
     elif _is_numbers(x):
         raise ValueError(
-            "`x` must be texts, or token ids in a dict: {'token_ids': array}. Received: lists of "
-            f"numbers, {short(x)}"
+            "`x` must be texts, or token ids in a dict: {'token_ids': array}. Received: numbers, "
+            f"{short(x)}"
         )
 
 
@@ -92,12 +98,12 @@ def _is_empty(x):
 
 
 def _is_numbers(x):
-    """Whether a list has lists or arrays of numbers. Errors name the row of a single number."""
+    """Whether numbers were given. Errors name the row of a single number in a list."""
     depth = 0
     while isinstance(x, (list, tuple)) and x:
         x, depth = x[0], depth + 1
     kind = getattr(getattr(x, "dtype", None), "kind", "?")
-    return depth > 1 and isinstance(x, int) or depth > 0 and kind in "iuf"
+    return depth > 1 and isinstance(x, int) or kind in "biuf"
 
 
 def _check_batched(spec):

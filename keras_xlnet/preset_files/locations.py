@@ -6,7 +6,7 @@ import re
 import types
 from collections.abc import Sequence
 
-from keras_xlnet.lazy_modules import install_command
+from keras_xlnet.lazy_modules import requires_extra
 from keras_xlnet.preset_files.web import url_directory
 from keras_xlnet.types import PathLike
 
@@ -70,6 +70,8 @@ def _existing_directory(path):
     hint = ""
     if re.fullmatch(r"[\w.-]+/[\w.-]+", str(path)):
         hint = f" (on the Hugging Face Hub it would be 'hf://{path}')"
+    if path.is_file():
+        hint = ", but a file: `keras.saving.load_model` loads `.keras` files"
     raise FileNotFoundError(f"`location`: there is no directory {path}{hint}")
 
 
@@ -79,10 +81,8 @@ def import_huggingface_hub(location: str) -> types.ModuleType:
     Raises:
         ImportError: If it is not installed. The message names the location that needs it.
     """
-    try:
+    with requires_extra("hub", location):
         import huggingface_hub
-    except ImportError as error:
-        raise ImportError(f"{location} needs huggingface_hub: {install_command('hub')}") from error
     return huggingface_hub
 
 

@@ -21,6 +21,8 @@ _WITHOUT_DIGEST = (INFO, "README.md")
 # The beginnings of the names of released XLNets, and their owners on the Hugging Face Hub. The
 # config of those of `xlnet` has another form of gelu than the one that they were trained with.
 _RELEASED = {"xlnet-base-cased": "xlnet", "xlnet-large-cased": "xlnet", "chinese-xlnet-": "hfl"}
+# What else the tasks of adapters are called.
+_CALLED = {"ner": "names", "qa": "questions", "squad": "questions", "paraphrases": "duplicates"}
 # In `FOLDER`. It is no preset, so it has no `INFO`.
 ADAPTERS = "adapters"
 # The key of `origin_recorded` in files of weights.
@@ -232,7 +234,8 @@ def _local(location, known, required, optional=()):
         if "://" in os.fspath(location):
             raise
         raise FileNotFoundError(
-            f"{error}. {_of_the_hub(location)}{_names_like(location, known())}"
+            f"{error}. {_of_the_hub(location)}{_of_the_other_kind(location, known())}"
+            f"{_names_like(location, known())}"
         ) from None
 
 
@@ -293,6 +296,15 @@ def _of_the_hub(location):
     )
 
 
+def _of_the_other_kind(location, known):
+    """A sentence on the name of a preset in the place of an adapter, or the other way round."""
+    if known.kind == "presets" and location in adapters():
+        return f"It is an adapter: `Task.from_preset(adapter={location!r})` loads it. "
+    if known.kind == "adapters" and location in presets():
+        return f"It is a preset: `from_preset({location!r})` loads it. "
+    return ""
+
+
 def _none(kind):
     return f"No {kind} come with this version of the package"
 
@@ -302,7 +314,7 @@ def _names_like(location, known):
     if not names:
         return _none(known.kind)
     name = os.fspath(location)
-    close = difflib.get_close_matches(name, names)
+    close = difflib.get_close_matches(_CALLED.get(name.lower(), name), names)
     names = [*close, *(other for other in names if other not in close)]
     question = f"Did you mean {close[0]!r}? " if close else ""
     listed = ", ".join(map(repr, names))

@@ -10,6 +10,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_xlnet.lazy_modules import tf
 from keras_xlnet.preset_files.safetensors_files import SafetensorsFiles, write_safetensors
 from keras_xlnet.preset_files.shipped import TRAINED_FROM, origin_recorded
 from keras_xlnet.types import PathLike
@@ -334,7 +335,5 @@ def assign_in_blocks(variable: keras.Variable, array: Any) -> None:
 def _can_assign_rows(variable):
     if keras.backend.backend() != "tensorflow":
         return False
-    import tensorflow as tf
-
     # A variable of a strategy consists of several.
     return not tf.distribute.has_strategy() and isinstance(variable.value, tf.Variable)

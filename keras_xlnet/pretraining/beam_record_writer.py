@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_xlnet.arguments import check_choice
-from keras_xlnet.lazy_modules import install_command
+from keras_xlnet.lazy_modules import requires_extra
 from keras_xlnet.pretraining.document_fields import parquet_bytes
 from keras_xlnet.pretraining.file_systems import BEAM_FILES
 from keras_xlnet.pretraining.record_metadata import (
@@ -101,13 +101,9 @@ def write_token_records_with_beam(
     >>> records.num_documents, records.num_sentences
     (40, 60)
     """
-    try:
+    with requires_extra("beam", "`write_token_records_with_beam`"):
         import apache_beam as beam
         from apache_beam.io.filesystems import FileSystems
-    except ImportError as error:
-        raise ImportError(
-            f"write_token_records_with_beam needs Apache Beam: {install_command('beam')}"
-        ) from error
     directory = os.fspath(directory)
     check_writer_arguments(tokenizer, lines, document_start, shard_bytes)
     _check_arguments(directory, file_format, text_field, document_start)

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 
+from keras_xlnet.lazy_modules import requires_extra
 from keras_xlnet.pretraining.file_systems import Files
 from keras_xlnet.pretraining.text_files import FilePart, read_lines, sentences_of
 
@@ -128,8 +129,9 @@ def _rows(parquet, group, field, first, last, path):
 
 
 def _open_parquet(file, path, field):
-    from pyarrow import ArrowException, types
-    from pyarrow.parquet import ParquetFile
+    with requires_extra("beam", "A Parquet file"):
+        from pyarrow import ArrowException, types
+        from pyarrow.parquet import ParquetFile
 
     try:
         parquet = ParquetFile(file)

@@ -9,6 +9,7 @@ from typing import Any
 import keras
 
 from keras_xlnet.arguments import check_choice, check_positive_int
+from keras_xlnet.lazy_modules import install_command, requires_extra
 from keras_xlnet.serving.portable.portable_writer import (
     PORTABLE_FORMATS,
     names_of_models,
@@ -182,7 +183,8 @@ def _saved_model_writer(model, batch_size, warmup, trained_on, **options):
     elif warmup is not None:
         warmup = {"": warmup}
     # The other formats need no TensorFlow in this process.
-    from keras_xlnet.serving.saved_model import SIGNATURES, saved_model_writer
+    with requires_extra("tensorflow", "`export`"):
+        from keras_xlnet.serving.saved_model import SIGNATURES, saved_model_writer
 
     for each in models.values():
         if getattr(each, "signatures", None) not in SIGNATURES:
@@ -218,7 +220,7 @@ def _check_backend():
             "`export` needs the TensorFlow backend, because only TensorFlow graphs can process "
             f"text. Received: the backend {backend!r}. Save the model with "
             "`model.save('model.keras')`, then load and export it in a process with "
-            "KERAS_BACKEND=tensorflow"
+            f"KERAS_BACKEND=tensorflow. TensorFlow: {install_command('tensorflow')}"
         )
 
 

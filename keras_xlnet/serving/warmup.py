@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_xlnet.lazy_modules import install_command
+from keras_xlnet.lazy_modules import requires_extra
 
 # TF Serving refuses to load a model with more (`kMaxNumRecords` in saved_model_warmup_util.h).
 _MAX_REQUESTS = 1000
@@ -101,13 +101,8 @@ def _request(columns, signature_name):
 
 
 def _protos():
-    try:
+    with requires_extra("serving", "`warmup`"):
         from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
-    except ImportError as error:
-        raise ImportError(
-            "`warmup` needs tensorflow-serving-api, which is not installed: "
-            f"{install_command('serving')}"
-        ) from error
     return predict_pb2, prediction_log_pb2
 
 

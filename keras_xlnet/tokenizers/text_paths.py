@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from keras_xlnet.lazy_modules import tf
 from keras_xlnet.types import PathLike
 
 GLOB_CHARACTERS = re.compile(r"[*?\[]")
@@ -46,9 +47,7 @@ def open_file(path: str, mode: str) -> Any:
 
 
 def _remote_files():
-    import tensorflow as tf  # It can read cloud file systems.
-
-    return tf.io.gfile
+    return tf.io.gfile  # It can read cloud file systems.
 
 
 def _matches(pattern):

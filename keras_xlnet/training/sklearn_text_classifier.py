@@ -4,6 +4,8 @@ import keras
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keras_xlnet.lazy_modules import requires_extra
+
 
 class SKLearnTextClassifier(keras.wrappers.SKLearnClassifier):
     """A classifier of strings for scikit-learn: `cross_val_score`, pipelines, searches.
@@ -146,7 +148,8 @@ class SKLearnTextClassifier(keras.wrappers.SKLearnClassifier):
         return probabilities[:, 1] if is_binary else probabilities
 
     def _fitted(self):
-        from sklearn.utils.validation import check_is_fitted
+        with requires_extra("examples", "`SKLearnTextClassifier`"):
+            from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self, "model_")
         return self.model_

@@ -260,7 +260,7 @@ def test_the_class_of_a_task_is_that_of_its_preset(folder, tmp_path):
     XLNetTokenClassifier(new_backbone(), 4).save_to_preset(tmp_path)
     loaded = Task.from_preset(tmp_path)
     assert type(loaded) is XLNetTokenClassifier and loaded.num_classes == 4
-    with pytest.raises(ValueError, match="XLNetPermutationLM', which is no task model. Call"):
+    with pytest.raises(ValueError, match="a task model. .*XLNetPermutationLM'. Call"):
         Task.from_preset(folder / "base")
     with pytest.raises(ValueError, match="needs a `location` or an `adapter`"):
         Task.from_preset()

@@ -100,7 +100,7 @@ def test_symbolic_shapes(shape):
     "kwargs, message",
     [
         ({"activation": "sigmoid"}, "`activation` must be one of"),
-        ({"pooling": "max"}, "`mode` must be one of"),
+        ({"pooling": "max"}, "`pooling` must be one of"),
     ],
 )
 def test_bad_arguments_are_named(kwargs, message):

@@ -348,7 +348,7 @@ def test_text_without_a_preprocessor_is_refused():
         ({"num_classes": 0}, "`num_classes` must be a positive integer"),
         ({"num_classes": 1}, "always gives 1.0"),
         ({"num_classes": 2, "activation": "relu"}, "`activation` must be one of"),
-        ({"num_classes": 2, "pooling": "max"}, "`mode` must be one of"),
+        ({"num_classes": 2, "pooling": "max"}, "`pooling` must be one of"),
         ({"num_classes": 2, "class_names": ["a"]}, "`class_names` must have `num_classes` names"),
     ],
 )

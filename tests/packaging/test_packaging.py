@@ -78,8 +78,9 @@ def built(tmp_path_factory):
     run = {"cwd": source, "check": True, "capture_output": True}
     command = [sys.executable, "setup.py", "--quiet", "sdist", "--dist-dir", folder]
     subprocess.run(command, **run)
-    pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--quiet"]
-    subprocess.run([*pip, "--wheel-dir", folder, source], **run)
+    pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--verbose"]
+    result = subprocess.run([*pip, "--wheel-dir", folder, source], **run)
+    assert b"Warning" not in result.stdout + result.stderr
     (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
     return wheel, sdist
 
