@@ -1,10 +1,4 @@
-"""Training examples that are made by rule, for the adapters of `train_adapters.py`.
-
-    cd research/tasks
-    python -m made.names
-
-prints examples; so do `made.sentiment`, `made.spam` and `made.duplicates`.
-"""
+"""Training examples that are made by rule, for the adapters of `train_adapters.py`."""
 
 
 def choice(text, rng):

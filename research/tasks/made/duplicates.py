@@ -232,8 +232,3 @@ def _written(row, rng):
         else:
             text = text[:1].upper() + text[1:]
             yield text if text.endswith("?") else f"{text}."
-
-
-if __name__ == "__main__":
-    for row in zip(*pairs(30).values(), strict=True):
-        print(*row, sep="\t")

@@ -4,7 +4,6 @@ Tweets, which the adapter is trained on otherwise, rarely look like news, mails 
 reviews. All sentences and lists were written for this file.
 """
 
-import itertools
 import re
 
 import numpy as np
@@ -334,12 +333,3 @@ def _part(kind, rng):
         return choice(CITIES if kind == "city" else REGIONS, rng).removeprefix("the ")
     words = {"first": FIRST, "last": LAST, "adjective": ADJECTIVES, "noun": NOUNS}
     return str(rng.choice(words[kind]))
-
-
-if __name__ == "__main__":
-    columns = sentences(20)
-    for row in zip(columns["words"], columns["tags"], strict=True):
-        for tag, pairs in itertools.groupby(zip(*row, strict=True), key=lambda pair: pair[1]):
-            text = " ".join(word for word, _ in pairs)
-            print(text if tag == "O" else f"[{text}: {tag}]", end=" ")
-        print()

@@ -156,8 +156,3 @@ def _part(kind, rng):
     while kind.endswith("1") and " " in found:  # An adjective before its noun is one word.
         found = choice(lists[kind.rstrip("1")], rng)
     return found[:1].upper() + found[1:] if kind[0].isupper() else found
-
-
-if __name__ == "__main__":
-    for row in zip(*sentences(30).values(), strict=True):
-        print(*row, sep="\t")

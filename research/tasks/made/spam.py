@@ -195,8 +195,3 @@ def _part(kind, rng):
         return ("https://" if rng.random() < 0.6 else "") + f"{words}.example/{rng.integers(1, 99)}"
     found = choice(LISTS[kind.lower()], rng)
     return found[:1].upper() + found[1:] if kind[0].isupper() else found
-
-
-if __name__ == "__main__":
-    for row in zip(*messages(30, kinds()).values(), strict=True):
-        print(*row, sep="\t")
