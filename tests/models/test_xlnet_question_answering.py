@@ -276,7 +276,6 @@ def test_trains_on_two_replicas(two_replicas):
 @pytest.mark.parametrize(
     "y, given",
     [
-        (None, "NoneType"),
         (STARTS, "ndarray|Tensor"),
         ({"start_positions": STARTS, "end_positions": ENDS}, r"\['end_positions', 'start_pos"),
     ],
@@ -286,6 +285,8 @@ def test_labels_that_are_missing_are_named(model, y, given):
         ValueError, match=f"`y` must be a dict with the keys.*Received: .*({given})"
     ):
         model.evaluate(INPUTS, y, verbose=0)
+    with pytest.raises(ValueError, match="`y` must be the labels, one for each question"):
+        model.evaluate(INPUTS, verbose=0)
 
 
 @pytest.mark.parametrize(
