@@ -85,7 +85,7 @@ def relative_multi_head_attention(
     TensorShape([2, 1, 4, 8])
     """
     if query.shape[2] == 0:
-        # An empty segment: docs/upstream.md, "Compiled graphs end the process".
+        # Without rows there is nothing to multiply.
         scores = ops.zeros((*ops.shape(query)[:3], ops.shape(key)[2]), dtype=query.dtype)
         return (ops.zeros_like(query), scores) if return_attention_scores else ops.zeros_like(query)
 
