@@ -110,7 +110,7 @@ ERRORS = {
     "token ids": ("classifier", "predict", ([[9, 17], [12, 4]],), "token ids in a dict"),
     "token ids of several lengths": (
         "classifier", "fit", ([[9, 17], [12]], [0, 1]), "token ids in a dict"),
-    "pair as an argument": ("classifier", "classify", ("a", "b"), "pairs as one argument"),
+    "number in place of a pair": ("classifier", "classify", (TEXTS, 0.5), "by name. Received: 0.5"),
     "single texts to compare": ("comparer", "classify", (TEXTS,), "`x` must be pairs of texts"),
     "single texts to compare, dataset": (
         "comparer", "predict", (dataset(TEXTS).batch(2),), "`x` must be pairs of texts"),
