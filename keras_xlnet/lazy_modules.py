@@ -35,7 +35,8 @@ def requires_extra(extra: str, user: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        package = (error.name or __name__).partition(".")[0]
+        # A library that cannot be loaded has no name.
+        package = (error.name or extra).partition(".")[0]
         if package == __name__.partition(".")[0]:  # No package of an extra, or named already.
             raise
         raise ImportError(
