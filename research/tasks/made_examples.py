@@ -4,7 +4,6 @@ python research/tasks/made_examples.py duplicates --number 20
 """
 
 import argparse
-import functools
 import itertools
 
 from made import duplicates, names, sentiment, spam
@@ -13,7 +12,7 @@ MAKERS = {
     "duplicates": duplicates.pairs,
     "names": names.sentences,
     "sentiment": sentiment.sentences,
-    "spam": functools.partial(spam.messages, names=spam.kinds()),
+    "spam": spam.messages,
 }
 
 

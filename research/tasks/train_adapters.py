@@ -258,8 +258,7 @@ def sentiment(data):
         split(concatenated(*reviews), "text"),
     )
     names = {"0": "negative", "1": "positive"}
-    for columns in parts.values():
-        columns["label"] = [names[label] for label in columns["label"]]
+    name_labels(parts, names)
     return classifier(
         [*names.values()],
         64,
@@ -275,16 +274,15 @@ def sentiment(data):
 def spam(data):
     file = data / "sms_spam_collection" / "SMSSpamCollection"
     columns = read_table(file, {"label": 0, "text": 1}, has_header=False, delimiter="\t")
-    # Half of the kinds of messages are only for development.
-    kinds = iter((made_spam.kinds(0), made_spam.kinds(1)))
     return classifier(
         ["ham", "spam"],
         80,
-        # Copies of a message stay in one part.
         with_made(
             "spam",
+            # Copies of a message stay in one part.
             split(columns, "text"),
-            lambda number, seed: made_spam.messages(number, next(kinds), seed),
+            # Half of the kinds of messages are only for development.
+            lambda number, seed: made_spam.messages(number, seed, half=seed),
         ),
         "Spam among English text messages: ham or spam",
         "The SMS Spam Collection (Almeida and Hidalgo, UCI repository no. 228), CC BY 4.0. "
@@ -301,14 +299,9 @@ def duplicates(data):
     )
     parts = {**split(train, "text", [("development", _DEVELOPMENT)]), "test": test}
     names = {"0": "different", "1": "duplicate"}
-    for rows in parts.values():
-        rows["label"] = [names[label] for label in rows["label"]]
-    similar = joined(
-        *(
-            {part: _similar(data / "tasks" / "stsb" / f"sts-{file}.csv")}
-            for part, file in (("train", "train"), ("development", "dev"))
-        )
-    )
+    name_labels(parts, names)
+    files = {"train": "sts-train.csv", "development": "sts-dev.csv"}
+    similar = {part: _similar(data / "tasks" / "stsb" / file) for part, file in files.items()}
     parts = joined(parts, similar)
     texts = [*dict.fromkeys(parts["train"]["text"])]
     changed = made_duplicates.near_misses(texts)
@@ -335,6 +328,12 @@ def _similar(file):
     rows = rows_of(rows, kept)
     rows["label"] = ["duplicate" if score >= 4 else "different" for score in rows["label"]]
     return rows
+
+
+def name_labels(parts, names):
+    """Replaces the labels of parts by names of classes, with a dict from one to the other."""
+    for columns in parts.values():
+        columns["label"] = [names[label] for label in columns["label"]]
 
 
 def concatenated(*tables):
@@ -383,7 +382,7 @@ def questions(data):
 
 
 # The types of WNUT-17 and of the Broad Twitter Corpus.
-_TYPES = {
+TYPES_OF_FILES = {
     "person": "person",
     "location": "place",
     "corporation": "organization",
@@ -432,7 +431,7 @@ def names(data):
 def _with_types(columns):
     """Tags of four types, without the letter B: neighbours of one type are one name."""
     tags = [
-        [tag if tag == "O" else f"I-{_TYPES[tag.partition('-')[2]]}" for tag in row]
+        [tag if tag == "O" else f"I-{TYPES_OF_FILES[tag.partition('-')[2]]}" for tag in row]
         for row in columns["tags"]
     ]
     return {"words": columns["words"], "tags": tags}

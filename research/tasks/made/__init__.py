@@ -1,5 +1,7 @@
 """Training examples that are made by rule, for the adapters of `train_adapters.py`."""
 
+import re
+
 
 def choice(text, rng):
     """Returns one of the parts of a text that `|` separates. Line breaks do not matter.
@@ -9,3 +11,13 @@ def choice(text, rng):
         rng: A `numpy.random.Generator`.
     """
     return str(rng.choice(text.replace("\n", "").split("|")))
+
+
+def filled(template, part, rng):
+    """Returns a text with what `part(kind, rng)` returns in place of each `{kind}`."""
+    return re.sub(r"\{(\w+)\}", lambda found: part(found[1], rng), template)
+
+
+def in_case_of(kind, text):
+    """Returns a text that begins with a capital letter if its `{kind}` does."""
+    return text[:1].upper() + text[1:] if kind[0].isupper() else text

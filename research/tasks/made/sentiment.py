@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-from made import choice
+from made import choice, filled, in_case_of
 
 CLASSES = ("negative", "positive")
 
@@ -140,8 +140,8 @@ def sentences(number, seed=0):
 
 
 def _sentence(label, rng):
-    templates = choice((NEWS if rng.random() < 0.2 else SAID)[label], rng)
-    text = re.sub(r"\{(\w+)\}", lambda found: _part(found[1], rng), templates)
+    template = choice((NEWS if rng.random() < 0.2 else SAID)[label], rng)
+    text = filled(template, _part, rng)
     text = re.sub(r"\b([Aa]) (?=[aeiou])", r"\1n ", text)
     if rng.random() < 0.25:
         text = text.lower()
@@ -155,4 +155,4 @@ def _part(kind, rng):
     found = choice(lists[kind.lower().rstrip("1")], rng)
     while kind.endswith("1") and " " in found:  # An adjective before its noun is one word.
         found = choice(lists[kind.rstrip("1")], rng)
-    return found[:1].upper() + found[1:] if kind[0].isupper() else found
+    return in_case_of(kind, found)

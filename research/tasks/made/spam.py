@@ -1,15 +1,15 @@
 """Text messages of today, spam and ham, by kind.
 
 The SMS Spam Collection is of 2011: ringtones and prize draws, but no parcels and no
-locked accounts. All messages and lists were written for this file. No number, address or domain
-belongs to anybody: numbers are those of films, domains end in `.example`.
+locked accounts. All messages and lists were written for this file. Numbers are reserved for
+fiction, and domains end in `.example`, so they belong to nobody.
 """
 
 import re
 
 import numpy as np
 
-from made import choice
+from made import choice, filled, in_case_of
 
 CLASSES = ("ham", "spam")
 SPAM = {
@@ -142,33 +142,26 @@ LISTS = {
 WORDS = "parcel track secure login verify refund update pay help my account info id claim".split()
 
 
-def kinds(part=None):
-    """Returns the names of the kinds of both classes: of all, or of the half `part`, 0 or 1."""
-    return {
-        name for group in (HAM, SPAM) for name in [*group][part :: 2 if part is not None else 1]
-    }
-
-
-def messages(number, names, seed=0):
+def messages(number, seed=0, half=None):
     """Returns columns: `text`, and `label`, one of `CLASSES`, half of each.
 
     Args:
         number: Int, the number of messages.
-        names: Set of kinds, as `kinds` returns them.
         seed: Int.
+        half: Optional int, 0 or 1. Messages are only of this half of the kinds of each class.
     """
     rng = np.random.default_rng(seed)
     labels = [CLASSES[i % 2] for i in range(number)]
+    part = slice(None) if half is None else slice(half, None, 2)
     groups = {
-        label: [text for name, text in group.items() if name in names]
-        for label, group in zip(CLASSES, (HAM, SPAM), strict=True)
+        label: [*kinds.values()][part] for label, kinds in zip(CLASSES, (HAM, SPAM), strict=True)
     }
     return {"text": [_message(groups[label], rng) for label in labels], "label": labels}
 
 
 def _message(group, rng):
     template = choice(str(rng.choice(group)), rng)
-    text = re.sub(r"\{(\w+)\}", lambda found: _part(found[1], rng), template)
+    text = filled(template, _part, rng)
     text = re.sub(r" ([.,!?:])", r"\1", text).replace(": //", "://").replace(" / ", "/")
     if rng.random() < 0.2:
         text = text.lower()
@@ -194,4 +187,4 @@ def _part(kind, rng):
         words = "-".join(rng.choice(WORDS, rng.integers(1, 4), replace=False))
         return ("https://" if rng.random() < 0.6 else "") + f"{words}.example/{rng.integers(1, 99)}"
     found = choice(LISTS[kind.lower()], rng)
-    return found[:1].upper() + found[1:] if kind[0].isupper() else found
+    return in_case_of(kind, found)
