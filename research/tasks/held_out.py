@@ -16,8 +16,10 @@ import pathlib
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+from train_adapters import TYPES_OF_FILES
+
 from keras_xlnet import adapters
-from keras_xlnet.evaluation import answer_scores
+from keras_xlnet.evaluation import answer_scores, entity_scores, entity_spans
 from keras_xlnet.models import Task
 from keras_xlnet.task_files import read_conll, read_squad, read_table
 
@@ -62,40 +64,30 @@ def classes(name, *columns):
 
 def names(model):
     rows = read_conll(FOLDER / "names.conll")
-    counts = collections.Counter()
-    complete, wrong = [], []
-    found = model.find_entities(rows["words"], verbose=0)
-    for words, tags, entities in zip(rows["words"], rows["tags"], found, strict=True):
-        expected = {span for span in spans(tags) if span[0] != "other"}
-        given = {(_kind(e.type), e.start, e.end) for e in entities} - {None}
-        given = {span for span in given if span[0] != "other"}
-        counts.update(right=len(expected & given), expected=len(expected), given=len(given))
-        complete.append(expected == given)
+    true = [[*compared(tags)] for tags in rows["tags"]]
+    found = [[*compared(tags)] for tags in model.tag(rows["words"], verbose=0)]
+    right, wrong = [], []
+    for words, *both in zip(rows["words"], true, found, strict=True):
+        expected, given = map(entity_spans, both)
+        right.append(expected == given)
         if expected != given:
-            shown = [
-                ", ".join(f"{' '.join(words[i:j])}: {kind}" for kind, i, j in sorted(group))
-                for group in (expected - given, given - expected)
-            ]
-            wrong.append(f"{' '.join(words)} [missed {shown[0] or '-'}; wrong {shown[1] or '-'}]")
-    f1 = 2 * counts["right"] / (counts["expected"] + counts["given"])
-    return f1, by_kind("names.conll", complete), wrong
+            missed, extra = (
+                ", ".join(f"{' '.join(words[x.start : x.end])}: {x.type}" for x in spans)
+                for spans in (
+                    [x for x in expected if x not in given],
+                    [x for x in given if x not in expected],
+                )
+            )
+            wrong.append(f"{' '.join(words)} [missed {missed or '-'}; wrong {extra or '-'}]")
+    return entity_scores(true, found).f1, by_kind("names.conll", right), wrong
 
 
-def spans(tags):
-    """Returns a set of `(type, start, end)`."""
-    found, start = set(), 0
-    for i, tag in enumerate([*tags, "O"]):
-        if i and tags[i - 1] != "O" and not tag.startswith("I"):
-            found.add((tags[i - 1].partition("-")[2], start, i))
-        if tag.startswith("B"):
-            start = i
-    return found
-
-
-def _kind(kind):
-    """The types of WNUT-17 as those of the file."""
-    groups = {"location": "place", "corporation": "organization", "group": "organization"}
-    return groups.get(kind, kind if kind in ("person", "place", "organization") else "other")
+def compared(tags):
+    """Tags with the types of `TYPES_OF_FILES`. Only persons, places and organizations count."""
+    for tag in tags:
+        letter, _, kind = tag.partition("-")
+        kind = TYPES_OF_FILES.get(kind, kind)
+        yield "O" if kind in ("", "other") else f"{letter}-{kind}"
 
 
 def questions(model):
