@@ -1,9 +1,9 @@
 """The language of each page, and marks for pictures that are too wide for small screens."""
 
 import pathlib
-import struct
 
 from docutils import nodes
+from sphinx.util.images import get_image_size
 
 #: Folders of translated pages. The names are those of the languages.
 LANGUAGES = ("ko", "zh")
@@ -32,8 +32,5 @@ def _mark_wide_pictures(app, doctree):
 
 def is_wide(path):
     """Whether a file is a PNG that is wider than `_WIDE`."""
-    if path.suffix != ".png" or not path.is_file():
-        return False
-    # After the signature, and the length and the name of the first chunk.
-    (width,) = struct.unpack(">16xI", path.read_bytes()[:20])
-    return width > _WIDE
+    size = get_image_size(path) if path.suffix == ".png" else None
+    return size is not None and size[0] > _WIDE

@@ -31,6 +31,7 @@ class OriginalCheckpoint:
     def __init__(self, path: PathLike) -> None:
         self.prefix = _prefix(pathlib.Path(path))
         self.directory = self.prefix.parent
+        # Without TensorFlow this is an ImportError. Errors below are of the files.
         load = tf.train.load_checkpoint
         try:
             self._reader = load(str(self.prefix))

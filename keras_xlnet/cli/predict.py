@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TextIO
 from keras_xlnet.checkpoints import TASKS, detect_task
 from keras_xlnet.cli.arguments import load_keras_file
 from keras_xlnet.models import Task
-from keras_xlnet.task_files.jsonl import read_objects
+from keras_xlnet.task_files.jsonl import object_value, read_objects
 from keras_xlnet.task_files.reporting import (
     check_has_rows,
     decoded,
@@ -160,12 +160,12 @@ def read_texts(path: str, column: str, pair_column: str | None = None) -> Table:
     file = pathlib.Path(path)
     wanted = [column] if pair_column is None else [column, pair_column]
     kind = file.suffix.lower()
-    if path != "-" and kind in (".csv", ".tsv"):
+    if kind in (".csv", ".tsv"):
         header, numbered = read_rows(existing_file("path", file))
         indices = column_indices(file, dict(zip(wanted, wanted, strict=True)), header)
         rows = [row for _, row in numbered]
         texts = [tuple(row[indices[name]] for name in wanted) for row in rows]
-    elif path != "-" and kind == ".jsonl":
+    elif kind == ".jsonl":
         objects = list(read_objects(existing_file("path", file)))
         header = [*dict.fromkeys(name for row in objects for name in row)]
         rows = [[_json_cell(row.get(name)) for name in header] for row in objects]
@@ -185,12 +185,11 @@ def read_texts(path: str, column: str, pair_column: str | None = None) -> Table:
 
 
 def _text_of(path, line, row, name):
-    place = in_cell(line, name)
-    if name not in row:
-        raise file_error(path, place, "be there", f"the keys {shown(list(row))}")
-    text = "" if row[name] is None else row[name]
+    text = object_value(path, line, row, name)
+    if text is None:
+        return ""
     if not isinstance(text, str):
-        raise file_error(path, place, "be a string", shown(text))
+        raise file_error(path, in_cell(line, name), "be a string", shown(text))
     return text
 
 

@@ -73,9 +73,7 @@ def read_json_lines(
     for line, row in enumerate(read_objects(path), 1):
         for name, key in columns.items():
             place = in_cell(line, key)
-            if key not in row:
-                raise file_error(path, place, "be there", f"the keys {shown(list(row))}")
-            value = _checked_type(path, place, row[key])
+            value = _checked_type(path, place, object_value(path, line, row, key))
             value = rules.checked(name, value, path, place)
             _check_same_type(path, place, value, result[name])
             result[name].append(value)
@@ -91,6 +89,17 @@ def read_objects(path: pathlib.Path) -> Iterator[dict[str, Any]]:
     """
     for line, text in enumerate(without_last_blanks(lines_of(read_text(path))), 1):
         yield checked_object(path, parse_json(path, text, line), f"line {line}")
+
+
+def object_value(path: pathlib.Path, line: int, row: dict[str, Any], key: str) -> Any:
+    """Returns the value of a key of the object of a line.
+
+    Raises:
+        TaskFileError: If the object does not have the key.
+    """
+    if key not in row:
+        raise file_error(path, in_cell(line, key), "be there", f"the keys {shown(list(row))}")
+    return row[key]
 
 
 def _checked_type(path, place, value):
