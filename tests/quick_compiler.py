@@ -4,7 +4,7 @@ import os
 from unittest import mock
 
 # The second: the processes of `make test` keep all cores busy, so that a program is compiled in one
-# part. Only TensorFlow's release is known here, and an unknown flag ends a process.
+# part. TensorFlow's release has both flags; other releases and libraries may not have them.
 FLAGS = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 
 

@@ -1,10 +1,8 @@
 """A dataset that prepares batches ahead, and whose iterators are deleted at once.
 
-Upstream: deleting an iterator of `tf.data` waits for the thread that autotunes it. That thread is
-woken before it can see that it is cancelled, and then sleeps for the rest of its period, which
-grows with the age of the iterator, up to 60 seconds. `fit` deletes an iterator after each epoch.
-Without it: deleting 60 iterators that were 20 s old took more than 9 minutes; with it, none of
-them waited for 0.1 s.
+Upstream: in TensorFlow 2.21, deleting an iterator of `tf.data` can wait for the thread that
+autotunes it, for up to 60 seconds. `fit` deletes an iterator after each epoch.
+Without it: deleting 60 iterators took more than 9 minutes; with it, none of them waited for 0.1 s.
 Reproduction: docs/upstream.md, "Deleting an iterator waits for autotuning".
 Delete this file when: deleting an autotuned iterator takes no time.
 """

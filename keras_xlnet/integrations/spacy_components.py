@@ -54,7 +54,7 @@ class _TaskPipe(Pipe):
         if self._model is None:
             self.model = self._load(self._location)
         if self._process != os.getpid():
-            # Backends have threads, without which a forked process would wait forever.
+            # Backends have threads, which a forked process does not have.
             raise ValueError(
                 f"`n_process` of `nlp.pipe` must be 1: the model of the component {self.name!r} "
                 "was loaded in another process. It uses all cores of the machine"

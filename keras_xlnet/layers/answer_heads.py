@@ -120,8 +120,8 @@ class AnswerEnd(RestoresSublayers, ConfiguredLayer):
             ops.broadcast_to(ops.expand_dims(sequence, 1), shape),
             ops.broadcast_to(ops.expand_dims(starts, 2), shape),
         ]
-        # Three axes: docs/upstream.md, "`matmul` gives wrong products".
         x = ops.reshape(ops.concatenate(pairs, axis=-1), (-1, length, 2 * hidden_dim))
+        # TensorFlow 2.21: see docs/upstream.md, "`matmul` gives wrong products".
         logits = ops.reshape(self.dense_1(self.norm(self.dense_0(x))), shape[:-1])
         if paragraph_mask is not None:
             paragraph_mask = ops.expand_dims(paragraph_mask, 1)

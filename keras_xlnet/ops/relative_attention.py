@@ -213,9 +213,9 @@ def position_scores(query: Tensor, position_key: Tensor) -> Tensor:
     # then shows the name of this scope.
     with keras.name_scope("bidirectional_data_needs_an_even_batch_size"):
         rows = batch_size // num_directions * query_length
-        # One matrix per head, not a product for each row of the batch. TensorFlow 2.21 with oneDNN
-        # also computes some of the latter wrong: docs/upstream.md, "`matmul` gives wrong products".
+        # One matrix per head, not a product for each row of the batch.
         query = ops.reshape(query, (num_heads, num_directions, rows, head_dim))
+    # TensorFlow 2.21: see docs/upstream.md, "`matmul` gives wrong products".
     scores = ops.matmul(query, ops.swapaxes(position_key, -1, -2))
     return ops.reshape(scores, (num_heads, batch_size, query_length, num_positions))
 

@@ -120,7 +120,7 @@ def _run(jobs, num_processes):
     if num_processes <= 1:
         yield from (_write_shard(*job) for job in jobs)
         return
-    # Not "fork": TensorFlow runs threads, and a forked child can wait for their locks forever.
+    # Not "fork": TensorFlow has threads, which a forked process does not have.
     context = multiprocessing.get_context("spawn")
     pool = concurrent.futures.ProcessPoolExecutor(num_processes, context, _start_worker)
     try:
@@ -137,7 +137,7 @@ def _start_worker():
 
 
 def _exit_with_parent():
-    # Without this, a worker whose parent is killed waits for its next job forever.
+    # So that a worker ends when its parent is killed.
     multiprocessing.parent_process().join()  # type: ignore[union-attr]  # A worker has one.
     os._exit(1)
 

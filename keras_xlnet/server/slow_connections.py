@@ -1,4 +1,4 @@
-"""Closes connections whose requests do not come, which uvicorn keeps open for ever."""
+"""Closes connections whose requests do not come in time."""
 
 import asyncio
 

@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -5,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_xlnet import layers
+from keras_xlnet.ops import relative_multi_head_attention
 from tests.layers.attention_twin import relative_attention, sinusoid
 
 HIDDEN = 6
@@ -119,7 +121,6 @@ def test_position_keys_are_never_tiled_over_the_batch():
 @pytest.mark.parametrize("num_heads", [1, 3])
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_no_product_repeats_a_factor_over_the_batch(num_heads, bidirectional):
-    # docs/upstream.md, "`matmul` gives wrong products".
     layer = layers.RelativeMultiHeadAttention(num_heads, 4)
     encode = layers.RelativePositionEncoding(HIDDEN, bidirectional_data=bidirectional)
 
@@ -139,6 +140,16 @@ def test_no_product_repeats_a_factor_over_the_batch(num_heads, bidirectional):
     for op in products:
         batches = [x.shape[:-2].as_list() for x in op.inputs]
         assert batches[0] == batches[1], op.name
+
+
+def test_without_query_rows_nothing_is_multiplied(monkeypatch):
+    rows = np.ones((3, 2, 5, 4), "float32")
+    query, position_key, bias = rows[:, :, :0], rows[:, :1], rows[:, 0, 0]
+    monkeypatch.delattr(keras.ops, "matmul")
+    output, scores = relative_multi_head_attention(
+        query, rows, rows, position_key, bias, bias, return_attention_scores=True
+    )
+    assert (output.shape, scores.shape) == ((3, 2, 0, 4), (3, 2, 0, 5))
 
 
 def test_k_query_rows_cost_k_rows():

@@ -167,13 +167,11 @@ def test_tied_biases_equal_untied_ones_of_the_same_values(batch):
 
 
 @pytest.mark.parametrize("attention_type", ["bi", "uni"])
-@pytest.mark.parametrize("compiled", [False, True])
-def test_a_segment_of_length_0_keeps_the_memory(attention_type, compiled, rng):
+def test_a_segment_of_length_0_keeps_the_memory(attention_type, rng):
     model = make(memory_length=4, attention_type=attention_type)
-    call = tf.function(model) if compiled else model
     first = model({"token_ids": rng.integers(9, 60, (2, 3))})
     inputs = {key: first[key] for key in ("memory", "memory_mask")}
-    second = call({"token_ids": np.zeros((2, 0), "int32"), **inputs})
+    second = model({"token_ids": np.zeros((2, 0), "int32"), **inputs})
     assert second["sequence_output"].shape == (2, 0, 12)
     np.testing.assert_array_equal(second["memory"], first["memory"])
 
