@@ -1,11 +1,12 @@
 """Measures adapters on examples that no model has seen, and prints those that they get wrong.
 
     python research/tasks/held_out.py
-    python research/tasks/held_out.py --adapters runs/adapters --tasks names
+    python research/tasks/held_out.py --adapters runs/adapters --tasks names --write
 
 `--adapters` is the folder that train_adapters.py writes; without it, the adapters of the package
 are measured. The examples, written for this, are in `held_out/`. Accuracy, the F1 of exact names of
-persons, places and organizations, and exact answers, in percent.
+persons, places and organizations, and exact answers, in percent. `--write` adds the figure and two
+examples that go wrong to the card of each adapter, and the figure to its `preset.json`.
 """
 
 import argparse
@@ -18,30 +19,57 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from train_adapters import TYPES_OF_FILES
 
-from keras_xlnet import adapters
 from keras_xlnet.evaluation import answer_scores, entity_scores, entity_spans
 from keras_xlnet.models import Task
+from keras_xlnet.preset_files import shipped
+from keras_xlnet.preset_files.files import read_json, write_json
 from keras_xlnet.task_files import read_conll, read_squad, read_table
 
 FOLDER = pathlib.Path(__file__).parent / "held_out"
+_SHIPPED = shipped.FOLDER / shipped.ADAPTERS
+_SECTION = "## What it gets wrong"
+_TEXT = """\
+On examples of many kinds that were written to measure it (`research/tasks/held_out/`), {measure} is
+{score:.1f} %. Two that go wrong:
+
+{examples}
+"""
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--adapters", type=pathlib.Path)
+    parser.add_argument("--adapters", type=pathlib.Path, default=_SHIPPED)
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=[*TASKS])
+    parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     for name in arguments.tasks:
-        location = name if arguments.adapters is None else arguments.adapters / name
-        if name not in adapters() if arguments.adapters is None else not location.is_dir():
+        directory = arguments.adapters / name
+        if not directory.is_dir():
             print(f"{name}: there is no such adapter")
             continue
-        model = Task.from_preset(adapter=location)
-        score, by_kind, wrong = TASKS[name](model)
+        model = Task.from_preset(adapter=directory)
+        measure, function = TASKS[name]
+        score, by_kind, wrong = function(model)
         print(f"{name}: {100 * score:.1f}")
         for kind, (right, total) in by_kind.items():
             print(f"    {kind}: {right} of {total}")
         print(*(f"  - {line}" for line in wrong), sep="\n", flush=True)
+        if arguments.write:
+            write(directory, measure, score, wrong)
+
+
+def write(directory, measure, score, wrong):
+    """Writes what was measured to the card and to the `preset.json` of an adapter."""
+    path = directory / "preset.json"
+    info = read_json(path)
+    title = f"{measure} (held_out.py)"
+    info["figures"][title] = round(100 * score, 1)
+    write_json(path, info)
+    path = directory / "README.md"
+    card = path.read_text(encoding="utf-8").partition(_SECTION)[0].rstrip()
+    examples = "\n".join(f"- {line}" for line in wrong[:2])
+    text = _TEXT.format(measure=measure, score=100 * score, examples=examples)
+    path.write_text(f"{card}\n\n{_SECTION}\n\n{text}", encoding="utf-8")
 
 
 def classes(name, *columns):
@@ -117,12 +145,13 @@ def by_kind(file, right):
     return {kind: (good[kind], total) for kind, total in counts.items()}
 
 
+# What is measured, and a function of a model.
 TASKS = {
-    "sentiment": classes("sentiment", "text"),
-    "spam": classes("spam", "text"),
-    "questions": questions,
-    "names": names,
-    "duplicates": classes("duplicates", "text", "pair"),
+    "sentiment": ("accuracy", classes("sentiment", "text")),
+    "spam": ("accuracy", classes("spam", "text")),
+    "questions": ("exact match", questions),
+    "names": ("F1 of persons, places and organizations", names),
+    "duplicates": ("accuracy", classes("duplicates", "text", "pair")),
 }
 
 

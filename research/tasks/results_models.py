@@ -21,6 +21,19 @@ def fine_tune(preset, examples, recipe, seed, dtype="float32"):
     Returns:
         A function from an array of texts to an array of classes, or of numbers.
     """
+    model, labels, decode = make_model(preset, examples, recipe, seed, dtype)
+    count = len(labels)
+    options = {"epochs": recipe.epochs_of(count), "head_first": recipe.head_first(count)}
+    model.fit(columns_of(examples.texts), labels, **options, verbose=0)
+    return lambda texts: decode(model.predict(columns_of(texts), verbose=0))
+
+
+def make_model(preset, examples, recipe, seed, dtype="float32"):
+    """Returns a model for examples, its labels for them, and a function that decodes its outputs.
+
+    Args:
+        preset, examples, recipe, seed, dtype: As in `fine_tune`.
+    """
     keras.backend.clear_session()
     keras.utils.set_random_seed(seed)
     model_class = XLNetTextClassifier if examples.is_classes else XLNetTextRegressor
@@ -29,20 +42,11 @@ def fine_tune(preset, examples, recipe, seed, dtype="float32"):
         arguments["pooling"] = "pair"
     arguments |= {"sequence_length": recipe.sequence_length, "dtype": dtype}
     model = model_class.from_preset(preset, **arguments)
-    labels, mean, scale = examples.labels, 0.0, 1.0
-    if not examples.is_classes:
-        # Scaled, so that numbers of any range are learned at the same rate.
-        mean, scale = np.mean(labels), np.std(labels)
-        labels = (labels - mean) / scale
-    count = len(labels)
-    options = {"epochs": recipe.epochs_of(count), "head_first": recipe.head_first(count)}
-    model.fit(_columns(examples.texts), labels, **options, verbose=0)
-
-    def predict(texts):
-        outputs = model.predict(_columns(texts), verbose=0)
-        return outputs.argmax(axis=1) if examples.is_classes else outputs[:, 0] * scale + mean
-
-    return predict
+    if examples.is_classes:
+        return model, examples.labels, lambda outputs: outputs.argmax(axis=1)
+    # Scaled, so that numbers of any range are learned at the same rate.
+    mean, scale = np.mean(examples.labels), np.std(examples.labels)
+    return model, (examples.labels - mean) / scale, lambda outputs: outputs[:, 0] * scale + mean
 
 
 def digest_of(preset):
@@ -53,6 +57,6 @@ def digest_of(preset):
     return digest.hexdigest()[:16]
 
 
-def _columns(texts):
+def columns_of(texts):
     """Texts, or a tuple of texts and pairs, from an array `(examples,)` or `(examples, 2)`."""
     return texts.tolist() if texts.ndim == 1 else (texts[:, 0].tolist(), texts[:, 1].tolist())

@@ -1,14 +1,18 @@
 """Pairs of sentences that say the same in other words, or that differ in one thing that matters.
 
 The pairs of MRPC share most of their words in both classes, and few of them differ only
-in a number, a name, or who did what. All sentences and lists were written for this file.
+in a number, a name, or who did what. All sentences and lists were written for this file,
+and for `duplicates_groups.tsv`: a line has three or four ways to say the same, a field `|`,
+and at least three near misses, that say something else.
 """
 
+import functools
+import pathlib
 import re
 
 import numpy as np
 
-from made import choice, names
+from made import choice, names, part_of
 
 CLASSES = ("different", "duplicate")
 
@@ -67,8 +71,6 @@ The exam is on {d}|We write the exam on {d}|{d} is the day of the exam
 The battery lasts {n} hours|After {n} hours the battery is empty|You get {n} hours out of the battery
 The library is open until {n}|You can stay in the library until {n}|The library does not close before {n}
 {p} is in favour of the plan|{p} supports the plan|The plan has the support of {p}
-It is too late to cancel|You can no longer cancel|Cancelling is not possible any more
-I forgot my password|I can't remember my password|My password has slipped my mind
 The flight was delayed by {n} hours|The plane left {n} hours late|There was a delay of {n} hours on the flight""".split(
     "\n"
 )
@@ -103,6 +105,31 @@ WORDS = {
     "z": "Facebook|Gmail|Netflix|Instagram|PayPal|LinkedIn|Spotify|eBay|Twitter|Zoom",
     "d": "Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday",
 }
+# Comparisons: a word and its opposite, each with how it is in `not as ...`.
+COMPARED = """taller:tall:shorter:short|older:old:younger:young|richer:rich:poorer:poor|
+faster:fast:slower:slow|heavier:heavy:lighter:light|stronger:strong:weaker:weak|
+louder:loud:quieter:quiet|happier:happy:sadder:sad|wiser:wise:more foolish:foolish|
+more careful:careful:more careless:careless|more polite:polite:ruder:rude|
+braver:brave:more timid:timid|more generous:generous:meaner:mean|busier:busy:idler:idle"""
+COMPARISON = """{a} is {more} than {b}|{b} is {less} than {a}|{b} is not as {plain} as {a}|\
+compared with {b} , {a} is {more}|of {a} and {b} , {b} is the {less} one"""
+# Neither of them is more than the other.
+EQUAL = "{a} is as {plain} as {b}|{a} and {b} are equally {plain}|{b} is no {less} than {a}"
+PAID = """{a} paid {b} {n} {c}|{b} got {n} {c} from {a}|{n} {c} went from {a} to {b}|\
+{b} was given {n} {c} by {a}|the {n} {c} that {b} received came from {a}"""
+CURRENCIES = "dollars|euros|pounds|francs|rupees|crowns"
+# Things that happened, one before the other.
+EVENTS = """the rain stopped|the bell rang|the bus came|the guests arrived|the lights went out|
+the baby woke up|the phone rang|the film began|the shop closed|the train left|the sun went down|
+the doctor came|the police arrived|the game was over|the soup was ready|the music stopped|
+the price was cut|the letter was sent|the window broke|the votes were counted"""
+ORDER = """{a} before {b}|{b} after {a}|first {a} , then {b}|after {a} , {b}|before {b} , {a}|\
+{a} , and then {b}"""
+# An appointment: the hour after noon, in two ways of counting, and in words.
+SCHEDULE = """The {e} is on {d} at {h} pm|On {d} at {t}:00 there is the {e}|\
+The {e} takes place on {d} at {w} o'clock in the afternoon|\
+{w} in the afternoon is the time of the {e} on {d}"""
+APPOINTMENTS = "lesson|concert|funeral|interview|call|tour|match|exam|party|lecture|rehearsal|class"
 NUMBERS = "two three four five six seven eight nine ten eleven twelve fifteen twenty thirty".split()
 
 
@@ -111,10 +138,14 @@ def pairs(number, seed=0):
 
     Args:
         number: Int, the number of pairs.
-        seed: Int.
+        seed: Int. Every tenth group of `duplicates_groups.tsv` is held out for development: it is
+            drawn from with seeds other than 0 only, and with 0 the other groups are.
     """
     rng = np.random.default_rng(seed)
+    groups = functools.partial(_groups, seed)
     makers = [_acts, _acts, _animals, _facts, _facts, _questions, _questions]
+    makers += [_compared, _paid, _order, _schedule]
+    makers += [groups] * len(makers)
     rows = [makers[rng.integers(len(makers))](bool(i % 2), rng) for i in range(number)]
     first, second = zip(*(_written(row, rng) for row in rows), strict=True)
     return {"text": [*first], "pair": [*second], "label": [CLASSES[i % 2] for i in range(number)]}
@@ -167,14 +198,100 @@ def _negated(text, rng):
 
 
 def _acts(same, rng):
-    ways = ACTS[rng.integers(len(ACTS))].split("|")
-    first, second = rng.permutation(4)[:2]
     kind = "organization" if rng.random() < 0.4 else "person"
-    a, b = names.name(kind, rng), names.name(kind, rng)
-    other = (a, b) if same else (b, a)
-    return ways[first].format(a=a, b=b), ways[
-        second if same else rng.choice([first, second])
-    ].format(a=other[0], b=other[1])
+    a, b = _two_names(kind, rng)
+    return _swapped(ACTS[rng.integers(len(ACTS))], a, b, same, rng)
+
+
+def _two_names(kind, rng):
+    found = {}
+    while len(found) < 2:
+        found[names.name(kind, rng)] = None
+    return found
+
+
+def _swapped(text, a, b, same, rng, **values):
+    """Two ways of `text` with `a` and `b`, which change places if they shall not be the same."""
+    ways = text.split("|")
+    first, second = rng.permutation(len(ways))[:2]
+    if same:
+        return ways[first].format(a=a, b=b, **values), ways[second].format(a=a, b=b, **values)
+    second = rng.choice([first, second])
+    return ways[first].format(a=a, b=b, **values), ways[second].format(a=b, b=a, **values)
+
+
+def _compared(same, rng):
+    a, b = _two_names("person", rng)
+    words, others = (choice(COMPARED, rng).split(":") for _ in "ab")
+    more, plain, less, _ = words if rng.random() < 0.5 else words[2:] + words[:2]
+    values = {"more": more, "plain": plain, "less": less}
+    kind = rng.random()
+    if same or kind < 0.6:
+        return _swapped(COMPARISON, a, b, same, rng, **values)
+    first, second = choice(COMPARISON, rng), choice(EQUAL, rng)
+    if kind < 0.8 and others != words:
+        values_too = {"more": others[0], "plain": others[1], "less": others[2]}
+        second = choice(COMPARISON, rng).format(a=a, b=b, **values_too)
+    return first.format(a=a, b=b, **values), second.format(a=a, b=b, **values)
+
+
+def _paid(same, rng):
+    a, b = _two_names("person", rng)
+    sum_paid, other = rng.choice(range(11, 990), size=2, replace=False)
+    currency = choice(CURRENCIES, rng)
+    if same or rng.random() < 0.6:
+        return _swapped(PAID, a, b, same, rng, n=sum_paid, c=currency)
+    ways = choice(PAID, rng), choice(PAID, rng)
+    sums = zip(ways, (sum_paid, other), strict=True)
+    return tuple(way.format(a=a, b=b, n=n, c=currency) for way, n in sums)
+
+
+def _order(same, rng):
+    a, b, c = rng.choice(EVENTS.replace("\n", "").split("|"), size=3, replace=False)
+    if same or rng.random() < 0.8:
+        return _swapped(ORDER, a, b, same, rng)
+    return choice(ORDER, rng).format(a=a, b=b), choice(ORDER, rng).format(a=a, b=c)
+
+
+def _schedule(same, rng):
+    hour, other = (int(i) for i in rng.choice(range(2, 9), size=2, replace=False))
+    day, other_day = rng.choice(WORDS["d"].split("|"), size=2, replace=False)
+    event = choice(APPOINTMENTS, rng)
+    if same:
+        other, other_day = hour, day
+    elif rng.random() < 0.5:
+        other = hour
+    elif rng.random() < 0.6:
+        other_day = day
+    ways = SCHEDULE.split("|")
+    first, second = rng.permutation(len(ways))[:2]
+    second = second if same else rng.choice([first, second])
+    return _at(ways[first], event, day, hour), _at(ways[second], event, other_day, other)
+
+
+def _at(way, event, day, hour):
+    return way.format(e=event, d=day, h=hour, t=hour + 12, w=NUMBERS[hour - 2])
+
+
+@functools.cache
+def _read(seed):
+    """The groups for a seed: the ways to say the same, and the near misses, of each."""
+    path = pathlib.Path(__file__).with_name("duplicates_groups.tsv")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [[part.split("\t") for part in line.split("\t|\t")] for line in part_of(lines, seed)]
+
+
+def _groups(seed, same, rng):
+    groups = _read(seed)
+    # Neighbours in the file are mostly about like things.
+    place = rng.integers(len(groups))
+    (ways, misses), (other, _) = groups[place], groups[place - 1]
+    first, second = rng.choice(ways, size=2, replace=False)
+    if not same:
+        second = rng.choice(misses if rng.random() < 0.9 else other)
+        # The first way is most like the near misses.
+        first = first if rng.random() < 0.6 else ways[0]
+    return (first, second) if rng.random() < 0.5 else (second, first)
 
 
 def _animals(same, rng):
@@ -196,8 +313,6 @@ def _facts(same, rng):
         return ways[first].format(**values), ways[second].format(**values)
     fields = re.findall(r"\{(\w)\}", ways[first])
     second = rng.choice([first, second])
-    if not fields:
-        return ways[first], _negated(f" {ways[second]} ", rng).strip() + " , they said"
     changed = str(rng.choice(fields))
     while others[changed] == values[changed]:
         others[changed] = _values(rng)[changed]
@@ -231,4 +346,4 @@ def _written(row, rng):
             yield text.lower()
         else:
             text = text[:1].upper() + text[1:]
-            yield text if text.endswith("?") else f"{text}."
+            yield text if text.endswith(("?", ".")) else f"{text}."

@@ -1,0 +1,89 @@
+"""Compares `fit` that begins with `fit_head` with `fit` from a random head, on five tasks.
+
+    python research/tasks/head_first.py --data path/to/data
+    python research/tasks/head_first.py --data path/to/data --examples 1000 --epochs 4
+
+Each pair of runs has the same seed, training examples and 500 validation examples. It writes a line
+for each run to `--output_dir`, continues after an interruption, and prints a table. The tasks are
+laid out as for results.py. No test example is read.
+"""
+
+import pathlib
+import time
+
+import numpy as np
+from absl import app, flags
+from finished_runs import FinishedRuns
+from results_models import columns_of, make_model
+from results_tasks import METRICS, RECIPES, TASKS, draw_subset, read_tasks
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("data", None, "Folder with tasks/.", required=True)
+flags.DEFINE_string("output_dir", "runs/head_first", "Where the runs are written.")
+flags.DEFINE_list("tasks", ["sst2", "cola", "mrpc", "stsb", "qwf"], "Tasks of results.py.")
+flags.DEFINE_string("preset", "xlnet_mini_en", "Name or location of the preset.")
+flags.DEFINE_integer("seeds", 5, "Pairs of runs.", lower_bound=1)
+flags.DEFINE_integer("examples", 300, "Training examples.", lower_bound=1)
+flags.DEFINE_integer("epochs", 2, "Passes over them.", lower_bound=1)
+_VALIDATED = 500
+
+
+def main(arguments):
+    del arguments
+    output_dir = pathlib.Path(FLAGS.output_dir)
+    output_dir.mkdir(parents=True, exist_ok=True)
+    finished = FinishedRuns(output_dir / "head_first.jsonl")
+    data, _ = read_tasks(FLAGS.tasks, FLAGS.data)
+    common = {"preset": FLAGS.preset, "examples": FLAGS.examples, "epochs": FLAGS.epochs}
+    for seed in range(FLAGS.seeds):
+        for task in FLAGS.tasks:
+            for head_first in (False, True):
+                run = {**common, "task": task, "seed": seed, "head_first": head_first}
+                if run not in finished:
+                    start = time.perf_counter()
+                    found = execute(data[task], **run)
+                    finished.add(run, found, time.perf_counter() - start)
+                    print(run, found, flush=True)
+    rows = [row for row in finished.rows.values() if common.items() <= row["run"].items()]
+    print(table(rows))
+
+
+def execute(data, preset, examples, epochs, task, seed, head_first):
+    """Returns the metric of a task in percent, and the seconds of `fit`."""
+    train, validation = data.parts(seed, "validation")
+    train = draw_subset(train, examples, seed)
+    validation = draw_subset(validation, _VALIDATED, 0)
+    model, labels, decode = make_model(preset, train, RECIPES[task], seed)
+    start = time.perf_counter()
+    options = {"epochs": epochs, "head_first": head_first, "verbose": 0}
+    model.fit(columns_of(train.texts), labels, **options)
+    seconds = time.perf_counter() - start
+    outputs = model.predict(columns_of(validation.texts), verbose=0)
+    value = METRICS[TASKS[task].metrics[0]](validation.labels, decode(outputs))
+    return {"value": value, "seconds": seconds}
+
+
+def table(rows):
+    """Returns a table of Markdown: means over the seeds, and the worst seed of each."""
+    lines = [
+        "| task | metric | random head (worst seed) | head first (worst seed) | seconds |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for task in dict.fromkeys(row["run"]["task"] for row in rows):
+        cells, seconds = [], []
+        for head_first in (False, True):
+            found = [
+                row["metrics"]
+                for row in rows
+                if row["run"]["task"] == task and row["run"]["head_first"] == head_first
+            ]
+            values = [x["value"] for x in found]
+            cells.append(f"{np.mean(values):.1f} ({min(values):.1f})" if values else "")
+            seconds.append(f"{np.median([x['seconds'] for x in found]):.0f}" if found else "")
+        title, metric = TASKS[task].title, TASKS[task].metrics[0]
+        lines.append(f"| {title} | {metric} | {' | '.join(cells)} | {' : '.join(seconds)} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    app.run(main)
