@@ -6,7 +6,7 @@ writes an adapter with its card to a folder of `--output` for each task: `sentim
 (the SMS Spam Collection), `questions` (SQuAD 1.1), `names` (tweets) and `duplicates` (MRPC).
 Existing adapters are kept, so an interrupted command continues. The figures of a card are
 measured with the adapter loaded from its folder. `--tasks spam --examples 64 --epochs 1` is a quick
-trial.
+trial. `--start runs/adapters` with another `--output` trains finished adapters once more.
 
 `questions` first learns from about 340,000 questions of `cloze_questions.py`, which needs a GPU:
 `KERAS_BACKEND=jax` and `--dtype mixed_bfloat16`.
@@ -102,6 +102,7 @@ def main():
     parser.add_argument("--preset", default="xlnet_mini_en")
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("runs/adapters"))
+    parser.add_argument("--start", type=pathlib.Path, help="folder of adapters to go on from")
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=[*TASKS])
     parser.add_argument("--examples", type=int, help="rows of each part, for a trial")
     parser.add_argument("--epochs", type=int, help="instead of the number of the task")
@@ -121,7 +122,7 @@ def make(directory, job, arguments):
         parts = {name: draw(part, arguments.examples) for name, part in job.parts.items()}
         job = dataclasses.replace(job, parts=parts)
     start = time.perf_counter()
-    model = train(job, arguments)
+    model = train(directory.name, job, arguments)
     minutes = (time.perf_counter() - start) / 60
     with tempfile.TemporaryDirectory() as folder:
         model.save_adapter(folder)
@@ -133,6 +134,8 @@ def make(directory, job, arguments):
         "python research/tasks/train_adapters.py --data ../shared/data --tasks "
         f"{directory.name} --preset {arguments.preset} --dtype {arguments.dtype}"
     )
+    if arguments.start is not None:
+        command += f"\n{command} --start runs/adapters --output runs/more"
     data = f"{job.data} Examples: {sizes}.\n\nMade in {minutes:.0f} minutes by\n\n"
     data += f"```sh\n{command}\n```"
     card = {"description": job.description, "data": data, "metrics": figures}
@@ -140,15 +143,17 @@ def make(directory, job, arguments):
     write_preset_info(directory, job.description, figures)
 
 
-def train(job, arguments):
+def train(name, job, arguments):
     """Returns a model whose LoRA and head are trained."""
     keras.utils.set_random_seed(_SEED)
     options = {"backbone_dropout": 0.1, "attention_dropout": 0.1, "dtype": arguments.dtype}
     model = job.model_class.from_preset(arguments.preset, **job.arguments, **options)
     x, y = job.examples("train")
-    if job.model_class is XLNetTextClassifier:
+    if job.model_class is XLNetTextClassifier and arguments.start is None:
         model.fit_head(x, y, verbose=0)
     model.enable_lora(job.rank, projections=job.projections)
+    if arguments.start is not None:
+        model.load_adapter(arguments.start / name)
     jit_compile = "auto" if keras.backend.backend() == "jax" else False
     model.compile(FineTuningAdamW(job.learning_rate), jit_compile=jit_compile)
     if "made" in job.parts:
