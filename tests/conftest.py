@@ -149,6 +149,8 @@ def _keep_kernels():
 def pytest_configure(config):
     if getattr(config.option, "numprocesses", None):
         return  # This process starts others, and runs no tests itself.
+    # Compiling is nearly all that JAX does in the processes of tests.
+    os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
     # Logical devices can only be made before TensorFlow has started.
     import tensorflow as tf
 

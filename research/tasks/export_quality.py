@@ -2,11 +2,12 @@
 
     python research/tasks/export_quality.py --data ../shared/data
 
-`names` (WNUT-17) and `questions` (SQuAD 1.1) have the adapters of the package. For `choices`
-(MCTest 500) and `ranking` (WikiQA) a model is trained on `--num_train` rows, and for `causal` a
-small Transformer-XL on tiny Shakespeare; `permutation` is the preset itself. All are measured on
-`--num_rows` rows of development data. The table has percent, and bits per character for language
-models. Models and exports are kept in runs/export_quality: an interrupted command continues.
+`names` (WNUT-17) has the adapter of the package, and `questions` (SQuAD 1.1) one that
+train_adapters.py has made. For `choices` (MCTest 500) and `ranking` (WikiQA) a model is trained on
+`--num_train` rows, and for `causal` a small Transformer-XL on tiny Shakespeare; `permutation` is
+the preset itself. All are measured on `--num_rows` rows of development data. The table has percent,
+and bits per character for language models. Models and exports are kept in runs/export_quality: an
+interrupted command continues.
 """
 
 import argparse
@@ -70,6 +71,9 @@ def main():
         "--output_dir", type=pathlib.Path, default=pathlib.Path("runs/export_quality")
     )
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=[*TASKS])
+    parser.add_argument(
+        "--questions", default="runs/adapters/questions", help="adapter of train_adapters.py"
+    )
     parser.add_argument("--num_train", type=int, default=600, help="rows to train on")
     parser.add_argument("--num_rows", type=int, default=200, help="rows to measure on")
     arguments = parser.parse_args()
@@ -88,6 +92,7 @@ def main():
 
 def names(arguments, folder):
     rows = read_conll(arguments.data / "tasks/wnut17/emerging.dev.conll")
+    rows = train_adapters.with_types(rows)
     rows = train_adapters.draw(rows, arguments.num_rows)
     figures = train_adapters.entity_figures
     return (
@@ -103,7 +108,8 @@ def questions(arguments, folder):
     rows = train_adapters.draw(rows, arguments.num_rows)
     x = {name: rows[name] for name in ("question", "context")}
     figures = train_adapters.answer_figures
-    return "F1", adapted("questions"), lambda model: 100 * figures(model, x, rows["answers"])["F1"]
+    model = adapted(arguments.questions)
+    return "F1", model, lambda model: 100 * figures(model, x, rows["answers"])["F1"]
 
 
 def adapted(name):

@@ -136,6 +136,8 @@ def make(directory, job, arguments):
     )
     if arguments.start is not None:
         command += f"\n{command} --start runs/adapters --output runs/more"
+    if arguments.epochs:
+        command += f" --epochs {arguments.epochs}"
     data = f"{job.data} Examples: {sizes}.\n\nMade in {minutes:.0f} minutes by\n\n"
     data += f"```sh\n{command}\n```"
     card = {"description": job.description, "data": data, "metrics": figures}
@@ -319,7 +321,7 @@ def duplicates(data):
         "Microsoft: the data were used to train, and are not in the adapter. STS-B (Cer et al. "
         "2017): pairs with at least 4 of 5 are duplicates, with at most 3 different. Pairs that "
         "are made by rule (made/duplicates.py), also from the sentences of both.",
-        epochs=2,
+        epochs=1,
         positive="duplicate",
         pooling="pair",
     )
@@ -405,9 +407,9 @@ def names(data):
         "development": "emerging.dev.conll",
         "test": "emerging.test.annotated",
     }
-    parts = {part: _with_types(read_conll(folder / file)) for part, file in files.items()}
+    parts = {part: with_types(read_conll(folder / file)) for part, file in files.items()}
     tweets = [
-        _with_types(_read_tweets(data / "tasks" / "btc" / f"{section}.conll")) for section in "abef"
+        with_types(_read_tweets(data / "tasks" / "btc" / f"{section}.conll")) for section in "abef"
     ]
     columns = concatenated(*tweets)
     columns["key"] = [" ".join(words) for words in columns["words"]]
@@ -431,7 +433,7 @@ def names(data):
     )
 
 
-def _with_types(columns):
+def with_types(columns):
     """Tags of four types, without the letter B: neighbours of one type are one name."""
     tags = [
         [tag if tag == "O" else f"I-{TYPES_OF_FILES[tag.partition('-')[2]]}" for tag in row]

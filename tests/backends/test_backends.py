@@ -81,8 +81,7 @@ def results(tmp_path_factory):
             # The same arithmetic for all: GPUs round float32 products to fewer bits.
             "CUDA_VISIBLE_DEVICES": "",
             "JAX_PLATFORMS": "cpu",
-            # Compiling is nearly all that JAX does here, and many programs come twice.
-            "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+            # Many programs come twice.
             "JAX_COMPILATION_CACHE_DIR": str(root / "jax_cache"),
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
             "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
