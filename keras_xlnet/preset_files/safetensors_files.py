@@ -77,7 +77,9 @@ class StoredTensor:
 def write_safetensors(
     file: PathLike, arrays: dict[str, np.ndarray], metadata: dict[str, str] | None = None
 ) -> None:
-    """Writes `{name: contiguous NumPy array}` and a dict of strings to a file."""
+    """Writes `{name: NumPy array}` and a dict of strings to a file."""
+    # safetensors 0.8.0 writes wrong values of arrays in another order: safetensors#825.
+    arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     # transformers refuses files that do not say which framework wrote them.
     save_file(arrays, file, metadata={"format": "pt", **(metadata or {})})
 

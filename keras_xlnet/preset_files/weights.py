@@ -227,8 +227,7 @@ class WeightMatch:
         value = keras.ops.convert_to_numpy(keras.ops.convert_to_tensor(self.weight, dtype))
         if self.axes is not None:
             value = np.transpose(value, np.argsort(self.axes))
-        # safetensors writes the memory of an array, whatever its strides.
-        return np.asarray(value, order="C")
+        return value
 
 
 def check_matches(

@@ -14,6 +14,7 @@ def arrays(rng):
         "b": rng.integers(-9, 9, 4).astype("int8"),
         "c": rng.normal(size=(2, 2)).astype("bfloat16"),
         "d": np.array(True),
+        "e": rng.normal(size=(3, 4)).astype("float32").T,  # In Fortran order.
     }
 
 
@@ -21,8 +22,9 @@ def test_tensors_come_back_whole_and_by_rows(arrays, tmp_path):
     file = tmp_path / "model.safetensors"
     write_safetensors(file, arrays)
     files = SafetensorsFiles([file], file)
-    assert files.shapes == {"a": (5, 3), "b": (4,), "c": (2, 2), "d": ()}
-    assert files.dtypes == {"a": "float32", "b": "int8", "c": "bfloat16", "d": "bool"}
+    assert files.shapes == {"a": (5, 3), "b": (4,), "c": (2, 2), "d": (), "e": (4, 3)}
+    dtypes = ("float32", "int8", "bfloat16", "bool", "float32")
+    assert files.dtypes == dict(zip("abcde", dtypes, strict=True))
     for name, array in arrays.items():
         np.testing.assert_array_equal(files.read(name)[...], array)
         assert files.file_of(name) == file
