@@ -56,7 +56,7 @@ def test_adapter_of_the_readme_finds_the_names():
     assert [(entity.text, entity.type) for entity in found] == [
         ("Angela Merkel", "person"),
         ("Tim Cook", "person"),
-        ("Berlin", "location"),
+        ("Berlin", "place"),
     ]
 
 

@@ -290,4 +290,4 @@ print([(ent.text, ent.label_) for ent in nlp("Ann Smith lives in London.").ents]
     done = subprocess.run(
         [sys.executable, "-c", factories + program], cwd=ROOT, capture_output=True, text=True
     )
-    assert done.stdout == "[('Ann Smith', 'person'), ('London', 'location')]\n", done.stderr
+    assert done.stdout == "[('Ann Smith', 'person'), ('London', 'place')]\n", done.stderr
