@@ -225,7 +225,7 @@ def test_inspect_an_adapter(tmp_path, capsys):
     report = dict(line.split(maxsplit=1) for line in named if len(line.split()) > 1)
     assert report["format"] == "adapter"
     assert report["model"] == "XLNetTokenClassifier (token_classifier)"
-    assert report["LoRA"].startswith("feed_forward_dense_0: 6 of rank 8")
+    assert report["LoRA"].startswith("query: 6 of rank 8, key: 6 of rank 8, value: 6")
     assert "of the preset         xlnet_mini_en" in named
     assert any(line.endswith(" bytes)") and "adapter.safetensors" in line for line in lines[0])
     assert xlnet("inspect", "nams") == 1
