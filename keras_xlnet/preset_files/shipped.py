@@ -22,7 +22,7 @@ _WITHOUT_DIGEST = (INFO, "README.md")
 # config of those of `xlnet` has another form of gelu than the one that they were trained with.
 _RELEASED = {"xlnet-base-cased": "xlnet", "xlnet-large-cased": "xlnet", "chinese-xlnet-": "hfl"}
 # What else the tasks of adapters are called.
-_CALLED = {"ner": "names", "paraphrases": "duplicates"}
+_CALLED = {"ner": "names"}
 # In `FOLDER`. It is no preset, so it has no `INFO`.
 ADAPTERS = "adapters"
 # The key of `origin_recorded` in files of weights.
