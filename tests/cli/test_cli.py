@@ -225,7 +225,10 @@ def test_inspect_an_adapter(tmp_path, capsys):
     report = dict(line.split(maxsplit=1) for line in named if len(line.split()) > 1)
     assert report["format"] == "adapter"
     assert report["model"] == "XLNetTokenClassifier (token_classifier)"
-    assert report["LoRA"].startswith("query: 6 of rank 8, key: 6 of rank 8, value: 6")
+    parts = {"query": 6, "key": 6, "value": 6, "output": 12, "intermediate": 6}
+    assert report["LoRA"] == ", ".join(
+        f"{name}: {count} of rank 8" for name, count in parts.items()
+    )
     assert "of the preset         xlnet_mini_en" in named
     assert any(line.endswith(" bytes)") and "adapter.safetensors" in line for line in lines[0])
     assert xlnet("inspect", "nams") == 1
