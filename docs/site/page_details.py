@@ -2,9 +2,6 @@
 
 import pathlib
 
-from docutils import nodes
-from sphinx.util.images import get_image_size
-
 #: Folders of translated pages. The names are those of the languages.
 LANGUAGES = ("ko", "zh")
 # In pixels. Wider pictures cannot be read at the width of a telephone.
@@ -24,6 +21,8 @@ def _set_language(app, pagename, templatename, context, doctree):
 
 
 def _mark_wide_pictures(app, doctree):
+    from docutils import nodes  # Here, so that tests without Sphinx can import this file.
+
     for image in doctree.findall(nodes.image):
         if is_wide(pathlib.Path(app.srcdir, image["uri"])):
             image["classes"].append("wide")
@@ -32,5 +31,7 @@ def _mark_wide_pictures(app, doctree):
 
 def is_wide(path):
     """Whether a file is a PNG that is wider than `_WIDE`."""
+    from sphinx.util.images import get_image_size
+
     size = get_image_size(path) if path.suffix == ".png" else None
     return size is not None and size[0] > _WIDE
