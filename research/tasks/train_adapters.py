@@ -1,4 +1,4 @@
-"""Trains the adapters that come with the package, on `xlnet_mini_en`.
+"""Trains adapters on `xlnet_mini_en`, those of the package among them.
 
     python research/tasks/train_adapters.py --preset xlnet_mini_en --data ../shared/data
 
@@ -72,7 +72,6 @@ class Job:
         epochs: Int, passes over the training examples.
         description: String, what the adapter does.
         data: String, the data and their licence.
-        rank, projections: As in `enable_lora`.
         learning_rate, batch_size: Training settings.
     """
 
@@ -85,8 +84,6 @@ class Job:
     epochs: int
     description: str
     data: str
-    rank: int = _RANK
-    projections: tuple[str, ...] = _PROJECTIONS
     learning_rate: float = _LEARNING_RATE
     batch_size: int = 32
 
@@ -151,11 +148,11 @@ def train(name, job, arguments):
     options = {"backbone_dropout": 0.1, "attention_dropout": 0.1, "dtype": arguments.dtype}
     model = job.model_class.from_preset(arguments.preset, **job.arguments, **options)
     x, y = job.examples("train")
-    if job.model_class is XLNetTextClassifier and arguments.start is None:
-        model.fit_head(x, y, verbose=0)
-    model.enable_lora(job.rank, projections=job.projections)
+    model.enable_lora(_RANK, projections=_PROJECTIONS)
     if arguments.start is not None:
         model.load_adapter(arguments.start / name)
+    elif job.model_class is XLNetTextClassifier:
+        model.fit_head(x, y, verbose=0)
     jit_compile = "auto" if keras.backend.backend() == "jax" else False
     model.compile(FineTuningAdamW(job.learning_rate), jit_compile=jit_compile)
     if "made" in job.parts:

@@ -1,5 +1,6 @@
 """Training examples that are made by rule, for the adapters of `train_adapters.py`."""
 
+import pathlib
 import re
 
 
@@ -26,3 +27,8 @@ def in_case_of(kind, text):
 def part_of(rows, seed):
     """Returns the rows for a seed: every tenth is kept for development, with other seeds than 0."""
     return [row for i, row in enumerate(rows) if (i % 10 == 9) == (seed != 0)]
+
+
+def read_lines(file):
+    """Returns the lines of a file of this folder."""
+    return (pathlib.Path(__file__).parent / file).read_text(encoding="utf-8").splitlines()

@@ -7,12 +7,11 @@ and at least three near misses, that say something else.
 """
 
 import functools
-import pathlib
 import re
 
 import numpy as np
 
-from made import choice, names, part_of
+from made import choice, names, part_of, read_lines
 
 CLASSES = ("different", "duplicate")
 
@@ -276,8 +275,7 @@ def _at(way, event, day, hour):
 @functools.cache
 def _read(seed):
     """The groups for a seed: the ways to say the same, and the near misses, of each."""
-    path = pathlib.Path(__file__).with_name("duplicates_groups.tsv")
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = read_lines("duplicates_groups.tsv")
     return [[part.split("\t") for part in line.split("\t|\t")] for line in part_of(lines, seed)]
 
 

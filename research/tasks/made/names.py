@@ -17,12 +17,11 @@ What a name is:
 Tags have no B: a word or a comma is between two names of one type.
 """
 
-import pathlib
 import re
 
 import numpy as np
 
-from made import filled, part_of
+from made import filled, part_of, read_lines
 
 TYPES = ("person", "place", "organization", "other")
 
@@ -39,9 +38,7 @@ _FEWEST_TO_SPLIT = 30
 
 
 def _read(file):
-    path = pathlib.Path(__file__).parent / file
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if not line.startswith("# ")]
+    return [line for line in read_lines(file) if not line.startswith("# ")]
 
 
 def _read_lists():

@@ -6,12 +6,11 @@ there is a class, a kind, and a sentence, with a `{kind}` of the lists below in 
 `{good1}` and `{bad1}` are adjectives of one word, as they are before a noun.
 """
 
-import pathlib
 import re
 
 import numpy as np
 
-from made import choice, filled, in_case_of, part_of
+from made import choice, filled, in_case_of, part_of, read_lines
 
 CLASSES = ("negative", "positive")
 
@@ -70,8 +69,7 @@ LISTS = {
 
 def _templates():
     """Returns the sentences of the file by class."""
-    path = pathlib.Path(__file__).with_name("sentiment_sentences.tsv")
-    lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [line.split("\t") for line in read_lines("sentiment_sentences.tsv")]
     return {name: [text for label, _, text in lines if label == name] for name in CLASSES}
 
 

@@ -6,15 +6,13 @@ has a label, a kind and a template in each line. Numbers are reserved for fictio
 invented (they begin with 0), and domains end in `.example`: they belong to nobody.
 """
 
-import pathlib
 import re
 
 import numpy as np
 
-from made import choice, filled, in_case_of, part_of
+from made import choice, filled, in_case_of, part_of, read_lines
 
 CLASSES = ("ham", "spam")
-TEMPLATES = pathlib.Path(__file__).with_name("spam_messages.tsv")
 LISTS = {
     "authority": """
 HMRC|IRS|Revenue|DVLA|DMV|City Council|Tax Office|Social Security|Centrelink|Treasury""",
@@ -85,7 +83,7 @@ def messages(number, seed=0):
 def templates():
     """Returns lists of templates by label and kind, in the order of the file."""
     kinds = {label: {} for label in CLASSES}
-    for line in TEMPLATES.read_text("utf-8").splitlines():
+    for line in read_lines("spam_messages.tsv"):
         label, kind, template = line.split("\t")
         kinds[label].setdefault(kind, []).append(template)
     return kinds
