@@ -47,7 +47,7 @@ for model_type, alpha in (("unigram", 0.1), ("bpe", 0.5)):
     assert texts > 4 and batches == 1
 PYTHON
 
-for version in 0.1.99 0.2.3; do
-    "$folder/venv/bin/pip" install --quiet --no-deps sentencepiece==$version
+for release in sentencepiece==0.1.99 sentencepiece==0.2.3; do
+    "$folder/venv/bin/pip" install --quiet --no-deps "$release"
     "$folder/venv/bin/python" "$folder/draws.py"
 done

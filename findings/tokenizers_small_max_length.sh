@@ -39,7 +39,7 @@ print(f"    a text of 8 tokens: {text}; two texts of 4: {pair}; a text of 4 with
 assert text == [10, 10, 2, 3, 4, 5] and pair == [11, 11, 11, 3, 4, 5] and plain == [0, 1, 2, 3, 4, 4]
 PYTHON
 
-for version in 0.13.3 0.23.3; do
-    "$folder/venv/bin/pip" install --quiet tokenizers==$version
+for release in tokenizers==0.13.3 tokenizers==0.23.3; do
+    "$folder/venv/bin/pip" install --quiet "$release"
     "$folder/venv/bin/python" "$folder/truncate.py"
 done
