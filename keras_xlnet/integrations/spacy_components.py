@@ -143,7 +143,7 @@ class SpacyEntities(_TaskPipe):
     >>> component = nlp.add_pipe("keras_xlnet_ner", config={"model": "names"})
     >>> doc = nlp("Ann Smith lives in London.")
     >>> [(ent.text, ent.label_) for ent in doc.ents]
-    [('Ann Smith', 'person'), ('London', 'location')]
+    [('Ann Smith', 'person'), ('London', 'place')]
     """
 
     task_cls = XLNetTokenClassifier
