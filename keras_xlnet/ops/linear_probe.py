@@ -4,10 +4,11 @@
     sigmoid:  mean of the binary cross-entropies, summed     + l2/2 |W|²
     linear:   mean of (W x + b - y)² / 2                     + l2/2 |W|²
 
-Features are centred first, and divided by one standard deviation for all of them. The losses are
-convex. Each step minimizes a quadratic function that is nowhere below the loss and touches it at
-the current weights, so there is no learning rate to choose. Momentum speeds up the steps where the
-curvature is far below its bound, as it is for classes that are easy to distinguish.
+Features are centred first, and divided by one standard deviation for all of them. Features that
+hardly vary are divided by their root mean square instead, so that their weights are near 0. The
+losses are convex. Each step minimizes a quadratic function that is nowhere below the loss and
+touches it at the current weights, so there is no learning rate to choose. Momentum speeds up the
+steps where the curvature is far below its bound, as it is for classes that are easy to distinguish.
 
 Source: Böhning 1992, "Multinomial logistic regression algorithm"; O'Donoghue and Candès 2015,
 "Adaptive restart for accelerated gradient schemes".
@@ -25,6 +26,9 @@ _MOST_STEPS = 5000
 # For the gradient, in units of `l2`. It bounds the distance to the best weights.
 _TOLERANCE = 1e-5
 _SMALLEST_L2 = 1e-9
+# The standard deviation of features, relative to their root mean square. Features that vary less
+# say nothing, and a kernel for them would be so large that training could not go on from it.
+_SMALLEST_SPREAD = 1e-3
 
 
 def check_l2(l2: float) -> None:
@@ -62,7 +66,9 @@ def fit_linear(
     weights = weights / weights.sum()
     mean = weights @ features
     centred = features - mean
-    scale = np.sqrt((weights @ centred**2).mean()) or 1.0
+    scale, size = (np.sqrt((weights @ values**2).mean()) for values in (centred, features))
+    if scale <= _SMALLEST_SPREAD * size:
+        scale = size or 1.0  # The kernel is near 0.
     x = np.concatenate([centred / scale, np.ones((len(features), 1))], axis=1)
     kernel = _minimize(x, np.asarray(targets, "float64"), kind, weights, l2)
     kernel, bias = kernel[:-1] / scale, kernel[-1]
