@@ -17,6 +17,7 @@ import dataclasses
 import functools
 import os
 import pathlib
+import re
 import tempfile
 import time
 from collections.abc import Callable
@@ -131,12 +132,16 @@ def make(directory, job, arguments):
         "python research/tasks/train_adapters.py --data ../shared/data --tasks "
         f"{directory.name} --preset {arguments.preset} --dtype {arguments.dtype}"
     )
-    if arguments.start is not None:
-        command += f"\n{command} --start runs/adapters --output runs/more"
     if arguments.epochs:
         command += f" --epochs {arguments.epochs}"
-    data = f"{job.data} Examples: {sizes}.\n\nMade in {minutes:.0f} minutes by\n\n"
-    data += f"```sh\n{command}\n```"
+    commands = [f"{command} --output runs/adapters_1"]
+    if arguments.start is not None:
+        card = (arguments.start / directory.name / "README.md").read_text(encoding="utf-8")
+        earlier = re.search("```sh\n(.*?)\n```", card, re.DOTALL)[1].splitlines()
+        folders = [f"runs/adapters_{len(earlier) + i}" for i in (0, 1)]
+        commands = [*earlier, f"{command} --start {folders[0]} --output {folders[1]}"]
+    data = f"{job.data} Examples: {sizes}.\n\nMade by\n\n```sh\n" + "\n".join(commands)
+    data += f"\n```\n\nThe last command took {minutes:.0f} minutes."
     card = {"description": job.description, "data": data, "metrics": figures}
     model.save_adapter(directory, card={**card, "license": "apache-2.0"})
     write_preset_info(directory, job.description, figures)
@@ -247,7 +252,7 @@ def classifier(names, length, parts, description, data, epochs, positive=None, *
 
 # Examples made by rule, for training. A tenth as many, of other sentences or kinds, are for
 # development.
-_MADE = {"sentiment": 4_000, "spam": 5_000, "duplicates": 6_000, "names": 8_000}
+_MADE = {"sentiment": 8_000, "spam": 5_000, "duplicates": 6_000, "names": 8_000}
 
 
 def sentiment(data):
