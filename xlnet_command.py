@@ -167,7 +167,7 @@ def _add_predict(subparsers):
         "xlnet predict runs/spam/model.keras messages.txt --output scores.csv",
         "xlnet predict my_preset reviews.csv --text_column body --output scores.csv",
         "xlnet predict --adapter sentiment reviews.csv",
-        "xlnet predict --adapter questions faq.csv --text_column question --pair_column context",
+        "xlnet predict runs/squad/model.keras faq.csv --text_column question --pair_column context",
     )
     parser.add_argument(
         "model",
