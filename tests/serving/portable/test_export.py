@@ -43,7 +43,8 @@ def test_a_classifier(classifier, tmp_path, format):
     directory = export(classifier, tmp_path / "model", format=format)
     files = {path.name for path in directory.iterdir()}
     network = {"onnx": "model.onnx", "litert": "model.tflite"}[format]
-    assert files == {network, "model.json", "predict.py", "spiece.model"}
+    programs = {"predict.py", "xlnet_text"}
+    assert files == {network, "model.json", "model_details.json", "spiece.model"} | programs
 
     text_model = TextModel(directory)
     expected = classifier.predict(TEXTS, verbose=0)
