@@ -12,8 +12,9 @@ from typing import Any
 
 import keras
 
-# The first version with GELU. ONNX Runtime reads it from 1.17 on.
-_OPSET = 20
+# The first version with GELU, and the version of the file format that it came with. ONNX Runtime
+# reads them from 1.17 on; the exporter would write version 10, which needs 1.18.
+_OPSET, _IR_VERSION = 20, 9
 # Weights with at least this many numbers are stored in fewer bits.
 _SMALLEST = 1024
 # Constants for rounding inputs by row.
@@ -99,6 +100,7 @@ def _write_float32(network, file):
     onnxscript.optimizer.optimize(
         program.model, input_size_limit=_NO_LIMIT, output_size_limit=_NO_LIMIT
     )
+    program.model.ir_version = _IR_VERSION
     program.save(file, external_data=False)
 
 

@@ -45,6 +45,7 @@ def test_a_classifier(classifier, tmp_path, format):
     network = {"onnx": "model.onnx", "litert": "model.tflite"}[format]
     programs = {"predict.py", "xlnet_text"}
     assert files == {network, "model.json", "model_details.json", "spiece.model"} | programs
+    check_versions(directory / network)
 
     text_model = TextModel(directory)
     expected = classifier.predict(TEXTS, verbose=0)
@@ -60,6 +61,13 @@ def test_a_classifier(classifier, tmp_path, format):
     assert [answer["label"] for answer in answers] == text_model.labels(expected)
     found = [answer["probabilities"] for answer in answers]
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def check_versions(file):
+    """Checks that ONNX Runtime 1.17 reads the version of a file."""
+    if file.suffix == ".onnx":
+        model = importlib.import_module("onnx").load(file)
+        assert (model.ir_version, [x.version for x in model.opset_import]) == (9, [20])
 
 
 def run_alone(directory, texts):
@@ -120,4 +128,5 @@ def test_int8_of_a_trained_model(tmp_path, format):
     difference = np.abs(found - expected).max()
     assert 1e-5 < difference < 0.1
     (network,) = directory.glob("model.[ot]*")
+    check_versions(network)
     assert network.stat().st_size < 0.3 * 4 * model.count_params()
