@@ -161,7 +161,13 @@ def _fast_tokenizer(tokenizer, directory):
     if model.charsmap:
         charsmap = base64.b64encode(model.charsmap).decode()
         normalizers.append({"type": "Precompiled", "precompiled_charsmap": charsmap})
-    spaces = {"type": "Metaspace", "replacement": _SPACE, "prepend_scheme": "always"}
+    # Two names of one setting: tokenizers 0.13 requires the first, newer releases the second.
+    spaces = {
+        "type": "Metaspace",
+        "replacement": _SPACE,
+        "add_prefix_space": True,
+        "prepend_scheme": "always",
+    }
     first, second = (
         [{"Sequence": {"id": name, "type_id": i}}, {"SpecialToken": {"id": "<sep>", "type_id": i}}]
         for i, name in enumerate("AB")

@@ -32,6 +32,15 @@ def test_round_trip(flags, golden_dir, tmp_path):
     assert copy(TEXTS).to_list() == tokenizer(TEXTS).to_list()
 
 
+def test_old_releases_find_their_name_of_the_space(tokenizer, tmp_path):
+    write_tokenizer(tmp_path, tokenizer)
+    contents = json.loads((tmp_path / "tokenizer.json").read_text(encoding="utf-8"))
+    # tokenizers 0.13, of transformers 4.30, requires the first.
+    for spaces in (contents["decoder"], contents["pre_tokenizer"]["pretokenizers"][1]):
+        assert spaces["add_prefix_space"] is True
+        assert spaces["prepend_scheme"] == "always"
+
+
 @pytest.fixture
 def transformers():
     pytest.importorskip("torch", reason="PyTorch is not installed (extra: transformers)")
