@@ -8,6 +8,11 @@ from keras_xlnet.quiet_start import quiet_start
 with quiet_start():
     import keras
 
+if tuple(map(int, keras.__version__.split(".")[:2])) < (3, 12):
+    raise ImportError(
+        f"keras_xlnet needs Keras 3.12 or newer: pip install -U keras. Found: {keras.__version__}"
+    )
+
 from keras_xlnet import (
     checkpoints,
     compat,

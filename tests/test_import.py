@@ -216,6 +216,12 @@ def test_loading_needs_the_import_that_the_page_says(tmp_path):
     assert loaded == "XLNetTextClassifier"
 
 
+def test_an_old_keras_is_refused_by_version():
+    code = "import keras; keras.__version__ = '3.11.3'; import keras_xlnet"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "needs Keras 3.12 or newer: pip install -U keras. Found: 3.11.3" in result.stderr
+
+
 def test_every_public_room_is_there():
     for name in keras_xlnet.__all__:
         assert getattr(keras_xlnet, name) is not None
