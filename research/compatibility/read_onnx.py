@@ -17,7 +17,9 @@ def read_with_openvino(folder):
     import openvino
 
     model = openvino.Core().compile_model(DIRECTORY / folder / "model.onnx", "CPU")
-    inputs = {x.get_any_name(): ARRAYS[x.get_any_name()] for x in model.inputs}
+    # A tensor has several names, of which one is of the file.
+    names = [(x.names & {*ARRAYS.files}).pop() for x in model.inputs]
+    inputs = {name: ARRAYS[name] for name in names}
     return difference(model(inputs)[0], folder)
 
 

@@ -25,8 +25,8 @@ def report(packages, **readers):
         try:
             found[name] = float(read())
         except (Exception, SystemExit) as error:
-            message = str(error).strip() or "no message"
-            found[name] = f"{type(error).__name__}: {message.splitlines()[0][:200]}"
+            message = str(error).replace(f"{DIRECTORY}/", "").strip() or "no message"
+            found[name] = f"{type(error).__name__}: {message.splitlines()[0][:300]}"
     versions = {name: importlib.metadata.version(name) for name in packages}
     print(json.dumps({"python": platform.python_version(), "versions": versions, "found": found}))
 
@@ -41,6 +41,7 @@ def difference(values, name):
 
 def check_equal(values, name):
     """Raises an error if a list is not one that `write_artifacts.py` wrote."""
-    unequal = [i for i, pair in enumerate(zip(values, LISTS[name], strict=True)) if len({*map(str, pair)}) > 1]
+    pairs = zip(values, LISTS[name], strict=True)
+    unequal = [i for i, (found, expected) in enumerate(pairs) if found != expected]
     if unequal:
         raise ValueError(f"{name} of {len(unequal)} texts differ, for example of text {unequal[0]}")

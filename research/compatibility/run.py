@@ -25,7 +25,8 @@ from finished_runs import FinishedRuns  # noqa: E402
 
 _TORCH = "torch==2.13.0"
 _OLD_TORCH = f"{_TORCH} numpy<2"
-_TRAINING = "sentencepiece==0.1.97 numpy<2"
+# What this package needs besides.
+_OF_PACKAGE = "safetensors==0.8.0 sentencepiece==0.2.3"
 # The Python and the packages of each row, by script.
 ROWS = {
     "read_tensorflow.py": [
@@ -41,18 +42,19 @@ ROWS = {
         ("3.13", "tensorflow==2.20.0 tensorflow-text==2.20.1"),
         ("3.13", "tensorflow==2.21.0 tensorflow-text==2.21.1"),
     ],
-    "read_keras.py": [
-        ("3.11", "keras==3.6.0 tensorflow==2.18.1 tensorflow-text==2.18.1 safetensors"),
-        ("3.11", "keras==3.10.0 tensorflow==2.20.0 tensorflow-text==2.20.1 safetensors"),
-        ("3.11", "keras==3.12.4 tensorflow==2.21.0 tensorflow-text==2.21.1 safetensors"),
-        ("3.11", "keras==3.15.1 tensorflow==2.21.0 tensorflow-text==2.21.1 safetensors"),
+    "read_litert.py": [
+        ("3.11", "tflite-runtime==2.14.0 numpy<2"),
+        ("3.11", "ai-edge-litert==1.0.1"),
+        ("3.11", "ai-edge-litert==1.0.1 numpy<2"),
+        ("3.11", "ai-edge-litert==1.4.0"),
+        ("3.11", "ai-edge-litert==2.0.3"),
+        ("3.11", "ai-edge-litert==2.3.0"),
     ],
-    "read_transformers.py": [
-        ("3.11", f"transformers==4.30.2 {_OLD_TORCH}"),
-        ("3.11", f"transformers==4.40.2 {_OLD_TORCH}"),
-        ("3.11", f"transformers==4.57.6 {_TORCH}"),
-        ("3.11", f"transformers==5.0.0 {_TORCH}"),
-        ("3.11", f"transformers==5.24.0 {_TORCH}"),
+    "write_with_sentencepiece.py": [
+        ("3.10", "sentencepiece==0.1.96 numpy<2"),
+        ("3.11", "sentencepiece==0.1.99 numpy<2"),
+        ("3.11", "sentencepiece==0.2.0 numpy"),
+        ("3.11", "sentencepiece==0.2.3 numpy"),
     ],
     "read_onnx.py": [
         ("3.11", "onnxruntime==1.17.3 numpy<2"),
@@ -62,12 +64,24 @@ ROWS = {
         ("3.11", "openvino==2024.6.0"),
         ("3.11", "openvino==2026.4.1"),
     ],
-    "read_litert.py": [
-        ("3.11", "tflite-runtime==2.14.0 numpy<2"),
-        ("3.11", "ai-edge-litert==1.0.1"),
-        ("3.11", "ai-edge-litert==1.4.0"),
-        ("3.11", "ai-edge-litert==2.0.3"),
-        ("3.11", "ai-edge-litert==2.3.0"),
+    "read_transformers.py": [
+        ("3.11", f"transformers==4.30.2 {_OLD_TORCH}"),
+        ("3.11", f"transformers==4.40.2 {_OLD_TORCH}"),
+        ("3.11", f"transformers==4.57.6 {_TORCH}"),
+        ("3.11", f"transformers==5.0.0 {_TORCH}"),
+        ("3.11", f"transformers==5.24.0 {_TORCH}"),
+    ],
+    "read_keras.py": [
+        ("3.11", f"keras==3.6.0 tensorflow==2.18.1 tensorflow-text==2.18.1 {_OF_PACKAGE}"),
+        ("3.11", f"keras==3.10.0 tensorflow==2.20.0 tensorflow-text==2.20.1 {_OF_PACKAGE}"),
+        ("3.11", f"keras==3.12.4 tensorflow==2.21.0 tensorflow-text==2.21.1 {_OF_PACKAGE}"),
+        ("3.11", f"keras==3.15.1 tensorflow==2.21.0 tensorflow-text==2.21.1 {_OF_PACKAGE}"),
+        ("3.11", f"keras==3.12.0 tensorflow==2.21.0 tensorflow-text==2.21.1 {_OF_PACKAGE}"),
+    ],
+    "write_with_transformers.py": [
+        ("3.11", f"transformers==4.30.2 sentencepiece protobuf==3.20.3 {_OLD_TORCH}"),
+        ("3.11", f"transformers==4.40.2 sentencepiece protobuf {_OLD_TORCH}"),
+        ("3.11", f"transformers==5.0.0 sentencepiece {_TORCH}"),
     ],
 }
 
@@ -81,11 +95,11 @@ def main():
         for python, packages in rows:
             run = {"script": script, "python": python, "packages": packages}
             if run not in results:
-                start = time.perf_counter()
+                started = time.perf_counter()
                 found = execute(run, artifacts)
                 print(run, found, flush=True)
-                results.add(run, found, time.perf_counter() - start)
-    write_tables(results.rows.values())
+                results.add(run, found, time.perf_counter() - started)
+    write_tables(results.rows)
 
 
 def execute(run, artifacts):
@@ -93,32 +107,35 @@ def execute(run, artifacts):
     command = ["uv", "run", "--no-project", "--isolated", "--python", run["python"]]
     for package in run["packages"].split():
         command += ["--with", package]
-    environment = {**os.environ, "PYTHONPATH": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    if run["script"] == "read_keras.py":
-        environment |= {"PYTHONPATH": str(_ROOT), "KERAS_BACKEND": "tensorflow"}
+    ours = {"PYTHONPATH": str(_ROOT), "KERAS_BACKEND": "tensorflow"}
+    theirs = ours if run["script"] == "read_keras.py" else {"PYTHONPATH": ""}
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [*command, "python", _HERE / run["script"], artifacts],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
+        done = start([*command, "python", _HERE / run["script"], artifacts, folder], folder, theirs)
+        if run["script"].startswith("write_") and not done.returncode:
+            reader = [sys.executable, _HERE / "read_others.py", artifacts, folder]
+            done = start(reader, folder, ours)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if lines:
         return json.loads(lines[-1])
-    return {"error": " ".join(done.stderr.split())[-400:] or f"exit status {done.returncode}"}
+    # The last error: what uv says after a cross, without warnings about other Pythons.
+    message = " ".join(done.stderr.rpartition("error: ")[2].split())
+    return {"error": message[:400] or f"exit status {done.returncode}"}
+
+
+def start(command, folder, environment):
+    """Runs a command in a folder."""
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environment}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 
 def write_tables(rows):
     """Writes the tables between the marks of docs/compatibility.md."""
     page = _ROOT / "docs" / "compatibility.md"
     text = page.read_text(encoding="utf-8")
-    for script in ROWS:
+    for script, row_keys in ROWS.items():
         before, rest = text.split(f"<!-- begin {script} -->\n")
         _, after = rest.split(f"<!-- end {script} -->")
-        of_script = [row for row in rows if row["run"]["script"] == script]
-        table = "\n".join(table_of(of_script))
+        table = "\n".join(table_of([rows[script, *key] for key in row_keys]))
         text = f"{before}<!-- begin {script} -->\n{table}\n<!-- end {script} -->{after}"
     page.write_text(text, encoding="utf-8")
 
@@ -137,7 +154,9 @@ def table_of(rows):
 
 def cell(found):
     """Returns a difference or an error for the table."""
-    return found if isinstance(found, str) else "equal" if not found else f"within {found:.0e}"
+    if isinstance(found, str):
+        return found[:200].replace("|", r"\|")
+    return f"{found:.0e}" if found else "equal"
 
 
 if __name__ == "__main__":
