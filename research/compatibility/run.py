@@ -50,11 +50,12 @@ ROWS = {
         ("3.11", "ai-edge-litert==2.0.3"),
         ("3.11", "ai-edge-litert==2.3.0"),
     ],
-    "write_with_sentencepiece.py": [
-        ("3.10", "sentencepiece==0.1.96 numpy<2"),
-        ("3.11", "sentencepiece==0.1.99 numpy<2"),
-        ("3.11", "sentencepiece==0.2.0 numpy"),
-        ("3.11", "sentencepiece==0.2.3 numpy"),
+    "read_transformers.py": [
+        ("3.11", f"transformers==4.30.2 {_OLD_TORCH}"),
+        ("3.11", f"transformers==4.40.2 {_OLD_TORCH}"),
+        ("3.11", f"transformers==4.57.6 {_TORCH}"),
+        ("3.11", f"transformers==5.0.0 {_TORCH}"),
+        ("3.11", f"transformers==5.24.0 {_TORCH}"),
     ],
     "read_onnx.py": [
         ("3.11", "onnxruntime==1.17.3 numpy<2"),
@@ -64,19 +65,18 @@ ROWS = {
         ("3.11", "openvino==2024.6.0"),
         ("3.11", "openvino==2026.4.1"),
     ],
-    "read_transformers.py": [
-        ("3.11", f"transformers==4.30.2 {_OLD_TORCH}"),
-        ("3.11", f"transformers==4.40.2 {_OLD_TORCH}"),
-        ("3.11", f"transformers==4.57.6 {_TORCH}"),
-        ("3.11", f"transformers==5.0.0 {_TORCH}"),
-        ("3.11", f"transformers==5.24.0 {_TORCH}"),
-    ],
     "read_keras.py": [
         ("3.11", f"keras==3.6.0 tensorflow==2.18.1 tensorflow-text==2.18.1 {_OF_PACKAGE}"),
         ("3.11", f"keras==3.10.0 tensorflow==2.20.0 tensorflow-text==2.20.1 {_OF_PACKAGE}"),
         ("3.11", f"keras==3.12.4 tensorflow==2.21.0 tensorflow-text==2.21.1 {_OF_PACKAGE}"),
         ("3.11", f"keras==3.15.1 tensorflow==2.21.0 tensorflow-text==2.21.1 {_OF_PACKAGE}"),
         ("3.11", f"keras==3.12.0 tensorflow==2.21.0 tensorflow-text==2.21.1 {_OF_PACKAGE}"),
+    ],
+    "write_with_sentencepiece.py": [
+        ("3.10", "sentencepiece==0.1.96 numpy<2"),
+        ("3.11", "sentencepiece==0.1.99 numpy<2"),
+        ("3.11", "sentencepiece==0.2.0 numpy"),
+        ("3.11", "sentencepiece==0.2.3 numpy"),
     ],
     "write_with_transformers.py": [
         ("3.11", f"transformers==4.30.2 sentencepiece protobuf==3.20.3 {_OLD_TORCH}"),
@@ -132,10 +132,11 @@ def write_tables(rows):
     """Writes the tables between the marks of docs/compatibility.md."""
     page = _ROOT / "docs" / "compatibility.md"
     text = page.read_text(encoding="utf-8")
-    for script, row_keys in ROWS.items():
+    for script, pairs in ROWS.items():
         before, rest = text.split(f"<!-- begin {script} -->\n")
         _, after = rest.split(f"<!-- end {script} -->")
-        table = "\n".join(table_of([rows[script, *key] for key in row_keys]))
+        keys = [(script, python, packages) for python, packages in pairs]
+        table = "\n".join(table_of([rows[key] for key in keys]))
         text = f"{before}<!-- begin {script} -->\n{table}\n<!-- end {script} -->{after}"
     page.write_text(text, encoding="utf-8")
 
