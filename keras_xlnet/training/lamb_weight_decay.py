@@ -26,7 +26,8 @@ class LambWeightDecay(WeightDecayOptimizer):
             scaled by the trust ratio if one of them is found in its `path`. The default excludes
             the scales and offsets of normalization, the biases except the attention biases
             (`content_bias`, `position_bias`, `segment_bias`), and the query of attention pooling.
-            More variables can be excluded with `exclude_from_weight_decay()`.
+            `exclude_from_weight_decay()` of Keras excludes more variables. It looks for `var_names`
+            in their `name`, such as `"kernel"`, not in the path with the names of layers.
         layer_decay: Float from 0 to 1. The learning rate of the last layer is `learning_rate`, and
             each other layer has `layer_decay` times the rate of the layer above it. Embeddings and
             task heads keep `learning_rate`.
