@@ -25,7 +25,9 @@ def report(packages, **readers):
         try:
             found[name] = float(read())
         except (Exception, SystemExit) as error:
-            message = str(error).replace(f"{DIRECTORY}/", "").strip() or "no message"
+            message = str(error).strip() or "no message"
+            for folder in sys.argv[1:]:
+                message = message.replace(f"{folder}/", "")
             found[name] = f"{type(error).__name__}: {message.splitlines()[0][:300]}"
     versions = {name: importlib.metadata.version(name) for name in packages}
     print(json.dumps({"python": platform.python_version(), "versions": versions, "found": found}))

@@ -81,7 +81,7 @@ ROWS = {
     "write_with_transformers.py": [
         ("3.11", f"transformers==4.30.2 sentencepiece protobuf==3.20.3 {_OLD_TORCH}"),
         ("3.11", f"transformers==4.40.2 sentencepiece protobuf {_OLD_TORCH}"),
-        ("3.11", f"transformers==5.0.0 sentencepiece {_TORCH}"),
+        ("3.11", f"transformers==5.0.0 sentencepiece protobuf {_TORCH}"),
     ],
 }
 
