@@ -156,7 +156,7 @@ def table_of(rows):
 def cell(found):
     """Returns a difference or an error for the table."""
     if isinstance(found, str):
-        return found[:200].replace("|", r"\|")
+        return found[:200].replace("|", r"\|").replace("`", "")
     return f"{found:.0e}" if found else "equal"
 
 

@@ -35,7 +35,7 @@ WITH_OUR_CODE = [page for page in pages.PAGES if page.name not in ("upstream.md"
 OTHERS = {"Embedding", "FileSystems", "MirroredStrategy", "ModelParallel", "PathLike"}
 OTHERS |= {"PredictionLog", "SMSSpamCollection", "XLNetForSequenceClassification"}
 OTHERS |= {"pathlib.Path", "pd.read_csv", "DataLoader", "iter"}
-OTHERS |= {"AutoModelForSequenceClassification", "AutoTokenizer"}
+OTHERS |= {"AutoModelForSequenceClassification", "AutoTokenizer", "XLNetTokenizerFast"}
 OTHERS |= {"load_dataset", "load_dataset(..., streaming=True).batch"}
 # Bases in `compat`, which CONTRIBUTING.md names.
 OTHERS |= {"RestoresSublayers"}
