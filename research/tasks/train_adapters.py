@@ -104,6 +104,7 @@ def main():
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=[*TASKS])
     parser.add_argument("--examples", type=int, help="rows of each part, for a trial")
     parser.add_argument("--epochs", type=int, help="instead of the number of the task")
+    parser.add_argument("--learning_rate", type=float, help="instead of that of the task")
     parser.add_argument("--dtype", default="float32", help="of the training, or mixed_bfloat16")
     arguments = parser.parse_args()
     for name in arguments.tasks:
@@ -132,8 +133,9 @@ def make(directory, job, arguments):
         "python research/tasks/train_adapters.py --data ../shared/data --tasks "
         f"{directory.name} --preset {arguments.preset} --dtype {arguments.dtype}"
     )
-    if arguments.epochs:
-        command += f" --epochs {arguments.epochs}"
+    for option in ("epochs", "learning_rate"):
+        if (value := getattr(arguments, option)) is not None:
+            command += f" --{option} {value}"
     commands = [f"{command} --output runs/adapters_1"]
     if arguments.start is not None:
         card = (arguments.start / directory.name / "README.md").read_text(encoding="utf-8")
@@ -158,8 +160,9 @@ def train(name, job, arguments):
         model.load_adapter(arguments.start / name)
     elif job.model_class is XLNetTextClassifier:
         model.fit_head(x, y, verbose=0)
+    rate = arguments.learning_rate or job.learning_rate
     jit_compile = "auto" if keras.backend.backend() == "jax" else False
-    model.compile(FineTuningAdamW(job.learning_rate), jit_compile=jit_compile)
+    model.compile(FineTuningAdamW(rate), jit_compile=jit_compile)
     if "made" in job.parts:
         model.fit(*job.examples("made"), batch_size=job.batch_size, verbose=2)
     epochs = arguments.epochs or job.epochs
