@@ -54,8 +54,8 @@ class KeepsMemory:
         single rows.
 
         Raises:
-            ValueError: If the model is stateful and `batch_size` is another one or `shuffle` is
-                true; or a dataset of this package was made with another `reuse_length` or
+            ValueError: If the model is stateful and `batch_size` is another one, `shuffle` is true
+                or a `PyDataset` has several workers; or a dataset of this package was made with another `reuse_length` or
                 `bidirectional_data` than the backbone.
         """
         for data in (x, validation_data):
@@ -126,6 +126,7 @@ class KeepsMemory:
         A stateful model has the `batch_size` that it was made with. The last batch of arrays is
         filled up, and the predictions for the added rows are left out.
         """
+        self._check_reading(x)
         self._reset_evaluation()
         if not self.stateful:
             return super().predict(x, batch_size, *args, **kwargs)
@@ -146,7 +147,14 @@ class KeepsMemory:
         return expected
 
     def _check_reading(self, data):
-        """Raises `ValueError` if batches are not read as the backbone expects it."""
+        """Raises `ValueError` if batches are not read as the model expects it."""
+        if self.stateful and isinstance(data, keras.utils.PyDataset) and data.workers > 1:
+            # findings/keras_pydataset_order.sh
+            raise ValueError(
+                "A stateful model needs batches in their order. With several workers, Keras starts "
+                "with the second batch on JAX and PyTorch: make the `PyDataset` with `workers=1`. "
+                f"Received: workers={data.workers}"
+            )
         backbone, reading = getattr(self, "backbone", None), getattr(data, _READING, {})
         # Without a memory that is kept, nothing depends on the reused tokens.
         names = ("bidirectional_data", *(("reuse_length",) if self.stateful else ()))

@@ -63,8 +63,8 @@ def assert_same(found, expected):
 class Batches(keras.utils.PyDataset):
     """Batches whose order is that of their numbers, unless `fit` shuffles them."""
 
-    def __init__(self, x, y):
-        super().__init__()
+    def __init__(self, x, y, **kwargs):
+        super().__init__(**kwargs)
         self.data = x, y
 
     def __len__(self):
@@ -103,6 +103,13 @@ def test_what_does_not_fit_a_stateful_model_is_refused(make):
             model.fit(*full, **arguments)
     with pytest.raises(ValueError, match="`shuffle` must be False"):
         model.fit(Batches(*full), shuffle=True)
+    # Keras would read them in another order on JAX and PyTorch.
+    data = Batches(*full, workers=2)
+    for method in (model.fit, model.evaluate, model.predict):
+        with pytest.raises(ValueError, match="make the `PyDataset` with `workers=1`.*workers=2"):
+            method(data)
+    with pytest.raises(ValueError, match="workers=1"):
+        model.fit(*full, validation_data=data)
 
 
 @pytest.mark.parametrize("make, weighted", [(causal, False), (permutation, True)])
