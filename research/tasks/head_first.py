@@ -17,6 +17,8 @@ from finished_runs import FinishedRuns
 from results_models import columns_of, make_model
 from results_tasks import METRICS, RECIPES, TASKS, draw_subset, read_tasks
 
+from keras_xlnet.training import fastest_dtype
+
 FLAGS = flags.FLAGS
 flags.DEFINE_string("data", None, "Folder with tasks/.", required=True)
 flags.DEFINE_string("output_dir", "runs/head_first", "Where the runs are written.")
@@ -53,7 +55,7 @@ def execute(data, preset, examples, epochs, task, seed, head_first):
     train, validation = data.parts(seed, "validation")
     train = draw_subset(train, examples, seed)
     validation = draw_subset(validation, _VALIDATED, 0)
-    model, labels, decode = make_model(preset, train, RECIPES[task], seed)
+    model, labels, decode = make_model(preset, train, RECIPES[task], seed, fastest_dtype())
     start = time.perf_counter()
     options = {"epochs": epochs, "head_first": head_first, "verbose": 0}
     model.fit(columns_of(train.texts), labels, **options)
