@@ -222,21 +222,33 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
         if isinstance(validation_data, (list, tuple)):
             self._check_ranges(*validation_data[:2])
         self._warn_of_memory(x, batch_size)
-        with schedule_of_fit(self.optimizer, callbacks, initial_epoch) as callbacks:
-            return super().fit(
-                x,
-                y,
-                batch_size,
-                epochs,
-                verbose,
-                callbacks,
-                validation_split,
-                validation_data,
-                shuffle,
-                sample_weight=sample_weight,
-                initial_epoch=initial_epoch,
-                **kwargs,
-            )
+        try:
+            with schedule_of_fit(self.optimizer, callbacks, initial_epoch) as callbacks:
+                return super().fit(
+                    x,
+                    y,
+                    batch_size,
+                    epochs,
+                    verbose,
+                    callbacks,
+                    validation_split,
+                    validation_data,
+                    shuffle,
+                    sample_weight=sample_weight,
+                    initial_epoch=initial_epoch,
+                    **kwargs,
+                )
+        finally:
+            self._part_from_averages()
+
+    def _part_from_averages(self):
+        """Gives weights that are averages of the optimizer an array of their own.
+
+        Otherwise a compiled function of JAX deletes both (findings/keras_averages_on_jax.sh).
+        """
+        if keras.backend.backend() == "jax" and getattr(self.optimizer, "use_ema", False):
+            for weight in self.trainable_variables:
+                weight.assign(ops.copy(weight.value))
 
     def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Evaluates as `keras.Model.evaluate` does, with the checks of `fit`.

@@ -799,6 +799,19 @@ def fit_on_tokens(directory, weights):
 
 
 @computation
+def averaged_weights(directory, weights):
+    """A model with averages of its weights is used, saved and trained further."""
+    model, batch = small_classifier(), token_batch()
+    model.compile(keras.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.5))
+    losses, predictions = [], []
+    for _ in range(2):
+        losses += model.fit(batch, LABELS, shuffle=False, epochs=2, verbose=0).history["loss"]
+        predictions.append(model.predict(batch, verbose=0))
+        model.save(directory / "averaged.keras")
+    return {"losses": np.array(losses), "predictions": np.array(predictions)}
+
+
+@computation
 def sequential(directory, weights):
     """Layers in a `Sequential`, each called with what the one before returned."""
     model = keras.Sequential(
