@@ -55,8 +55,8 @@ class KeepsMemory:
 
         Raises:
             ValueError: If the model is stateful and `batch_size` is another one, `shuffle` is true
-                or a `PyDataset` has several workers; or a dataset of this package was made with another `reuse_length` or
-                `bidirectional_data` than the backbone.
+                or a `PyDataset` has several workers; or a dataset of this package was made with
+                another `reuse_length` or `bidirectional_data` than the backbone.
         """
         for data in (x, validation_data):
             self._check_reading(data)
