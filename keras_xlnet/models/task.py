@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _PARTS = ("backbone", "preprocessor")  # With a config of their own.
+_FEW_TEXTS = 500  # With fewer, `fit` begins with `fit_head`.
 
 
 @refuse_unknown_arguments
@@ -87,20 +88,36 @@ class Task(BaseModel):
         self.backbone = backbone
         # Keras scales the loss of a model whose own policy is `mixed_float16`.
         self.dtype_policy = backbone.dtype_policy
-        self._initial_head = head_values(self)
+        self._initial_head, self._is_head_checked = head_values(self), False
         self._named_adapters = NamedAdapters()
+
+    def _has_initial_head(self):
+        """Returns whether the head has the random weights that it was created with."""
+        # Training and every way to load weights change them.
+        initial = self._initial_head
+        return initial is not None and np.array_equal(initial, np.asarray(head_values(self)))
 
     def _warn_if_untrained(self):
         """Warns, once, if the head has the random weights that it was created with."""
-        initial, self._initial_head = self._initial_head, None
-        # Training and every way to load weights change them.
-        if initial is not None and np.array_equal(initial, np.asarray(head_values(self))):
+        is_checked, self._is_head_checked = self._is_head_checked, True
+        if not is_checked and self._has_initial_head():
             warnings.warn(
                 f"The head of this {type(self).__name__} has the random weights that it was "
                 "created with, so its predictions mean nothing. Call `fit`, or load a trained "
                 "model",
                 stacklevel=4,
             )
+
+    def _begins_with_head(self, examples):
+        """Returns whether `fit` begins with `fit_head` if it is not told."""
+        return (
+            self._kind_of_head is not None
+            and self.trained_from is not None
+            and isinstance(examples.x, dict)
+            and examples.y is not None
+            and len(examples.y) < _FEW_TEXTS
+            and self._has_initial_head()
+        )
 
     def _default_optimizer(self):
         rate = self._learning_rate * (768 / self.backbone.hidden_dim) ** 2
@@ -401,7 +418,7 @@ class Task(BaseModel):
         sample_weight: Any = None,
         *,
         pack: bool = True,
-        head_first: bool = False,
+        head_first: bool | None = None,
         **kwargs: Any,
     ) -> keras.callbacks.History:
         """Trains as `keras.Model.fit` does, also on raw text.
@@ -423,8 +440,9 @@ class Task(BaseModel):
                 `shuffle=False`. With several replicas, each packs its own part of a batch; texts of
                 other models, with several devices of JAX and on TPUs are padded to one length, as
                 with `pack=False`.
-            head_first: Bool, whether `fit_head` is called on the same texts first. It helps
-                with fewer than a few hundred texts, not with a thousand.
+            head_first: Bool, whether `fit_head` is called on the same texts first. By default with
+                fewer than 500 texts, if the backbone is that of a preset of the package and the
+                head of a classifier or regressor is new: `research/tasks/head_first.py` compares.
             **kwargs: As in `keras.Model.fit`.
 
         It warns, once, of texts that the vocabulary does not know and of texts that are cut, as the
@@ -447,7 +465,7 @@ class Task(BaseModel):
             )
             if validation_split and not is_batches(examples.x):
                 (examples, held_out), validation_split = examples.split(validation_split), 0.0
-            if head_first:
+            if self._begins_with_head(examples) if head_first is None else head_first:
                 fit_last_layer(self, examples, class_weight, batch_size=batch_size)
         if held_out is not None:
             size = kwargs.get("validation_batch_size") or batch_size

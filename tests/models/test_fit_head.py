@@ -1,5 +1,7 @@
 """The last layer of classifiers and regressors, fitted on frozen features."""
 
+from contextlib import nullcontext
+
 import keras
 import numpy as np
 import pytest
@@ -118,6 +120,29 @@ def test_fit_begins_with_it_and_does_not_read_what_is_held_out(preprocessor, for
     )
     expected.fit_head(first, y[:3], verbose=0)
     np.testing.assert_allclose(*(m.logits_dense.kernel for m in (model, expected)), atol=1e-4)
+
+
+@pytest.mark.parametrize("case", ["preset", "many", "trained", "random", "told not to"])
+def test_fit_begins_with_it_by_itself(preprocessor, case):
+    """A new head on the backbone of a preset, and few texts."""
+    texts, y = [*TEXTS] * 84, [1, 0, 1, 1, 0, 0] * 84
+    number = 504 if case == "many" else 498
+    texts, y = texts[:number], y[:number]
+    model, expected = classifier_of(preprocessor), classifier_of(preprocessor)
+    model.trained_from = None if case == "random" else "xlnet_mini_en"
+    if case == "trained":
+        weights = model.logits_dense.kernel
+        weights.assign(weights + 0.1)
+    before = head_of(model)[0]
+    with pytest.warns(UserWarning, match="random weights") if case != "trained" else nullcontext():
+        model.predict(TEXTS, verbose=0)
+    model.compile(keras.optimizers.SGD(0.0))
+    arguments = {"head_first": False} if case == "told not to" else {}
+    model.fit(texts, y, batch_size=256, verbose=0, **arguments)
+    if case == "preset":
+        expected.fit_head(texts, y, verbose=0)
+        before = head_of(expected)[0]
+    np.testing.assert_allclose(head_of(model)[0], before, atol=1e-4)
 
 
 def test_models_without_such_a_layer(preprocessor):
