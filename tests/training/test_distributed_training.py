@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_xlnet.training import DistributedTraining
+from keras_xlnet.training import DistributedTraining, FineTuningAdamW
 from tests.small_models import small_backbone
 from tests.training import train_as_worker
 from tests.training.train_as_worker import batches, make_model
@@ -44,9 +44,18 @@ def test_two_replicas_train_as_one_device(steps_per_execution, two_replicas, one
     assert int(model.optimizer.iterations.numpy()) == 2 * STEPS
 
 
-@pytest.mark.parametrize("weighted, batch_size", [(False, 10), (True, 10), (True, 21)])
+@pytest.mark.parametrize(
+    "weighted, batch_size, optimizer",
+    [
+        (False, 10, "SGD"),
+        (True, 10, "SGD"),
+        (True, 21, "SGD"),
+        (False, 10, "Adam"),
+        (False, 10, "FineTuningAdamW"),
+    ],
+)
 def test_replicas_with_different_numbers_of_rows_train_as_one_device(
-    two_replicas, weighted, batch_size, rng
+    two_replicas, weighted, batch_size, optimizer, rng
 ):
     """Of 21 rows in batches of 10, the last batch is a row on one replica and none on the other."""
     inputs = {"token_ids": rng.integers(0, 40, (21, 6))}
@@ -55,6 +64,9 @@ def test_replicas_with_different_numbers_of_rows_train_as_one_device(
     def train(strategy):
         with strategy.scope():
             model = make_model()
+            if optimizer != "SGD":  # A large epsilon, so that small gradients stay small.
+                made = FineTuningAdamW if optimizer == "FineTuningAdamW" else keras.optimizers.Adam
+                model.compile(made(0.01, epsilon=0.1), loss=model.loss)
         arguments = {"batch_size": batch_size, "shuffle": False, "verbose": 0}
         y = np.arange(21) % 3
         loss = model.fit(inputs, y, sample_weight=weights, **arguments).history["loss"]
