@@ -274,10 +274,17 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
 
     def make_train_function(self, force: bool = False) -> None:
         """Creates the function that `fit` calls, as `keras.Model` does."""
-        if backbone_of(self).dtype_policy.variable_dtype == "float16":
+        dtype = backbone_of(self).dtype_policy.variable_dtype
+        if dtype == "float16":
             raise ValueError(
                 "A model with `dtype='float16'` cannot be trained: the updates of the weights are "
                 "too small for float16. Use `dtype='mixed_float16'`"
+            )
+        if dtype == "bfloat16":
+            warnings.warn(
+                "Weights in bfloat16 lose updates below about 1/256 of their size, and those of "
+                "fine-tuning mostly are. Use `dtype='mixed_bfloat16'`",
+                stacklevel=4,
             )
         self._check_optimizer()
         self._notice_changes()

@@ -180,6 +180,17 @@ def test_float16_is_refused_in_training_with_the_policy_that_works(rng):
     assert np.isfinite(mixed.fit(x, y, verbose=0, epochs=2).history["loss"]).all()
 
 
+def test_bfloat16_weights_are_trained_with_a_warning(rng):
+    x, y = classifier_data(rng)
+    model = XLNetTextClassifier(backbone_of(dtype="bfloat16"), 2)
+    model.compile(keras.optimizers.SGD(1e-4), run_eagerly=True)
+    before = np.float32(model.backbone.trainable_variables[0])
+    with pytest.warns(UserWarning, match="Use `dtype='mixed_bfloat16'`"):
+        model.fit(x, y, verbose=0)
+    # This is what it warns of.
+    np.testing.assert_array_equal(np.float32(model.backbone.trainable_variables[0]), before)
+
+
 def test_the_first_fit_warns_of_nothing(rng, caplog):
     x, y = classifier_data(rng)
     model = XLNetTextClassifier(XLNetBackbone(40, 1, 2, 16, 24), 2)
