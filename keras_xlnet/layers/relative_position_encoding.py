@@ -1,5 +1,6 @@
 from typing import Any
 
+import keras
 import numpy as np
 from keras import ops
 
@@ -139,5 +140,10 @@ def _sinusoids(distances, hidden_dim):
     # Always float32: in half precision neighbouring distances become equal.
     frequencies = np.arange(0, hidden_dim, 2, dtype="float32") / hidden_dim
     frequencies = (1 / 10000**frequencies).astype("float32")
+    if keras.backend.backend() == "torch":
+        import torch
+
+        # `torch.compile` does not follow the conversion of Keras.
+        frequencies = torch.from_numpy(frequencies)
     angles = ops.multiply(ops.expand_dims(distances, -1), frequencies)
     return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)

@@ -1,5 +1,5 @@
 import contextlib
-import contextvars
+import threading
 import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -30,8 +30,15 @@ from keras_xlnet.models.keeps_memory import next_memory, read_memories
 from keras_xlnet.registration import register
 from keras_xlnet.types import Activation, DType, Initializer, Tensor
 
-# The `packing` of a task model whose graph calls the backbone without it.
-_PACKING: contextvars.ContextVar[Any] = contextvars.ContextVar("packing", default=None)
+
+class _OfThread(threading.local):
+    """Values of a thread. `torch.compile` reads them, but not a `contextvars.ContextVar`."""
+
+    # The `packing` of a task model whose graph calls the backbone without it.
+    packing: Any = None
+
+
+_of_thread = _OfThread()
 
 
 def _config(num_layers, hidden_dim, num_heads):
@@ -226,7 +233,7 @@ class XLNetBackbone(BaseModel):
         self, inputs: dict[str, Tensor], training: bool | None = None, mask: Any = None
     ) -> dict[str, Tensor]:
         """Runs the functional graph, or the same layers on packed rows."""
-        packing = inputs.get("packing", _PACKING.get())
+        packing = inputs.get("packing", _of_thread.packing)
         inputs = _without_packing(inputs)
         if packing is None:
             return super().call(inputs, training=training, mask=mask)
@@ -378,11 +385,11 @@ def packed_rows(inputs: dict[str, Tensor]) -> Iterator[dict[str, Tensor]]:
     Yields:
         The inputs without it, for a graph that does not know of it.
     """
-    token = _PACKING.set(inputs.get("packing"))
+    before, _of_thread.packing = _of_thread.packing, inputs.get("packing")
     try:
         yield _without_packing(inputs)
     finally:
-        _PACKING.reset(token)
+        _of_thread.packing = before
 
 
 def _without_packing(inputs):
