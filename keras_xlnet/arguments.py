@@ -154,6 +154,9 @@ def _is_traced(tensor):
         import jax
 
         return isinstance(tensor, jax.core.Tracer)
+    if keras.backend.backend() == "openvino":
+        # All tensors are nodes of a graph. Those of `predict` have no values.
+        return True
     import torch
 
     # Values on an accelerator would have to be waited for in each step.

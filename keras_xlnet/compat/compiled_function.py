@@ -27,13 +27,16 @@ def compiled(function: Callable[..., Any], model: keras.Model) -> Callable[..., 
         model: A Keras model.
 
     Returns:
-        A function with the same arguments. On PyTorch it runs eagerly, without gradients.
+        A function with the same arguments. On PyTorch it runs eagerly, without gradients, and
+        on OpenVINO as it is.
     """
     backend = keras.backend.backend()
     if backend == "tensorflow":
         return tf.function(function, autograph=False, jit_compile=True)
     if backend == "jax":
         return _compiled_with_jax(function, model)
+    if backend == "openvino":
+        return function
     import torch
 
     return torch.no_grad()(function)

@@ -315,8 +315,8 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
             return
         self.__dict__["_derived"] = {}  # Keras would track an attribute.
         for step in ("train", "test", "predict"):
-            # Not `None`: `fit` may be running, and has made its function.
-            if getattr(self, f"{step}_function") is not None:
+            # Not `None`: `fit` may be running, and has made its function. OpenVINO does not train.
+            if getattr(self, f"{step}_function", None) is not None:
                 getattr(super(), f"make_{step}_function")(force=True)
 
     def _check_optimizer(self):

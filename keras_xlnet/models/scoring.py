@@ -37,6 +37,8 @@ def predict(model: keras.Model, features: dict[str, Tensor]) -> Any:
         model: A functional model.
         features: Dict of arrays and tensors.
     """
+    if keras.backend.backend() == "openvino":
+        return model.predict_on_batch(features)
     # PyTorch refuses a mix of arrays and tensors.
     return model.predict_on_batch({k: ops.convert_to_tensor(v) for k, v in features.items()})
 
