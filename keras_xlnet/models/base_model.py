@@ -282,8 +282,8 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
             )
         if dtype == "bfloat16":
             warnings.warn(
-                "Weights in bfloat16 lose updates below about 1/256 of their size, and those of "
-                "fine-tuning mostly are. Use `dtype='mixed_bfloat16'`",
+                "Adam does not change weights in bfloat16, where its `beta_2=0.999` is 1, and other "
+                "optimizers lose small updates. Use `dtype='mixed_bfloat16'`",
                 stacklevel=4,
             )
         self._check_optimizer()

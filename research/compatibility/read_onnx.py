@@ -17,7 +17,7 @@ def read_with_openvino(folder):
     import openvino
 
     model = openvino.Core().compile_model(DIRECTORY / folder / "model.onnx", "CPU")
-    # A tensor has several names, of which one is of the file.
+    # A tensor has several names. One of them is in the file.
     names = [(x.names & {*ARRAYS.files}).pop() for x in model.inputs]
     inputs = {name: ARRAYS[name] for name in names}
     return difference(model(inputs)[0], folder)

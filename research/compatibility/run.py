@@ -16,6 +16,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 
 _HERE = pathlib.Path(__file__).parent
@@ -84,6 +85,15 @@ ROWS = {
         ("3.11", f"transformers==5.0.0 sentencepiece protobuf {_TORCH}"),
     ],
 }
+# The extras of pyproject.toml, each with every Python.
+PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+EXTRAS = [
+    *("text", "tensorflow", "jax", "backends", "transformers", "onnx", "litert", "columns", "hub"),
+    "serving",
+]
+ROWS["import_extra.py"] = [
+    (python, f"xlnet-keras[{extra}]") for extra in EXTRAS for python in PYTHONS
+]
 
 
 def main():
@@ -104,8 +114,10 @@ def main():
 
 def execute(run, artifacts):
     """Returns the line that a script prints in the environment of a row."""
-    command = ["uv", "run", "--no-project", "--isolated", "--python", run["python"]]
+    command = ["uv", "run", "-q", "--no-project", "--isolated", "--python", run["python"]]
     for package in run["packages"].split():
+        if package.startswith("xlnet-keras"):
+            package = f"{package} @ {_ROOT.as_uri()}"
         command += ["--with", package]
     ours = {"PYTHONPATH": str(_ROOT), "KERAS_BACKEND": "tensorflow"}
     theirs = ours if run["script"] == "read_keras.py" else {"PYTHONPATH": ""}
@@ -117,8 +129,8 @@ def execute(run, artifacts):
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if lines:
         return json.loads(lines[-1])
-    # The last error: what uv says after a cross, without warnings about other Pythons.
-    message = " ".join(done.stderr.rpartition("error: ")[2].split())
+    # Of uv: the cause after its heading.
+    message = " ".join(done.stderr.rpartition("cause: ")[2].split())
     return {"error": message[:400] or f"exit status {done.returncode}"}
 
 
@@ -136,13 +148,14 @@ def write_tables(rows):
         before, rest = text.split(f"<!-- begin {script} -->\n")
         _, after = rest.split(f"<!-- end {script} -->")
         keys = [(script, python, packages) for python, packages in pairs]
+        table_of = table_of_extras if script == "import_extra.py" else table_of_readers
         table = "\n".join(table_of([rows[key] for key in keys]))
         text = f"{before}<!-- begin {script} -->\n{table}\n<!-- end {script} -->{after}"
     page.write_text(text, encoding="utf-8")
 
 
-def table_of(rows):
-    """Returns the lines of a table."""
+def table_of_readers(rows):
+    """Returns the lines of a table, a row for each environment."""
     names = next(list(row["metrics"]["found"]) for row in rows if "found" in row["metrics"])
     lines = [["Python", "packages", *(name.replace("_", " ") for name in names)]]
     lines.append(["---"] * len(lines[0]))
@@ -153,10 +166,24 @@ def table_of(rows):
     return ["| " + " | ".join(cells) + " |" for cells in lines]
 
 
+def table_of_extras(rows):
+    """Returns the lines of a table with a column for each Python."""
+    lines = [["extra", *PYTHONS], ["---"] * (len(PYTHONS) + 1)]
+    for extra in EXTRAS:
+        cells = []
+        for row in rows:
+            if row["run"]["packages"] == f"xlnet-keras[{extra}]":
+                metrics = row["metrics"]
+                found = metrics["error"] if "error" in metrics else metrics["found"]["imported"]
+                cells.append(cell(found) if found else "yes")
+        lines.append([f"`{extra}`", *cells])
+    return ["| " + " | ".join(cells) + " |" for cells in lines]
+
+
 def cell(found):
     """Returns a difference or an error for the table."""
     if isinstance(found, str):
-        return found[:200].replace("|", r"\|").replace("`", "")
+        return textwrap.shorten(found, 120, placeholder=" ...").replace("|", r"\|")
     return f"{found:.0e}" if found else "equal"
 
 
