@@ -282,7 +282,7 @@ class BaseModel(RestoresSublayers, DistributedTraining, keras.Model):
             )
         if dtype == "bfloat16":
             warnings.warn(
-                "Adam does not change weights in bfloat16, where its `beta_2=0.999` is 1, and other "
+                "Adam does not change weights in bfloat16, where its `beta_2=0.999` is 1. Other "
                 "optimizers lose small updates. Use `dtype='mixed_bfloat16'`",
                 stacklevel=4,
             )
