@@ -18,7 +18,7 @@ from tests.research import fork_research
 TINY = [
     "--num_layers=1", "--hidden_dim=8", "--sequence_length=24",
     "--memory_length=12", "--batch_size=4", "--steps_per_epoch=6", "--validation_steps=2",
-    "--dropout=0.1", "--vocabulary_size=42",
+    "--dropout=0.1", "--vocabulary_size=36",
 ]  # fmt: skip
 
 
