@@ -440,9 +440,10 @@ class Task(BaseModel):
                 `shuffle=False`. With several replicas, each packs its own part of a batch; texts of
                 other models, with several devices of JAX and on TPUs are padded to one length, as
                 with `pack=False`.
-            head_first: Bool, whether `fit_head` is called on the same texts first. By default with
-                fewer than 500 texts, if the backbone is that of a preset of the package and the
-                head of a classifier or regressor is new: `research/tasks/head_first.py` compares.
+            head_first: Bool, whether `fit_head` is called on the same texts first. By default,
+                classifiers and regressors do so with fewer than 500 texts, if a preset of the
+                package gave the backbone and the head is new. `research/tasks/head_first.py`
+                compares both.
             **kwargs: As in `keras.Model.fit`.
 
         It warns, once, of texts that the vocabulary does not know and of texts that are cut, as the

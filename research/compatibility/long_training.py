@@ -92,13 +92,9 @@ def new_model(dtype, **arguments):
 
 
 def arrays_of(model):
-    return [np.asarray(x, dtype="float32") for x in map(to_numpy, model.trainable_variables)]
+    from keras import ops
 
-
-def to_numpy(weight):
-    import keras
-
-    return keras.ops.convert_to_numpy(keras.ops.cast(weight, "float32"))
+    return [ops.convert_to_numpy(ops.cast(x, "float32")) for x in model.trainable_variables]
 
 
 def table(losses):
