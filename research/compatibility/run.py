@@ -89,7 +89,7 @@ ROWS = {
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 EXTRAS = [
     *("text", "tensorflow", "jax", "backends", "transformers", "onnx", "litert", "columns", "hub"),
-    "serving",
+    *("serving", "serve", "examples", "ranking", "beam", "integrations", "docs", "test"),
 ]
 ROWS["import_extra.py"] = [
     (python, f"xlnet-keras[{extra}]") for extra in EXTRAS for python in PYTHONS
