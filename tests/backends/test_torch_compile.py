@@ -1,4 +1,4 @@
-"""`torch.compile` traces a model into one graph."""
+"""`torch.compile` and `torch.export` trace a model into one graph."""
 
 import importlib.util
 import os
@@ -29,7 +29,14 @@ PROGRAM = """
         expected = model(inputs)
         # `fullgraph=True` raises an error where a graph would end.
         found = torch.compile(model, backend="eager", fullgraph=True)(inputs)
+        sizes = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
+        shapes = dict.fromkeys(inputs, sizes)
+        program = torch.export.export(model, (inputs,), dynamic_shapes=((shapes,),)).module()
+        larger = {key: torch.cat([value, value.flip(1)[:, :3]], 1) for key, value in inputs.items()}
+        larger = {key: torch.cat([value, value.flip(0)]) for key, value in larger.items()}
+        exported, expected_of_larger = program(larger), model(larger)
     np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_allclose(exported, expected_of_larger, atol=1e-6)
 """
 
 
