@@ -442,7 +442,7 @@ class Task(BaseModel):
                 with `pack=False`.
             head_first: Bool, whether `fit_head` is called on the same texts first. By default,
                 classifiers and regressors do so with fewer than 500 texts, if a preset of the
-                package gave the backbone and the head is new. `research/tasks/head_first.py`
+                package gave the backbone and the head is new. `research/tasks/fit_settings.py`
                 compares both.
             **kwargs: As in `keras.Model.fit`.
 
