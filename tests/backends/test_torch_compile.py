@@ -31,10 +31,16 @@ PROGRAM = """
         found = torch.compile(model, backend="eager", fullgraph=True)(inputs)
         sizes = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
         shapes = dict.fromkeys(inputs, sizes)
-        program = torch.export.export(model, (inputs,), dynamic_shapes=((shapes,),)).module()
+        options = {"dynamic_shapes": ((shapes,),), "strict": True}
+        program = torch.export.export(model, (inputs,), **options)
+        program = program.module()
         larger = {key: torch.cat([value, value.flip(1)[:, :3]], 1) for key, value in inputs.items()}
         larger = {key: torch.cat([value, value.flip(0)]) for key, value in larger.items()}
         exported, expected_of_larger = program(larger), model(larger)
+        # Without `strict=True` it would compute with copies of the weights.
+        zeros = {name: torch.zeros_like(value) for name, value in program.state_dict().items()}
+        program.load_state_dict(zeros)
+        assert (program(larger) == 0.5).all()
     np.testing.assert_allclose(found, expected, atol=1e-6)
     np.testing.assert_allclose(exported, expected_of_larger, atol=1e-6)
 """
