@@ -23,6 +23,7 @@ def hub(monkeypatch, tmp_path):
         monkeypatch.setattr(hf_api.api, "endpoint", server.url)
         monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
         monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)  # As a developer may have set it.
         monkeypatch.setenv("HF_TOKEN", "hf_secret")
         yield server
 
