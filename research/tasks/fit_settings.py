@@ -25,6 +25,7 @@ SETTINGS = {
     "random head": ({"head_first": False}, 1.0),
     "head first": ({"head_first": True}, 1.0),
     "half rate": ({"head_first": False}, 0.5),
+    "head first at half rate": ({"head_first": True}, 0.5),
 }
 FLAGS = flags.FLAGS
 flags.DEFINE_string("data", None, "Folder with tasks/.", required=True)
@@ -66,8 +67,7 @@ def execute(data, preset, examples, epochs, task, seed, setting):
     validation = draw_subset(validation, _VALIDATED, 0)
     model, labels, decode = make_model(preset, train, RECIPES[task], seed, fastest_dtype())
     options, factor = SETTINGS[setting]
-    highest = model.optimizer.schedule.highest
-    model.compile(FineTuningAdamW(factor * highest), loss=model.loss)
+    model.compile(FineTuningAdamW(factor * model.optimizer.schedule.highest))
     start = time.perf_counter()
     model.fit(columns_of(train.texts), labels, epochs=epochs, verbose=0, **options)
     seconds = time.perf_counter() - start

@@ -49,9 +49,12 @@ def main():
     table.append(["---"] * 3 + ["---:"] * (len(table[0]) - 3))
     for name in arguments.tasks:
         try:
-            table.append(row_of(name, runs, arguments))
-        except FileNotFoundError as error:
-            print(f"{TASKS[name].title} is left out: {error}")
+            try:
+                parts = TASKS[name].read(arguments.data)
+            except FileNotFoundError as error:
+                print(f"{TASKS[name].title} is left out: {error}")
+            else:
+                table.append(row_of(name, parts, runs, arguments))
         except (ImportError, OSError, ValueError) as error:
             sys.exit(f"error: {' '.join(str(error).split())}")
         # After each task, so that a killed command leaves the finished rows.
@@ -60,13 +63,13 @@ def main():
     print(f"\n{text}\nWritten to {arguments.output_dir}")
 
 
-def row_of(name, runs, arguments):
+def row_of(name, parts, runs, arguments):
     """Executes the unfinished runs of a task, and returns the cells of its row."""
     task = TASKS[name]
     task.epochs = arguments.epochs or task.epochs
     number = arguments.num_examples or task.num_examples
     rng = np.random.default_rng(1)
-    train, test = (draw(part, number, rng) for part in task.read(arguments.data))
+    train, test = (draw(part, number, rng) for part in parts)
     print(f"\n{task.title}: {len(train[task.label]):,} rows to train on, ", end="")
     print(f"{len(test[task.label]):,} to test", flush=True)
     cells = []

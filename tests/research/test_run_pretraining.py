@@ -115,9 +115,10 @@ def test_continues_from_a_preset_for_a_processor_time(finished, texts, tmp_path)
     assert result.returncode == 0, result.stderr[-3000:]
     after = XLNetPermutationLM.from_preset(tmp_path / "out" / "permutation_lm")
     assert after.backbone.dtype_policy.name == "mixed_bfloat16"
-    # It began with the weights of the preset, and with its vocabulary.
+    # It began with the weights of the preset, and with its vocabulary. A fast processor takes more
+    # steps away from them; the correlation of unrelated weights is near 0.
     old, new = (m.backbone.get_layer("token_embedding").embeddings for m in (before, after))
-    assert np.corrcoef(np.ravel(old), np.ravel(new))[0, 1] > 0.5
+    assert np.corrcoef(np.ravel(old), np.ravel(new))[0, 1] > 0.25
     assert (preset / "assets" / "spiece.model").read_bytes() == (
         tmp_path / "out" / "preset" / "assets" / "spiece.model"
     ).read_bytes()
