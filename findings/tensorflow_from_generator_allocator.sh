@@ -6,7 +6,7 @@
 # pages: eager sums of tensors of 1 MiB take about twice the time. Keras reads generators and
 # `PyDataset`s with `from_generator`.
 # Since when: the call came as a remedy for tensorflow#65675. Seen in TensorFlow 2.21.0 with
-# Python 3.11.7 and glibc 2.36 on Linux.
+# Python 3.11.7 and glibc 2.36 on Linux. Not seen with the same releases on Linux 6.18 (AMD EPYC).
 set -euo pipefail
 python=${PYTHON:-python3.11}
 folder=$(mktemp -d)
