@@ -110,15 +110,15 @@ def test_continues_from_a_preset_for_a_processor_time(finished, texts, tmp_path)
         f"--output_dir={tmp_path / 'out'}", *TINY, f"--preset={preset}", "--cpu_minutes=0.1",
         texts[1][0], f"--held_out={tmp_path / '*.txt'}",
         "--optimizer=muon", "--dtype=mixed_bfloat16", "--predicted_share=0.3",
-        "--steps_per_epoch=100",
+        # However many steps a processor takes, they end near the weights of the preset.
+        "--steps_per_epoch=100", "--learning_rate=1e-4",
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-3000:]
     after = XLNetPermutationLM.from_preset(tmp_path / "out" / "permutation_lm")
     assert after.backbone.dtype_policy.name == "mixed_bfloat16"
-    # It began with the weights of the preset, and with its vocabulary. A fast processor takes more
-    # steps away from them; the correlation of unrelated weights is near 0.
+    # It began with the weights of the preset, and with its vocabulary.
     old, new = (m.backbone.get_layer("token_embedding").embeddings for m in (before, after))
-    assert np.corrcoef(np.ravel(old), np.ravel(new))[0, 1] > 0.25
+    assert np.corrcoef(np.ravel(old), np.ravel(new))[0, 1] > 0.5
     assert (preset / "assets" / "spiece.model").read_bytes() == (
         tmp_path / "out" / "preset" / "assets" / "spiece.model"
     ).read_bytes()
