@@ -82,7 +82,7 @@ class Load:
         self.is_over.set()
         for thread in clients:
             thread.join()
-        rss.append(self.rss())
+        rss.append(resident(self.process))
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(90)
         p50, p99 = np.percentile(self.milliseconds or [0], [50, 99]).round(1).tolist()
@@ -116,11 +116,6 @@ class Load:
             time.sleep(0.1)
         return False
 
-    def rss(self):
-        """Returns the memory of the process in MB."""
-        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
-        return int(text.partition("VmRSS:")[2].split()[0]) / 1024
-
     def change_versions(self):
         """Adds versions and kills the process until the time is over. Returns the memory."""
         begin, number, rss = time.monotonic(), 1, []
@@ -133,10 +128,10 @@ class Load:
                 self.count("kills")
                 self.restart()
             elif share > 2 / 3 and not rss:
-                rss.append(self.rss())
+                rss.append(resident(self.process))
             number += 1
             self.add_version(number)
-        return rss or [self.rss()]
+        return rss or [resident(self.process)]
 
     def restart(self):
         self.is_down.set()
@@ -246,6 +241,12 @@ def free_port():
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         return bound.getsockname()[1]
+
+
+def resident(process):
+    """Returns the memory of a process in MiB."""
+    text = pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
+    return int(text.partition("VmRSS:")[2].split()[0]) / 1024
 
 
 def export_models(folder, seed):

@@ -13,7 +13,6 @@ import base64
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 import tempfile
@@ -29,6 +28,9 @@ from keras_xlnet.serving import export
 from keras_xlnet.tokenizers import VocabularyTokenizer
 
 _ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(_ROOT))
+from benchmarks.load import free_port, resident  # noqa: E402
+
 _WORDS = "the cat dog sat ran on under a mat tree and then it slept".split()
 _SEGMENT, _MEAN = 12, 1000
 
@@ -39,9 +41,7 @@ def main():
     number = parser.parse_args().requests
     with tempfile.TemporaryDirectory() as folder:
         export(new_model(), pathlib.Path(folder) / "reader" / "1")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         command = [sys.executable, _ROOT / "xlnet_command.py", "serve", folder, f"--port={port}"]
         environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
         with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
@@ -75,12 +75,6 @@ def read(client, process, number):
             times = []
     difference = np.abs(np.array(client.read(first, "")[0]) - before).max()
     print(f"difference of the first segments: {difference}")
-
-
-def resident(process):
-    """Returns the MiB of a process."""
-    status = pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
-    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
 class Client:
