@@ -47,18 +47,11 @@ class _TaskPipe(Pipe):
 
     @property
     def model(self) -> Any:
-        """The model. It is loaded when it is read first.
+        """The model, `None` before the component first needs it.
 
-        A saved pipeline has a model of its own: its location in the config may no longer exist.
+        Reading it does not load it: before Python 3.12, spaCy reads it of some components while it
+        builds a pipeline, when the location in the config of a saved pipeline may not exist.
         """
-        if self._model is None:
-            self.model = self._load(self._location)
-        if self._process != os.getpid():
-            # Backends have threads, which a forked process does not have.
-            raise ValueError(
-                f"`n_process` of `nlp.pipe` must be 1: the model of the component {self.name!r} "
-                "was loaded in another process. It uses all cores of the machine"
-            )
         return self._model
 
     @model.setter
@@ -69,6 +62,17 @@ class _TaskPipe(Pipe):
                 f"a preprocessor. Received: {model!r}"
             )
         self._model, self._process = model, os.getpid()
+
+    def _loaded(self):
+        if self._model is None:
+            self.model = self._load(self._location)
+        if self._process != os.getpid():
+            # Backends have threads, which a forked process does not have.
+            raise ValueError(
+                f"`n_process` of `nlp.pipe` must be 1: the model of the component {self.name!r} "
+                "was loaded in another process. It uses all cores of the machine"
+            )
+        return self._model
 
     def _load(self, location):
         if location is None:
@@ -106,7 +110,7 @@ class _TaskPipe(Pipe):
 
     def to_disk(self, path: PathLike, *, exclude: Iterable[str] = ()) -> None:
         """Saves the model to a directory, as a preset."""
-        self.model.save_to_preset(path)
+        self._loaded().save_to_preset(path)
 
     def from_disk(self, path: PathLike, *, exclude: Iterable[str] = ()) -> "Self":
         """Loads the model that `to_disk` saved."""
@@ -150,12 +154,12 @@ class SpacyEntities(_TaskPipe):
     scorer = staticmethod(get_ner_prf)
 
     def _labels(self):
-        return sorted(entity_types(self.model.label_names) or ())
+        return sorted(entity_types(self._loaded().label_names) or ())
 
     def _annotate(self, docs):
         # `find_entities` refuses texts without words.
         docs = [doc for doc in docs if doc.text.strip()]
-        found = self.model.find_entities([doc.text for doc in docs], verbose=0) if docs else []
+        found = self._loaded().find_entities([doc.text for doc in docs], verbose=0) if docs else []
         for doc, entities in zip(docs, found, strict=True):
             spans = [
                 doc.char_span(one.start, one.end, label=one.type, alignment_mode="expand")
@@ -185,14 +189,14 @@ class SpacyCategories(_TaskPipe):
     @property
     def cfg(self) -> dict[str, Any]:
         """The arguments that `score` passes to spaCy's scorer."""
-        is_multi_label = self.model.activation == "sigmoid"
-        return {"multi_label": is_multi_label, "threshold": self.model.threshold}
+        model = self._loaded()
+        return {"multi_label": model.activation == "sigmoid", "threshold": model.threshold}
 
     def _labels(self):
-        return self.model.label_names
+        return self._loaded().label_names
 
     def _annotate(self, docs):
-        found = self.model.classify([doc.text for doc in docs], verbose=0)
+        found = self._loaded().classify([doc.text for doc in docs], verbose=0)
         for doc, one in zip(docs, found, strict=True):
             doc.cats.update(one.scores)
 

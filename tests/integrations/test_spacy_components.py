@@ -198,6 +198,16 @@ def test_a_saved_pipeline_does_not_read_its_first_location(tagger, tmp_path):
     assert spans(spacy.load(tmp_path / "saved")(TEXTS[0])) == expected
 
 
+def test_reading_the_model_does_not_load_it(tagger):
+    # Before Python 3.12, `isinstance` with a protocol reads its attributes in the order of a set:
+    # in some processes, spaCy reads the model while it builds a pipeline.
+    nlp = spacy.blank("en")
+    component = nlp.add_pipe("keras_xlnet_ner", config={"model": "no such model"})
+    assert component.model is None
+    component.model = tagger
+    assert component.model is tagger
+
+
 def test_training_of_other_components_leaves_it(tagger):
     nlp = pipeline(tagger)
     nlp.add_pipe("textcat")
