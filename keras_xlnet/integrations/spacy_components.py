@@ -49,7 +49,7 @@ class _TaskPipe(Pipe):
     def model(self) -> Any:
         """The model, `None` before the component first needs it.
 
-        Reading it does not load it: before Python 3.12, spaCy reads it of some components while it
+        Reading it does not load it: before Python 3.12, spaCy reads it in some processes while it
         builds a pipeline, when the location in the config of a saved pipeline may not exist.
         """
         return self._model

@@ -49,11 +49,8 @@ def main():
     table.append(["---"] * 3 + ["---:"] * (len(table[0]) - 3))
     for name in arguments.tasks:
         try:
-            try:
-                parts = TASKS[name].read(arguments.data)
-            except FileNotFoundError as error:
-                print(f"{TASKS[name].title} is left out: {error}")
-            else:
+            parts = read_parts(TASKS[name], arguments.data)
+            if parts is not None:
                 table.append(row_of(name, parts, runs, arguments))
         except (ImportError, OSError, ValueError) as error:
             sys.exit(f"error: {' '.join(str(error).split())}")
@@ -61,6 +58,15 @@ def main():
         text = "".join(f"| {' | '.join(cells)} |\n" for cells in table)
         (arguments.output_dir / "table.md").write_text(text, encoding="utf-8")
     print(f"\n{text}\nWritten to {arguments.output_dir}")
+
+
+def read_parts(task, data):
+    """Returns the parts of a task, or `None` with a message if its files are missing."""
+    try:
+        return task.read(data)
+    except FileNotFoundError as error:
+        print(f"{task.title} is left out: {error}")
+        return None
 
 
 def row_of(name, parts, runs, arguments):
